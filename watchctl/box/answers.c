@@ -80,6 +80,21 @@ answers_allow(struct answers *answers, pid_t pid)
 }
 
 void
+answers_allow_child(struct answers *answers, pid_t pid, pid_t parent)
+{
+	const struct answers_process *from;
+	struct answers_process child = {.pid = pid, .pidfd = -1};
+
+	if (answers_allow(answers, pid) != -ESRCH ||
+	    (from = find_process(answers, (uint64_t)parent)) == NULL)
+		return;
+	child.rooted = from->rooted;
+	child.root = from->root;
+	if (WP_ARRAY_ROOM(answers, process) == 0)
+		answers->process[answers->n++] = child;
+}
+
+void
 answers_forbid(struct answers *answers, pid_t pid)
 {
 	struct answers_process *process =
@@ -341,6 +356,9 @@ ask_process(struct answers *answers, struct answers_process *process,
 	if (answers->gone && (question->what == BOX_READ ||
 	    question->what == BOX_FD_NAME))
 		return -ESRCH;
+	if (answers->no_memory && (question->what == BOX_READ ||
+	    question->what == BOX_WORDS))
+		return -EACCES;
 	switch (question->what) {
 	case BOX_READ:
 		return read_memory(question, answer);

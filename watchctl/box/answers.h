@@ -16,7 +16,8 @@
 /* A process that may be asked about. */
 struct answers_process {
 	pid_t pid;
-	int pidfd;			/* of that very process */
+	int pidfd;			/* of that very process; -1: it had ended
+					   when it became known */
 	bool rooted;			/* where its root is has been asked */
 	int root;
 	struct wp_perf_map perf_map;	/* pid 0: not asked for */
@@ -29,6 +30,7 @@ struct answers {
 	bool starved;		/* a file was not opened for want of a
 				   descriptor */
 	bool gone;		/* the thread that a hit stopped goes on */
+	bool no_memory;		/* what processes have in memory is not read */
 	bool no_cache;		/* indexes are not kept */
 	const struct box_shared *shared;	/* where those that are kept
 						   come */
@@ -47,6 +49,10 @@ struct answers {
    out; a second time changes nothing.  0 or -errno. */
 int answers_allow(struct answers *, pid_t);
 void answers_forbid(struct answers *, pid_t);
+
+/* The same of one that such a process has created.  If it has ended by now, what
+   it mapped may still be asked for, by what is known of these files. */
+void answers_allow_child(struct answers *, pid_t, pid_t parent);
 
 /* Answer a question of this kind.  False: it is of another. */
 bool answers_give(struct answers *, int socket, const struct box_message *);

@@ -983,14 +983,15 @@ make_room(struct kept_session *kept, size_t size)
 static void
 allow_child(struct kept_session *kept, const void *record)
 {
-	struct {
-		struct perf_event_header header;
-		uint32_t pid;
-	} fork;
+	struct wp_task_record task;
 
-	memcpy(&fork, record, sizeof(fork));
-	if (fork.header.type == PERF_RECORD_FORK)
-		(void)answers_allow(&kept->box->answers, (pid_t)fork.pid);
+	memcpy(&task.header, record, sizeof(task.header));
+	if (task.header.type != PERF_RECORD_FORK)
+		return;
+	memcpy(&task, record, sizeof(task));
+	if (task.pid != task.ppid)
+		answers_allow_child(&kept->box->answers, (pid_t)task.pid,
+		    (pid_t)task.ppid);
 }
 
 /* A warning may come of having it read. */

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "box/answers.h"
@@ -324,6 +326,48 @@ TEST_WITH(opens_the_names_of_code, begin, finish)
 	assert_int_equal(symlink("/etc/passwd", path), 0);
 	assert_int_equal(ask(&question, &answer), -ESTALE);
 	(void)remove(path);
+}
+
+/* Of a child that has ended before it was known, a file is had by its inode, and
+   nothing else. */
+TEST_WITH(a_child_may_have_ended, begin, finish)
+{
+	const pid_t parent = start_resting();
+	struct box_message question, answer;
+	pid_t child = fork();
+	struct stat st;
+
+	if (child == 0)
+		_exit(0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(stat("/proc/self/exe", &st), 0);
+	question = (struct box_message){
+		.what = BOX_OPEN_MAPPED,
+		.value = {(uint64_t)child, UINT64_MAX, 0x1000, 0x2000,
+		    major(st.st_dev), minor(st.st_dev), st.st_ino},
+	};
+	assert_true(readlink("/proc/self/exe", (char *)question.text,
+	    sizeof(question.text) - 1) > 0);
+	answers_allow_child(&answers, child, parent);
+	assert_int_equal(ask(&question, &answer), -EACCES);
+	assert_int_equal(answers_allow(&answers, parent), 0);
+	answers_allow_child(&answers, child, parent);
+	(void)close(ask(&question, &answer));
+	assert_int_equal(answer.err, 0);
+	assert_int_equal(read_from(child, shared, 8, &answer), -ESRCH);
+	answers_forbid(&answers, child);
+	assert_int_equal(ask(&question, &answer), -EACCES);
+}
+
+TEST_WITH(says_nothing_of_memory_where_it_must_not, begin, finish)
+{
+	const pid_t pid = start_resting();
+	struct box_message answer;
+
+	assert_int_equal(answers_allow(&answers, pid), 0);
+	answers.no_memory = true;
+	assert_int_equal(read_from(pid, shared, 8, &answer), -EACCES);
+	assert_int_equal(answer.len, 0);
 }
 
 TEST(leaves_other_messages_alone)
