@@ -238,7 +238,8 @@ read_start(struct reader *r, const struct journal_entry *e)
 
 	memcpy(&r->start, e->bytes, sizeof(r->start));
 	start = (struct report_start){
-		.pid = it->pid, .comm = it->comm, .mode = it->mode,
+		.pid = it->pid, .mode = it->mode,
+		.comm = it->comm[0] != '\0' ? it->comm : NULL,
 		.delivery = it->delivery[0] != '\0' ? it->delivery : NULL,
 		.threads = it->threads, .frozen_ms = it->frozen_ms,
 		.time = it->time, .wall = it->wall,

@@ -46,6 +46,8 @@ put_target(struct buffer *b, const struct report_start *start)
 		buffer_printf(b, "[%d]", (int)start->pid);
 	} else if (start->pid > 0)
 		buffer_printf(b, "in process %d", (int)start->pid);
+	else if (start->pid < 0)
+		buffer_puts(b, "in all processes");
 	else
 		buffer_puts(b, "in a recording");
 	if (start->threads > 0)

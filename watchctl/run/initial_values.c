@@ -10,6 +10,7 @@
 #include "os/clock.h"
 #include "os/proc.h"
 #include "os/sharers.h"
+#include "run/everywhere.h"
 
 static bool
 is_lent(const struct run *run, pid_t pid)
@@ -41,6 +42,10 @@ set_initial(struct run *run, const struct ex_watch *watch, pid_t pid,
 	uint8_t bytes[EX_VALUE_MAX];
 	ssize_t n;
 
+	if (pid == EVERYWHERE) {
+		session_unseen(&run->session, watch);
+		return;
+	}
 	if (!is_seen(run, pid, watched))
 		session_unseen(&run->session, watch);
 	if (watched->nbefore > 0) {
@@ -79,7 +84,8 @@ initial_values_report(struct run *run)
 {
 	const struct ex_value_options values = {
 		/* at a stop it was read then, or never */
-		.read = run->options->stop ? NULL : wp_proc_read,
+		.read = run->options->stop ||
+		    options_everywhere(run->options) ? NULL : wp_proc_read,
 		.now = wp_clock_ns,
 		.follows = run->options->follow, .shares = wp_sharers_has,
 		.at_once = run->options->stop,

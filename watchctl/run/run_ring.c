@@ -12,6 +12,7 @@
 #include "attach/drain.h"
 #include "os/clock.h"
 #include "os/proc.h"
+#include "run/everywhere.h"
 #include "run/exec_tracer.h"
 #include "run/recorder.h"
 #include "run/run.h"
@@ -126,6 +127,8 @@ ring_attach(struct run *run, const struct process *process,
 
 	if (err < 0)
 		return err;
+	if (options_everywhere(run->options))
+		return everywhere_attach(run, process, cause);
 	return wp_target_holds(run->target, process->pid) ?
 	    wp_target_arm(run->target, cause) :
 	    wp_target_attach(run->target, process->pid, process->first,
@@ -184,6 +187,8 @@ all_ended(struct run *run)
 {
 	bool all = true;
 
+	if (options_everywhere(run->options))
+		return false;
 	for (size_t i = 0; i < run->nprocesses; i++) {
 		const bool ended = has_ended(run, i);
 
@@ -241,6 +246,8 @@ count_threads(struct run *run, const struct ex_record *r)
 static void
 take_tasks(struct run *run, const struct ex_record *record)
 {
+	if (options_everywhere(run->options))
+		return;
 	if (record->type == PERF_RECORD_FORK ||
 	    record->type == PERF_RECORD_EXIT) {
 		count_threads(run, record);
@@ -591,6 +598,12 @@ ring_uptime(const struct run *run, struct wp_uptime *uptime)
 	if (run->follow != NULL)
 		return;
 	wp_target_uptime(run->target, uptime);
+	if (options_everywhere(run->options)) {
+		uptime->processors =
+		    wp_rings_count(wp_target_rings(run->target));
+		uptime->threads = 0;
+		return;
+	}
 	uptime->threads = run->options->count || s->lost > 0 || s->full ||
 	    s->err < 0 ? 0 : uptime->threads + run->threads_made;
 }

@@ -24,6 +24,7 @@
 #include "util/executable.h"
 #include "watch/fire_check.h"
 #include "watch/ptrace_refused.h"
+#include "run/everywhere.h"
 #include "run/exec_tracer.h"
 #include "run/initial_values.h"
 #include "run/loader.h"
@@ -44,13 +45,15 @@ make_processes(struct run *run)
 	if (o->command == NULL &&
 	    chosen_find(&run->chosen, o, run->arrivals) < 0)
 		return -EINVAL;
-	run->nprocesses = o->command != NULL ? 1 : run->chosen.n;
+	run->nprocesses = o->command != NULL || options_everywhere(o) ? 1 :
+	    run->chosen.n;
 	/* one more, for there may be none */
 	run->process = calloc(run->nprocesses + 1, sizeof(*run->process));
 	for (size_t i = 0; run->process != NULL && i < run->nprocesses; i++) {
 		struct process *process = &run->process[i];
 
-		process->pid = o->command != NULL ? 0 : run->chosen.pid[i];
+		process->pid = o->command != NULL ? 0 :
+		    options_everywhere(o) ? EVERYWHERE : run->chosen.pid[i];
 		process->place = calloc(o->nspecs, sizeof(*process->place));
 		if (process->place == NULL)
 			return complain("out of memory");
@@ -99,7 +102,7 @@ skip(struct run *run, size_t i, int err, const struct wp_cause *cause)
 	struct wp_cause now = {0};
 	bool skipped;
 
-	if (run->options->command == NULL)
+	if (run->options->command == NULL && run->process[i].pid != EVERYWHERE)
 		(void)wp_target_check(run->process[i].pid, &now);
 	skipped = (run->nprocesses > 1 || run->options->exe != NULL) &&
 	    (now.code == WP_CAUSE_NO_PROCESS || now.code == WP_CAUSE_ZOMBIE ||
@@ -163,7 +166,8 @@ waits_for_modules(const struct run *run)
 {
 	const struct options *o = run->options;
 
-	if (waits_not_with(o) != NULL || run->ops->registers)
+	if (waits_not_with(o) != NULL || run->ops->registers ||
+	    options_everywhere(o))
 		return false;
 	for (size_t i = 0; i < o->nspecs; i++)
 		if (module_may_come(&o->spec[i]) && (o->command != NULL ||
@@ -182,7 +186,9 @@ prepare(struct run *run)
 		.follow = o->follow, .stack = o->stack, .stop = o->stop,
 		.for_perf = o->form == FORM_PERF,
 		/* a program writes the address that a slot had at first */
-		.bpf = o->delivery != DELIVERY_RING && !o->follow_pointers,
+		.bpf = o->delivery != DELIVERY_RING && !o->follow_pointers &&
+		    (o->count || !options_everywhere(o)),
+		.everywhere = options_everywhere(o),
 		.with = o->with,
 		.filter = condition_filter(&o->condition, &run->filter) ?
 		    &run->filter : NULL,
@@ -190,7 +196,8 @@ prepare(struct run *run)
 	struct wp_cause cause = {0};
 
 	if (make_processes(run) < 0 ||
-	    (o->command == NULL && each_process(run, check) < 0))
+	    (o->command == NULL && !options_everywhere(o) &&
+	    each_process(run, check) < 0))
 		return -EINVAL;
 	run->ops = o->stop ? &run_by_stop : &run_by_ring;
 	if (wp_probe_features(&run->features, &cause) < 0 &&
@@ -226,6 +233,8 @@ prepare(struct run *run)
 	live_box_make(&run->live, o->explain_memory, o->form == FORM_PERF ?
 	    NULL : o->argv);
 	run->live.box.answers.no_cache = o->no_cache;
+	/* which may be any process's */
+	run->live.box.answers.no_memory = options_everywhere(o);
 	return o->form == FORM_PERF ? 0 :
 	    kept_session_open(&run->kept, &run->session, &run->live.box);
 }
@@ -390,9 +399,11 @@ find_watches(struct run *run, struct process *process, struct wp_cause *cause)
 {
 	const struct options *o = run->options;
 	struct wp_region *regions;
-	int err = run_learn(run, process, false, cause);
+	int err;
 
-	if (err < 0)
+	if (process->pid == EVERYWHERE)
+		return everywhere_find(run, process, cause);
+	if ((err = run_learn(run, process, false, cause)) < 0)
 		return err;
 	if ((regions = calloc(o->nspecs, sizeof(*regions))) == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
@@ -434,7 +445,8 @@ arm(struct run *run, struct process *process, struct wp_cause *cause)
 	const unsigned before = wp_target_threads(run->target);
 	int err;
 
-	run_track_children(run, process);
+	if (process->pid != EVERYWHERE)
+		run_track_children(run, process);
 	if (run->follow != NULL &&
 	    (err = follow_arm(run->follow, process, cause)) < 0)
 		return err;
@@ -722,7 +734,8 @@ run_announce(struct run *run)
 	}
 	warn_unmapped(run);
 	warn_missing(run);
-	for (size_t i = 0; i < run->nprocesses; i++)
+	for (size_t i = 0; i < run->nprocesses &&
+	    !options_everywhere(run->options); i++)
 		initial_sharers_report(run, &run->process[i]);
 	run_check_processors(run);
 	(void)session_flush(&run->session, 0);
@@ -777,6 +790,11 @@ find_and_arm(struct run *run)
 		return err;
 	run->began = wp_clock_ns();
 	run_round(run);
+	if (options_everywhere(run->options)) {
+		if ((err = each_process(run, arm)) == 0)
+			everywhere_learn(run);
+		return err;
+	}
 	find_sharers(run, 0, false);
 	err = each_process(run, arm);
 	if (err == 0)

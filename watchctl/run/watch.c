@@ -73,7 +73,8 @@ run_poll_make(struct run *run)
 int
 run_poll_processes(struct run *run)
 {
-	for (size_t i = 0; i < run->nprocesses; i++) {
+	for (size_t i = 0; i < run->nprocesses &&
+	    !options_everywhere(run->options); i++) {
 		struct pollfd *p = &run->poll[1 + i];
 
 		p->fd = pidfd_open(run->process[i].pid, 0);
@@ -306,7 +307,8 @@ vouches_for_descendants(const struct run *run)
 {
 	const struct options *o = run->options;
 
-	return o->follow && o->error_status != 0 && o->exe == NULL;
+	return o->follow && o->error_status != 0 && o->exe == NULL &&
+	    !options_everywhere(o);
 }
 
 /* Whether it was traced as it executed a program, and so was looked at. */

@@ -199,6 +199,10 @@ start(struct session *s, const struct ex_record *first)
 		}
 		begin.comm = ex_space_comm(s->space, first->pid, first->pid);
 	}
+	if (s->nwatches > 0 && ex_watch_in_kernel(s->watches[0])) {
+		begin.pid = -1;
+		begin.comm = NULL;
+	}
 	session_start(s, &begin);
 	return 0;
 }

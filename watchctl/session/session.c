@@ -455,6 +455,8 @@ thread_event(struct session *s, const struct ex_record *r)
 
 	if (!reporting(s) || s->report.ops->thread == NULL)
 		return;
+	if (options_everywhere(s->options))
+		return;		/* all that run */
 	if (!exited && r->task.pid != r->task.ppid &&
 	    s->options->file == NULL && !s->options->follow)
 		return;
@@ -700,6 +702,7 @@ void
 session_uptime(struct session *s, const struct wp_uptime *uptime)
 {
 	const char *spec;
+	char where[64];
 
 	s->uptime = *uptime;
 	if (uptime->unknown > uptime->executed)
@@ -709,13 +712,18 @@ session_uptime(struct session *s, const struct wp_uptime *uptime)
 		return;
 	spec = uptime->watch < s->nwatches ? s->watches[uptime->watch]->spec :
 	    "?";
-	session_warn(s, "%s was not watched for %.6f s in thread %d, or those "
-	    "that it made: events or debug registers were switched off by "
+	if (uptime->processors > 0)
+		(void)snprintf(where, sizeof(where), "on its processors");
+	else
+		(void)snprintf(where, sizeof(where), "in thread %d, or those "
+		    "that it made", uptime->tid);
+	session_warn(s, "%s was not watched for %.6f s %s: events or debug "
+	    "registers were switched off by "
 	    "another process, or there are no events for a processor; what was "
 	    "accessed then was neither seen nor counted", spec,
-	    (double)uptime->worst / 1e9, uptime->tid);
-	session_doubt(s, "%s was not watched for %.6f s in thread %d, or those "
-	    "that it made", spec, (double)uptime->worst / 1e9, uptime->tid);
+	    (double)uptime->worst / 1e9, where);
+	session_doubt(s, "%s was not watched for %.6f s %s", spec,
+	    (double)uptime->worst / 1e9, where);
 }
 
 /* Whether the account is not needed. */
@@ -752,7 +760,10 @@ say_uptime(const struct wp_uptime *uptime)
 		add(text, sizeof(text), "%.3f of ",
 		    (double)(uptime->ran - uptime->off) / 1e9);
 	add(text, sizeof(text), "the %.3f s that ", (double)uptime->ran / 1e9);
-	if (uptime->threads > 0)
+	if (uptime->processors > 0)
+		add(text, sizeof(text), "%u processor%s ran",
+		    uptime->processors, uptime->processors == 1 ? "" : "s");
+	else if (uptime->threads > 0)
 		add(text, sizeof(text), "%u thread%s ran", uptime->threads,
 		    uptime->threads == 1 ? "" : "s");
 	else

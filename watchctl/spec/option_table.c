@@ -242,6 +242,7 @@ option_help(FILE *out)
 {
 	(void)fputs(
 "usage: watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... -p PID ...\n"
+"       watchctl [OPTIONS] {-w|-a} kernel!SYMBOL[+OFF][:LEN] ...\n"
 "       watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... [--] COMMAND [ARG...]\n", out);
 	put_report_options(out);
 	(void)fputs(

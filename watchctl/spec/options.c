@@ -744,6 +744,67 @@ check_follow(const struct options *o)
 	    "of them", other);
 }
 
+/* What only a program has, or who watches one. */
+static const char *
+of_programs(const struct options *o)
+{
+	return o->exe != NULL ? "--exe" : options_attach(o) ? "-p" :
+	    o->command != NULL ? "a command" : o->follow ? "-f" : NULL;
+}
+
+static const char *
+not_of_kernel(const struct options *o)
+{
+	return o->on_hit.what != ON_HIT_REPORT ? "--on-hit" :
+	    o->stop ? "--stop" : o->inside ? "--inside" :
+	    o->follow_pointers ? "--follow" :
+	    o->user_only ? "--user-only" : o->changed ? "--changed" :
+	    o->error_status != 0 ? "--error-exitcode" :
+	    o->with != 0 ? "--with" :
+	    o->delivery == DELIVERY_BPF ? "--delivery bpf" : NULL;
+}
+
+static bool
+has_kernel(const struct options *o)
+{
+	for (size_t i = 0; i < o->nspecs; i++)
+		if (o->spec[i].kernel)
+			return true;
+	return false;
+}
+
+/* What does not go with the kernel's own memory. */
+static int
+check_kernel(const struct options *o)
+{
+	const char *spec = o->spec[0].text, *other;
+
+	for (size_t i = 0; i < o->nspecs; i++) {
+		if (o->spec[i].kernel != o->spec[0].kernel)
+			return complain("%s and %s: one lies in the kernel and "
+			    "is watched in all processes, the other in a "
+			    "program: watch them one at a time", spec,
+			    o->spec[i].text);
+		if (o->spec[i].thread != 0)
+			return complain("%s: the kernel has no variable of "
+			    "each thread: leave out @%d", o->spec[i].text,
+			    o->spec[i].thread);
+		if (o->spec[i].access == WP_READ || watches(o, WP_EXEC))
+			return complain("%s: of the kernel's accesses it is "
+			    "not known which only read, and its execution is "
+			    "not watched: watch by -w, or by -a",
+			    o->spec[i].text);
+	}
+	if ((other = of_programs(o)) != NULL)
+		return complain("%s lies in the kernel and is watched in all "
+		    "processes: leave out %s; --if 'pid == N' or 'comm == "
+		    "\"NAME\"' chooses among hits", spec, other);
+	return (other = not_of_kernel(o)) == NULL ? 0 :
+	    complain("%s lies in the kernel, where no thread is stopped, "
+	    "no value is read, and nothing is vouched for: leave out %s", spec,
+	    other);
+}
+
 /* What does not go with processes that come later. */
 static int
 check_exe(const struct options *o)
@@ -789,6 +850,8 @@ check_together(const struct options *o)
 	if (o->nspecs == 0)
 		return complain("nothing to watch: give -w, -r, -a or -x with "
 		    "a SPEC; see watchctl --help");
+	if (has_kernel(o) && check_kernel(o) < 0)
+		return -EINVAL;
 	if (options_attach(o) && o->command != NULL)
 		return complain("%s and a command (%s) exclude each other",
 		    o->exe != NULL ? "--exe" : "-p", o->command[0]);
@@ -796,7 +859,7 @@ check_together(const struct options *o)
 		return -EINVAL;
 	if (o->follow_pointers && check_follow(o) < 0)
 		return -EINVAL;
-	if (!options_attach(o) && o->command == NULL)
+	if (!options_attach(o) && o->command == NULL && !options_everywhere(o))
 		return complain("no process to watch: give -p PID, -p NAME, "
 		    "--exe PATH, or -- COMMAND");
 	if (o->no_aslr && o->command == NULL)
@@ -849,7 +912,9 @@ options_parse(int argc, char **argv, struct options *o)
 		o->command = argv + optind;
 	if (o->delivery == DELIVERY_USUAL)
 		o->delivery = options_usual_delivery();
-	return err == 0 ? check_together(o) : err;
+	if (err == 0 && (err = check_together(o)) == 0 && options_everywhere(o))
+		o->follow = true;	/* what is created is watched, too */
+	return err;
 }
 
 int

@@ -100,6 +100,13 @@ options_attach(const struct options *o)
 	return o->npids > 0 || o->nnames > 0 || o->exe != NULL;
 }
 
+/* Whether what runs on any processor is watched, whatever it is. */
+static inline bool
+options_everywhere(const struct options *o)
+{
+	return o->nspecs > 0 && o->spec[0].kernel;
+}
+
 /* With --last and --until all hits are explained as they come, and so many samples
    wait in the explainer: they are in the memory that it shares. */
 uint64_t options_held_samples(const struct options *);

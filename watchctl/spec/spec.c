@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "os/slot.h"
 #include "util/visible.h"
 
 enum {
@@ -484,6 +485,16 @@ add_expression(const char *text, const char *p, const char *wrong,
 	return symbol ? 0 : syntax_error(text, p, wrong, cause);
 }
 
+/* kernel!SYMBOL, or an address there. */
+static bool
+is_kernels(const struct spec *spec)
+{
+	const struct wp_region region = {.addr = spec->addr, .len = 1};
+
+	return spec->symbol == NULL ? wp_slot_in_kernel(&region) :
+	    spec->module != NULL && strcmp(spec->module, "kernel") == 0;
+}
+
 /* What looks like a length is a line. */
 static int
 take_line(struct spec *spec)
@@ -505,9 +516,11 @@ spec_parse(const char *text, enum wp_access access, struct spec *spec,
 	spec->access = access;
 	spec->text = strdup(text);
 	wrong = parse_spec(&p, spec, &memory);
+	spec->kernel = is_kernels(spec);
 	if (spec->text == NULL || !memory)
 		rc = wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
-	else if (access != WP_EXEC && (spec->symbol != NULL || wrong != NULL))
+	else if (access != WP_EXEC && !spec->kernel &&
+	    (spec->symbol != NULL || wrong != NULL))
 		rc = add_expression(text, p, wrong, spec, &memory, cause);
 	else if (wrong != NULL)
 		rc = syntax_error(text, p, wrong, cause);

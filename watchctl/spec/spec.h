@@ -3,6 +3,7 @@
  *
  *	ADDR[:LEN]  [MODULE!]SYMBOL[+OFF][:LEN]  [MODULE!]EXPRESSION[:LEN]
  *	FILE:LINE   [MODULE!]THREAD_LOCAL[+OFF]@TID[:LEN]
+ *	kernel!SYMBOL[+OFF][:LEN]
  *
  * ADDR, OFF and LEN are decimal, or hex with 0x.  MODULE may be a source file,
  * for its static names; then "::" may be in place of "!".  What can be a
@@ -35,6 +36,8 @@ struct spec {
 	pid_t thread;		/* of a thread-local one: whose; 0: not given */
 	bool finds_local;	/* for resolving: where it is in its module's
 				   thread-local storage is wanted */
+	bool kernel;		/* kernel!SYMBOL, or an address of the
+				   kernel's */
 	uint64_t addr;		/* an address; 0 with a symbol */
 	bool has_off;
 	uint64_t off;

@@ -269,7 +269,8 @@ open_hit_of(struct ex_explainer *e, const struct ex_slot *slot,
 		bool same = mine && p->hit.watch == slot->watch;
 
 		if (mine && (!ex_group_moment(&p->access, record) || (same &&
-		    !ex_group_add(&p->access, record, slot->addr,
+		    !(ex_watch_in_kernel(slot->watch) ? ex_group_add_step :
+		    ex_group_add)(&p->access, record, slot->addr,
 		    slot->len)))) {
 			close_hit(link);
 			continue;
@@ -403,6 +404,7 @@ explain_call(const struct ex_explainer *e, const struct ex_slot *slot,
 		.record = record, .stack = hit->stack,
 		.addr = slot->addr, .len = slot->len,
 		.access = slot->watch->access,
+		.kernels = ex_watch_in_kernel(slot->watch),
 		.reached = ex_group_reached(record, slot->addr, slot->len),
 		.number = stop != NULL ? stop->call : -1,
 		.process = hit->process,
@@ -560,6 +562,10 @@ touch_kernel(const struct ex_explainer *e, struct ex_hit *hit,
 	const char *function = ex_space_kernel(e->space) ?
 	    ex_kernel_symbol(record->sample.ip, &at) : NULL;
 
+	/* what copies between the two memories says which way only of the
+	   program's */
+	if (ex_watch_in_kernel(hit->watch))
+		function = NULL;
 	take_way(hit, function, first);
 	if (call->has_bytes || call->bounded)
 		cut(&from, &to, call->buffer, call->done);

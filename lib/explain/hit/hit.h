@@ -45,6 +45,13 @@ ex_watch_number(const struct ex_watch *watch)
 	return watch->number != 0 ? watch->number : watch->id;
 }
 
+/* Whether it is in the kernel's memory, not a program's. */
+static inline bool
+ex_watch_in_kernel(const struct ex_watch *watch)
+{
+	return watch->addr > UINT64_MAX / 2;
+}
+
 /* What a hit made of the bytes that it touched. */
 struct ex_change {
 	bool has_old, has_new;	/* whether all of them are known in the hit's

@@ -10,6 +10,8 @@
    off its processor in between. */
 #define ACCESS_SPAN 100000000u
 
+#define INSN_MAX 15	/* bytes of an instruction */
+
 #define HASH_BEGIN 14695981039346656037u	/* FNV-1a */
 
 static uint64_t
@@ -189,17 +191,54 @@ slot_of(const struct ex_sample_group *a, const struct ex_record *record)
 	return (unsigned)(record->attr - a->first_attr) & 63;
 }
 
+/* What copies has its destination and the number of bytes that are left in
+   registers: where it ends; 0: these are not there. */
+static uint64_t
+end_of_copy(const struct ex_record *record, uint64_t *left)
+{
+	uint64_t at = 0;
+
+	*left = 0;
+#ifdef __x86_64__
+	if (!ex_regs_get(&record->sample.intr, PERF_REG_X86_DI, &at) ||
+	    !ex_regs_get(&record->sample.intr, PERF_REG_X86_CX, left))
+		return 0;
+#else
+	(void)record;
+#endif
+	return at + *left;
+}
+
+static uint64_t
+kernel_registers(const struct ex_record *record)
+{
+	const struct ex_perf_regs *regs = &record->sample.intr;
+	const size_t n = regs->values == NULL ? 0 :
+	    (size_t)__builtin_popcountll(regs->mask);
+	uint64_t sum = HASH_BEGIN, value;
+
+	for (size_t i = 0; i < n; i++) {
+		memcpy(&value, regs->values + i * sizeof(value), sizeof(value));
+		sum = hash(sum, value);
+	}
+	return sum;
+}
+
 static void
 note(struct ex_sample_group *a, const struct ex_record *record, uint64_t addr,
     uint64_t len)
 {
 	unsigned slot = slot_of(a, record);
+	uint64_t left;
 
 	a->last = record->time;
 	a->slots |= 1ull << slot;
 	if (!a->kernel)
 		return;
 	a->reached = ex_group_reached(record, addr, len);
+	a->ip = record->sample.ip;
+	a->end = end_of_copy(record, &left);
+	a->registers = kernel_registers(record);
 	if (a->n < EX_GROUP_PLACES)
 		a->place[a->n++] = place_of(record, slot, a->reached);
 }
@@ -255,6 +294,34 @@ ex_group_add(struct ex_sample_group *a, const struct ex_record *record,
 	bool before = (a->slots >> slot_of(a, record) & 1) != 0;
 
 	if (a->kernel ? was_there(a, record, addr, len) : before)
+		return false;
+	note(a, record, addr, len);
+	return true;
+}
+
+/* A repeated instruction is where it is until it is done, and then behind
+   itself. */
+static bool
+is_next_step(const struct ex_sample_group *a, const struct ex_record *record,
+    uint64_t reached)
+{
+	uint64_t left;
+
+	return reached > a->reached && a->reached != 0 && a->end != 0 &&
+	    end_of_copy(record, &left) == a->end &&
+	    record->sample.ip - a->ip <= (left == 0 ? INSN_MAX : 0);
+}
+
+bool
+ex_group_add_step(struct ex_sample_group *a, const struct ex_record *record,
+    uint64_t addr, uint64_t len)
+{
+	const bool other = (a->slots >> slot_of(a, record) & 1) == 0 &&
+	    record->sample.ip == a->ip && a->end != 0 &&
+	    kernel_registers(record) == a->registers;
+
+	if (!other && !is_next_step(a, record,
+	    ex_group_reached(record, addr, len)))
 		return false;
 	note(a, record, addr, len);
 	return true;

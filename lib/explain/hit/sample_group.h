@@ -24,6 +24,9 @@ struct ex_sample_group {
 				   a hash */
 	uint64_t slots;		/* bit n: attr first_attr + n has hit */
 	uint64_t reached;	/* kernel: of the last sample, as below */
+	uint64_t ip, end;	/* kernel: where that one was taken, and where its
+				   copy ends, 0: not known; */
+	uint64_t registers;	/* what it shows of the kernel's, as a hash */
 	int first_attr;		/* of the watch's formats, the first that hit */
 	unsigned n;		/* how many places there are */
 	bool kernel;
@@ -68,6 +71,12 @@ bool ex_group_moment(const struct ex_sample_group *, const struct ex_record *);
 /* Whether such a sample, of a slot of the same watch, belongs to the group;
    then it is added. */
 bool ex_group_add(struct ex_sample_group *, const struct ex_record *,
+    uint64_t addr, uint64_t len);
+
+/* The same of the kernel's own memory, which a call may access many times: only
+   the next step of the same copy belongs to it, and what the same instruction
+   touched in another slot. */
+bool ex_group_add_step(struct ex_sample_group *, const struct ex_record *,
     uint64_t addr, uint64_t len);
 
 /* Whether the group gets no more samples at this time (ns; UINT64_MAX: there

@@ -514,7 +514,7 @@ ex_syscall_explain(const struct ex_syscall_sample *sample,
 	out->name = row->name;
 	if (old || !get_args(&look))
 		return;
-	for (unsigned i = 0; i < EX_SYSCALL_PARTS; i++)
+	for (unsigned i = 0; i < EX_SYSCALL_PARTS && !sample->kernels; i++)
 		consider_part(&look, &row->part[i]);
 	out->bounded &= !look.partial;
 	take_fd(&look, row);

@@ -49,6 +49,8 @@ struct ex_syscall_sample {
 	const struct ex_record *record;	/* taken in the kernel */
 	const struct ex_stack *stack;	/* its backtrace; NULL: none */
 	uint64_t addr, len;	/* the watched bytes that it is about */
+	bool kernels;		/* these are the kernel's own: what the call was
+				   given says nothing of them */
 	enum wp_access access;	/* as of struct ex_watch */
 	uint64_t reached;	/* as of ex_group_reached */
 	struct ex_process *process;	/* its code may show the number; NULL:

@@ -50,6 +50,14 @@ events_add(struct wp_events *events, struct perf_event_attr *attr,
 	return 0;
 }
 
+/* A processor that is offline has events of threads only, not of all that runs
+   there. */
+static int
+unless_offline(int err, pid_t tid)
+{
+	return err == -ENODEV && tid < 0 ? 0 : err;
+}
+
 int
 wp_events_open(struct wp_events *events, struct perf_event_attr *attr,
     uint16_t watch, uint16_t slot, pid_t tid, const struct wp_rings *rings)
@@ -60,8 +68,8 @@ wp_events_open(struct wp_events *events, struct perf_event_attr *attr,
 
 	for (unsigned i = 0; err == 0 && i < wp_rings_count(rings);
 	    event.ring = ++i)
-		err = events_add(events, attr, event, wp_rings_cpu(rings, i),
-		    wp_rings_fd(rings, i));
+		err = unless_offline(events_add(events, attr, event,
+		    wp_rings_cpu(rings, i), wp_rings_fd(rings, i)), tid);
 	if (err < 0)
 		wp_events_close(events, first);
 	return err;
@@ -69,13 +77,19 @@ wp_events_open(struct wp_events *events, struct perf_event_attr *attr,
 
 int
 wp_events_reference(struct wp_events *events, const struct wp_options *options,
-    pid_t tid)
+    pid_t tid, const struct wp_rings *rings)
 {
 	const struct wp_event event = {.watch = WP_EVENT_REFERENCE, .tid = tid};
 	struct perf_event_attr attr;
+	int err = 0;
 
 	wp_attr_reference(&attr, options);
-	return events_add(events, &attr, event, -1, -1);
+	if (!options->everywhere)
+		return events_add(events, &attr, event, -1, -1);
+	for (unsigned i = 0; err == 0 && i < wp_rings_count(rings); i++)
+		err = unless_offline(events_add(events, &attr, event,
+		    wp_rings_cpu(rings, i), -1), tid);
+	return err;
 }
 
 void

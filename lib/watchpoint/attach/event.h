@@ -30,16 +30,17 @@ struct wp_events {
 };
 
 /*
- * Open the event of a slot for a thread: one for each ring, redirected into it.
- * 0, -ESRCH when the thread has ended, or -errno; then none of these is left
+ * Open the event of a slot for a thread: one for each ring, redirected into it;
+ * tid -1 is all that runs, where a processor that is offline is passed over.  0, -ESRCH when the thread has ended, or -errno; then none of these is left
  * open.
  */
 int wp_events_open(struct wp_events *, struct perf_event_attr *, uint16_t watch,
     uint16_t slot, pid_t tid, const struct wp_rings *);
 
-/* Open the reference of a thread, behind all its slots.  0 or -errno. */
+/* Open the reference of a thread, behind all its slots; for what runs anywhere
+   (tid -1) one on each processor.  0 or -errno. */
 int wp_events_reference(struct wp_events *, const struct wp_options *,
-    pid_t tid);
+    pid_t tid, const struct wp_rings *);
 
 /* Add what those of a watch have counted; options are those they were opened
    with. */

@@ -249,6 +249,12 @@ wp_rings_fd(const struct wp_rings *rings, unsigned i)
 	return rings->ring[i].fd;
 }
 
+void
+wp_rings_leave_out(struct wp_rings *rings, unsigned ring)
+{
+	rings->without.has[rings->ring[ring].cpu] = true;
+}
+
 int
 wp_rings_uncovered(const struct wp_rings *rings)
 {

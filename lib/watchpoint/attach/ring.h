@@ -55,8 +55,11 @@ int wp_rings_bpf(const struct wp_rings *, unsigned i);
    records. */
 bool wp_rings_were_full(const struct wp_rings *);
 
+/* The processor of this ring has no events: it is offline, it seems. */
+void wp_rings_leave_out(struct wp_rings *, unsigned ring);
+
 /* A processor that runs and has no ring, since the kernel gave it none (while
-   it was offline, perhaps): what happens there is not delivered.  -1: there is
+   it was offline, perhaps), or no events: what happens there is not delivered.  -1: there is
    none, of NULL neither. */
 int wp_rings_uncovered(const struct wp_rings *);
 

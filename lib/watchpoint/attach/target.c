@@ -104,7 +104,8 @@ static int
 plan_watch(const struct wp_target *target, const struct wp_region *region,
     struct wp_watched *watch, struct wp_cause *cause)
 {
-	int got = wp_slot_check(region, cause);
+	int got = target->options.everywhere && wp_slot_in_kernel(region) ? 0 :
+	    wp_slot_check(region, cause);
 
 	if (got < 0)
 		return got;
@@ -409,7 +410,8 @@ wp_target_open_thread(const struct wp_target *target, struct wp_events *events,
 	for (size_t w = first; w < first + n && err == 0; w++)
 		err = open_slots(target, events, w, tid);
 	if (err == 0)
-		err = wp_events_reference(events, &target->options, tid);
+		err = wp_events_reference(events, &target->options, tid,
+		    target->rings);
 	if (err < 0)
 		wp_events_close(events, before);
 	return err;
@@ -691,6 +693,33 @@ wp_target_attach(struct wp_target *target, pid_t pid, size_t first, size_t n,
 	(void)pthread_mutex_lock(&target->changing);
 	wp_target_load(target, first, n);
 	err = attach_process(target, pid, first, n, cause);
+	wp_samplers_unload(&target->samplers);
+	(void)pthread_mutex_unlock(&target->changing);
+	return err;
+}
+
+static bool
+has_event(const struct wp_events *events, unsigned ring)
+{
+	for (size_t i = 0; i < events->n; i++)
+		if (events->event[i].watch != WP_EVENT_REFERENCE &&
+		    events->event[i].ring == ring)
+			return true;
+	return false;
+}
+
+int
+wp_target_attach_everywhere(struct wp_target *target, size_t first, size_t n)
+{
+	int err;
+
+	(void)pthread_mutex_lock(&target->changing);
+	wp_target_load(target, first, n);
+	target->armed = wp_clock_ns();
+	err = wp_target_open_thread(target, &target->events, first, n, -1);
+	for (unsigned i = 0; err == 0 && i < wp_rings_count(target->rings); i++)
+		if (!has_event(&target->events, i))
+			wp_rings_leave_out(target->rings, i);
 	wp_samplers_unload(&target->samplers);
 	(void)pthread_mutex_unlock(&target->changing);
 	return err;

@@ -89,6 +89,13 @@ int wp_target_attach(struct wp_target *, pid_t pid, size_t first, size_t n,
     struct wp_cause *);
 
 /*
+ * With options.everywhere: watch whatever runs on any processor, by watches first
+ * to first + n - 1, which are of its time the only ones.  They may lie in the
+ * kernel.  0 or -errno: nothing is armed.
+ */
+int wp_target_attach_everywhere(struct wp_target *, size_t first, size_t n);
+
+/*
  * Start a command, held before its first instruction.  Then either
  * wp_target_arm it, or let it run on to where more of its modules are mapped.
  */

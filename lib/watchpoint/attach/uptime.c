@@ -51,13 +51,15 @@ slot_off(struct wp_uptime *uptime, const struct wp_events *events, size_t first,
 }
 
 /* Add a thread: the events of its slots, from first on, and then its
-   reference. */
+   reference, or those of all processors, up to end. */
 static void
 add_thread(struct wp_uptime *uptime, const struct wp_events *events,
-    size_t first, size_t reference, uint64_t format)
+    size_t first, size_t reference, size_t end, uint64_t format)
 {
-	const uint64_t ran = running(&events->event[reference], format);
-	uint64_t off = 0;
+	uint64_t ran = 0, off = 0;
+
+	for (size_t i = reference; i < end; i++)
+		ran += running(&events->event[i], format);
 
 	for (size_t i = first; i < reference; i = end_of_slot(events, i)) {
 		uint64_t one = slot_off(uptime, events, i, ran, format);
@@ -68,6 +70,18 @@ add_thread(struct wp_uptime *uptime, const struct wp_events *events,
 	uptime->known = true;
 	uptime->ran += ran;
 	uptime->off += off;
+}
+
+/* The first event behind a reference, and those of the same kind. */
+static size_t
+end_of_references(const struct wp_events *events, size_t i)
+{
+	const pid_t tid = events->event[i++].tid;
+
+	while (tid < 0 && i < events->n &&
+	    events->event[i].watch == WP_EVENT_REFERENCE)
+		i++;
+	return i;
 }
 
 static int
@@ -108,8 +122,11 @@ wp_uptime_add(struct wp_uptime *uptime, const struct wp_events *events,
 
 	for (size_t i = 0; i < events->n; i++)
 		if (events->event[i].watch == WP_EVENT_REFERENCE) {
-			add_thread(uptime, events, first, i, format);
-			first = i + 1;
+			const size_t end = end_of_references(events, i);
+
+			add_thread(uptime, events, first, i, end, format);
+			first = end;
+			i = end - 1;
 		}
 	uptime->threads += count_threads(events);
 }

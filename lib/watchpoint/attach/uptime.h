@@ -8,6 +8,8 @@
  * the reference; where they do not, the slot was off: its events were disabled
  * by someone else, or the thread was on a processor where it has none.
  *
+ * Where whatever runs is watched, each processor has a reference instead.
+ *
  * Times are the kernel's, of the same clock and the same switches of the
  * thread, so they agree to the nanosecond.
  */
@@ -34,7 +36,10 @@ struct wp_uptime {
 	/* the longest that one was off; 0: none was */
 	uint64_t worst;
 	unsigned watch;		/* its number */
-	pid_t tid;	/* where, or in a thread that inherited from it */
+	pid_t tid;	/* where, or in a thread that inherited from it; -1: on
+			   any processor */
+	unsigned processors;	/* on which the watches were, whatever ran
+				   there; 0: they were of threads */
 	unsigned unknown;	/* processes that are not included, because it
 				   is not known of all their threads */
 	unsigned executed;	/* of these, that executed another program */

@@ -113,11 +113,13 @@ wp_attr_format(const struct wp_options *options)
 static void
 lifetime(struct perf_event_attr *attr, const struct wp_options *options)
 {
+	attr->read_format = wp_attr_format(options);
+	if (options->everywhere)	/* there is nobody to be left */
+		return;
 	attr->inherit = !options->stop;
 	attr->inherit_thread = attr->inherit && options->inherit_thread &&
 	    !options->follow;
 	attr->remove_on_exec = options->remove_on_exec;
-	attr->read_format = wp_attr_format(options);
 }
 
 void

@@ -29,6 +29,7 @@ struct wp_options {
 	bool kernel;		/* the kernel's accesses too */
 	bool callchain;		/* with kernel: its callchain */
 	bool follow;		/* child processes too */
+	bool everywhere;	/* whatever runs, on each processor */
 	bool stop;		/* one thread alone, which stops: its sample
 				   has room for a value (value_sample.h) */
 	bool registers;		/* with stop: by debug registers, not events; so

@@ -108,6 +108,14 @@ wp_slot_plan(const struct wp_region *region, const struct wp_slot_caps *caps,
 	return (int)n;
 }
 
+bool
+wp_slot_in_kernel(const struct wp_region *region)
+{
+	return region->addr > UINT64_MAX / 2 &&
+	    wp_slot_canonical(region->addr) &&
+	    region->len - 1 <= UINT64_MAX - region->addr;
+}
+
 int
 wp_slot_check(const struct wp_region *region, struct wp_cause *cause)
 {

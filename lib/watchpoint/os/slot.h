@@ -72,6 +72,9 @@ int wp_slot_plan(const struct wp_region *, const struct wp_slot_caps *caps,
    with a cause. */
 int wp_slot_check(const struct wp_region *, struct wp_cause *);
 
+/* Whether all of a region are addresses of the kernel's. */
+bool wp_slot_in_kernel(const struct wp_region *);
+
 /* The first address that is not a user program's. */
 uint64_t wp_slot_user_end(void);
 

@@ -110,6 +110,35 @@ TEST_WITH(refused_specs, start_target, end_target)
 	}
 }
 
+/* In all processes. */
+TEST(refused_kernel_memory)
+{
+	static const struct {
+		const char *spec;
+		const char *words[3];
+	} cases[] = {
+		{"kernel!no_such_symbol_", {"no symbol 'no_such_symbol_' in the "
+		    "kernel"}},
+		{"kernel!", {"kernel!", "column 8"}},
+		{"kernel!_text+", {"kernel!_text+", "column 14"}},
+		{"kernel!_text:64", {"64 bytes", "slots"}},
+		{"0xffffffff81000000:x", {"column 20"}},
+		{"0xffffffffffffffff:2", {"last address"}},
+	};
+
+	if (geteuid() != 0) {
+		print_message("this takes root, not tried\n");
+		return;
+	}
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct outcome o;
+
+		run(&o, LIST(watchctl(), "-w", cases[i].spec));
+		expect_refusal(&o, cases[i].words);
+		outcome_free(&o);
+	}
+}
+
 TEST_WITH(refused_processes, start_target, end_target)
 {
 	const struct {
@@ -501,6 +530,14 @@ TEST_WITH(not_permitted, start_target, end_target)
 	    "noticed: not permitted", "CAP_PERFMON", "-p NAME"));
 	ptrace_refused(CONFINED, (const char *[]){"perf_event_open is refused",
 	    "ptrace(2) is refused too", NULL});
+	expect_refused(NOBODY, LIST(watchctl(), "-w", "0xffffffff81000000"),
+	    LIST("'0xffffffff81000000': not permitted", "CAP_SYS_ADMIN",
+	    "sudo"));
+	expect_refused(SMALL_ROOT, LIST(watchctl(), "-w",
+	    "0xffffffff81000000"), LIST("not permitted", "of the machine"));
+	expect_refused(NOBODY, LIST(watchctl(), "-w", "kernel!_text"),
+	    LIST("'kernel!_text': the kernel's addresses are hidden",
+	    "kernel.kptr_restrict is", "sudo"));
 }
 
 /* What is named does help: see doctor_says_which_way_works. */

@@ -115,6 +115,53 @@ static const struct {
 	    WORD + 2, .from = {10, 20, 31}}, false},
 };
 
+/* The same of the kernel's own memory, with what is left of a copy. */
+static const struct {
+	const char *what;
+	struct sample a, b;
+	bool joined;
+} steps[] = {
+	{"a copy goes on", {true, 0, WORD + 1, .cx = 7, .ip = 5}, {true, 0,
+	    WORD + 2, .cx = 6, .ip = 5}, true},
+	{"and ends", {true, 0, WORD + 7, .cx = 1, .ip = 5}, {true, 0, WORD + 8,
+	    .ip = 7}, true},
+	{"it ends, elsewhere", {true, 0, WORD + 7, .cx = 1, .ip = 5}, {true, 0,
+	    WORD + 8, .ip = 100}, false},
+	{"it ends in the next slot", {true, 0, WORD + 8, .cx = 1, .ip = 5},
+	    {true, 1, WORD + 9, .ip = 7}, true},
+	{"another copy of what follows", {true, 0, WORD + 4, .ip = 7}, {true, 0,
+	    WORD + 5, .cx = 3, .ip = 5}, false},
+	{"another copy, by a worker", {true, 0, WORD + 4, .cx = 4, .ip = 5,
+	    .bare = true}, {true, 0, WORD + 5, .cx = 4, .ip = 5, .bare = true},
+	    false},
+	{"a store again", {true, 0, KERNEL, .ip = 5}, {true, 0, KERNEL,
+	    .ip = 5}, false},
+	{"another store", {true, 0, KERNEL, .ip = 5}, {true, 0, KERNEL,
+	    .ip = 9}, false},
+	{"one store, two slots", {true, 0, KERNEL, .ip = 5}, {true, 1, KERNEL,
+	    .ip = 5}, true},
+	{"two stores, two slots", {true, 0, KERNEL, .ip = 5}, {true, 1, KERNEL,
+	    .ip = 9}, false},
+	{"a loop, two slots", {true, 0, KERNEL, .ip = 5}, {true, 1, KERNEL,
+	    .ip = 5, .kernel_ax = 1}, false},
+};
+
+TEST(steps_of_the_kernels_own)
+{
+	for (size_t i = 0; i < COUNT(steps); i++) {
+		struct ex_sample_group a;
+		const struct ex_record *record = make(&steps[i].a);
+
+		ex_group_begin(&a, record, WORD + 8 * (uint64_t)steps[i].a.slot,
+		    8);
+		record = make(&steps[i].b);
+		if ((ex_group_moment(&a, record) && ex_group_add_step(&a,
+		    record, WORD + 8 * (uint64_t)steps[i].b.slot, 8)) !=
+		    steps[i].joined)
+			fail_msg("%s", steps[i].what);
+	}
+}
+
 static bool
 goes_on(struct ex_sample_group *a, const struct sample *s)
 {

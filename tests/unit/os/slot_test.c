@@ -260,4 +260,24 @@ TEST(knows_what_is_an_address)
 	assert_false(wp_slot_canonical(0xdeadbeefdeadbeef));
 }
 
+TEST(knows_what_is_in_the_kernel)
+{
+	static const struct {
+		struct wp_region region;
+		bool in;
+	} cases[] = {
+		{{0xffffffff81000000, 8, WP_WRITE}, true},
+		{{0xffff888000000000, 1, WP_WRITE}, true},
+		{{UINT64_MAX, 1, WP_WRITE}, true},
+		{{UINT64_MAX, 2, WP_WRITE}, false},
+		{{0xffffffff81000000, 0xffffffff81000000, WP_WRITE}, false},
+		{{UINT64_MAX / 2 + 1, 8, WP_WRITE}, false},
+		{{0x404090, 8, WP_WRITE}, false},
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++)
+		if (wp_slot_in_kernel(&cases[i].region) != cases[i].in)
+			fail_msg("row %zu", i);
+}
+
 RUN_TESTS()

@@ -214,6 +214,22 @@ TEST(stops_and_actions)
 	options_free(&o);
 }
 
+/* What is created is watched, too. */
+TEST(the_kernels_memory)
+{
+	struct options o;
+
+	ACCEPT(&o, "-w", "kernel!a+8:4", "-a", "0xffffffff81000000");
+	assert_true(options_everywhere(&o));
+	assert_true(o.follow);
+	assert_string_equal(o.spec[0].symbol, "a");
+	options_free(&o);
+	ACCEPT(&o, "-w", "kernel.so!a", "x");
+	assert_false(options_everywhere(&o));
+	assert_false(o.follow);
+	options_free(&o);
+}
+
 TEST(forms)
 {
 	static const struct {
@@ -446,6 +462,10 @@ TEST(a_report)
 
 #define NUMBER(max) ": not a whole number from 1 to " max
 #define SEE "; see watchctl --help"
+#define IN_ALL " lies in the kernel and is watched in all processes: leave out "
+#define CHOOSE "; --if 'pid == N' or 'comm == \"NAME\"' chooses among hits"
+#define NOT_THERE " lies in the kernel, where no thread is stopped, no value is " \
+    "read, and nothing is vouched for: leave out "
 
 /* What is refused, by a line of these words. */
 static const struct {
@@ -457,6 +477,40 @@ static const struct {
 	    "SPEC" SEE},
 	{{"w", "-w", "a"}, "no process to watch: give -p PID, -p NAME, "
 	    "--exe PATH, or -- COMMAND"},
+	{{"w", "-w", "kernel!a", "-w", "b", "-p", "1"}, "kernel!a and b: one "
+	    "lies in the kernel and is watched in all processes, the other in "
+	    "a program: watch them one at a time"},
+	{{"w", "-w", "b", "-w", "0xffffffff81000000"}, "b and "
+	    "0xffffffff81000000: one lies in the kernel and is watched in all "
+	    "processes, the other in a program: watch them one at a time"},
+	{{"w", "-w", "kernel!a@12:4"}, "kernel!a@12:4: the kernel has no "
+	    "variable of each thread: leave out @12"},
+	{{"w", "-r", "kernel!a"}, "kernel!a: of the kernel's accesses it is "
+	    "not known which only read, and its execution is not watched: "
+	    "watch by -w, or by -a"},
+	{{"w", "-x", "kernel!a"}, "kernel!a: of the kernel's accesses it is "
+	    "not known which only read, and its execution is not watched: "
+	    "watch by -w, or by -a"},
+	{{"w", "-w", "kernel!a", "-p", "1"}, "kernel!a" IN_ALL "-p" CHOOSE},
+	{{"w", "-w", "kernel!a", "--exe", "/x"}, "kernel!a" IN_ALL "--exe"
+	    CHOOSE},
+	{{"w", "-w", "kernel!a", "ls"}, "kernel!a" IN_ALL "a command" CHOOSE},
+	{{"w", "-w", "kernel!a", "-f"}, "kernel!a" IN_ALL "-f" CHOOSE},
+	{{"w", "-w", "kernel!a", "--stop"}, "kernel!a" NOT_THERE "--stop"},
+	{{"w", "-w", "kernel!a", "--on-hit", "pause"}, "kernel!a" NOT_THERE
+	    "--on-hit"},
+	{{"w", "-w", "kernel!a", "--inside"}, "kernel!a" NOT_THERE "--inside"},
+	{{"w", "-w", "kernel!a", "--follow"}, "kernel!a" NOT_THERE "--follow"},
+	{{"w", "-w", "kernel!a", "--user-only"}, "kernel!a" NOT_THERE
+	    "--user-only"},
+	{{"w", "-w", "kernel!a", "--changed"}, "kernel!a" NOT_THERE
+	    "--changed"},
+	{{"w", "-w", "kernel!a", "--error-exitcode", "1"}, "kernel!a" NOT_THERE
+	    "--error-exitcode"},
+	{{"w", "-w", "kernel!a", "--with", "page-faults"}, "kernel!a" NOT_THERE
+	    "--with"},
+	{{"w", "-w", "kernel!a", "--delivery", "bpf"}, "kernel!a" NOT_THERE
+	    "--delivery bpf"},
 	{{"w", "-w", "a", "--"},
 	    "no process to watch: give -p PID, -p NAME, --exe PATH, or "
 	    "-- COMMAND"},

@@ -1,0 +1,215 @@
+/* kernel_place: finds symbols of the kernel. */
+#include "spec/kernel_place.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/kallsyms.h"
+#include "os/proc.h"
+#include "spec/nearest.h"
+#include "util/visible.h"
+
+enum { LISTED_MAX = 3 };
+
+struct search {
+	const char *name;
+	uint64_t addr[LISTED_MAX];	/* different ones of it, n, */
+	size_t n;			/* as far as there is room */
+	bool shown;		/* there are addresses other than 0 */
+	bool data;		/* and of variables, too */
+	struct nearest near;
+	uint64_t above;		/* looked for: the next symbol above this, */
+	uint64_t next;		/* which is at; 0: there is none */
+};
+
+static int
+take(void *arg, uint64_t addr, char type, const char *name)
+{
+	struct search *s = arg;
+
+	s->shown = s->shown || addr != 0;
+	s->data = s->data || type == 'b' || type == 'd';
+	nearest_offer(&s->near, name);
+	if (strcmp(name, s->name) != 0)
+		return 0;
+	for (size_t i = 0; i < s->n && i < LISTED_MAX; i++)
+		if (s->addr[i] == addr)
+			return 0;
+	if (s->n < LISTED_MAX)
+		s->addr[s->n] = addr;
+	s->n++;
+	return 0;
+}
+
+static int
+take_next(void *arg, uint64_t addr, char type, const char *name)
+{
+	struct search *s = arg;
+
+	(void)type, (void)name;
+	if (addr > s->above && (s->next == 0 || addr < s->next))
+		s->next = addr;
+	return 0;
+}
+
+static int
+refuse(const struct spec *spec, const char *why, struct wp_cause *cause)
+{
+	struct buffer text = {0};
+	int err;
+
+	visible_put(&text, spec->text);
+	err = wp_cause_set(cause, WP_CAUSE_SPEC_RANGE, buffer_text(&text), why);
+	buffer_free(&text);
+	return err;
+}
+
+static int
+unreadable(const struct spec *spec, const char *kallsyms, int err,
+    struct wp_cause *cause)
+{
+	struct buffer why = {0};
+
+	buffer_printf(&why, "%s, which has the kernel's symbols, cannot be "
+	    "read: %s; give the address", kallsyms, strerror(-err));
+	err = refuse(spec, buffer_text(&why), cause);
+	buffer_free(&why);
+	return err;
+}
+
+static int
+hidden(const struct spec *spec, struct wp_cause *cause)
+{
+	struct buffer why = {0};
+	int err;
+
+	buffer_printf(&why, "the kernel's addresses are hidden "
+	    "(kernel.kptr_restrict is %d): run as root (sudo), with at most 1 "
+	    "there", wp_proc_setting("kptr_restrict"));
+	err = refuse(spec, buffer_text(&why), cause);
+	buffer_free(&why);
+	return err;
+}
+
+static int
+unknown(const struct spec *spec, const struct search *s, struct wp_cause *cause)
+{
+	struct buffer text = {0}, near = {0}, shown = {0};
+	int err;
+
+	visible_put(&text, spec->text);
+	visible_put(&shown, spec->symbol);
+	if (!s->data)
+		buffer_puts(&near, ", of which /proc/kallsyms has functions "
+		    "alone (no CONFIG_KALLSYMS_ALL): give the address, or "
+		    "kernel!FUNCTION+OFF");
+	else if (s->near.n > 0) {
+		buffer_puts(&near, ", nearest: ");
+		nearest_put(&s->near, &near);
+	}
+	err = wp_cause_set(cause, WP_CAUSE_SYMBOL_UNKNOWN, buffer_text(&text),
+	    buffer_text(&shown), "the kernel", buffer_text(&near));
+	buffer_free(&text);
+	buffer_free(&near);
+	buffer_free(&shown);
+	return err;
+}
+
+static int
+ambiguous(const struct spec *spec, const struct search *s,
+    struct wp_cause *cause)
+{
+	struct buffer text = {0}, shown = {0}, list = {0};
+	int err;
+
+	visible_put(&text, spec->text);
+	visible_put(&shown, spec->symbol);
+	for (size_t i = 0; i < s->n && i < LISTED_MAX; i++) {
+		buffer_puts(&list, i > 0 ? ", " : "");
+		buffer_hex(&list, s->addr[i]);
+	}
+	err = wp_cause_set(cause, WP_CAUSE_SYMBOL_AMBIGUOUS,
+	    buffer_text(&text), s->n, buffer_text(&shown), buffer_text(&list),
+	    "");
+	buffer_free(&text);
+	buffer_free(&shown);
+	buffer_free(&list);
+	return err;
+}
+
+/* How many bytes at addr are watched, if that is not said. */
+static uint64_t
+usual_length(const char *kallsyms, uint64_t addr)
+{
+	struct search s = {.above = addr};
+	uint64_t len = 8;
+
+	(void)wp_kallsyms_each(kallsyms, take_next, &s);
+	while (len > 1 && (addr % len != 0 ||
+	    (s.next != 0 && s.next - addr < len)))
+		len /= 2;
+	return len;
+}
+
+static int
+name_it(const struct spec *spec, struct spec_place *place,
+    struct wp_cause *cause)
+{
+	const int n = spec->off == 0 ? asprintf(&place->symbol, "%s",
+	    spec->symbol) : asprintf(&place->symbol, "%s+%" PRIu64,
+	    spec->symbol, spec->off);
+
+	if (n >= 0)
+		return 0;
+	place->symbol = NULL;
+	return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+}
+
+static int
+find_symbol(const struct spec *spec, const char *kallsyms,
+    struct spec_place *place, struct wp_cause *cause)
+{
+	struct search s = {.name = spec->symbol};
+	int err;
+
+	nearest_begin(&s.near, spec->symbol);
+	err = wp_kallsyms_each(kallsyms, take, &s);
+	if (err < 0)
+		err = unreadable(spec, kallsyms, err, cause);
+	else if (!s.shown)
+		err = hidden(spec, cause);
+	else if (s.n != 1)
+		err = s.n == 0 ? unknown(spec, &s, cause) :
+		    ambiguous(spec, &s, cause);
+	nearest_free(&s.near);
+	if (err < 0)
+		return err;
+	place->addr = s.addr[0] + spec->off;
+	if (place->addr < s.addr[0])
+		return refuse(spec, "the offset reaches beyond the last "
+		    "address", cause);
+	return name_it(spec, place, cause);
+}
+
+int
+kernel_place_find(const struct spec *spec, const char *kallsyms,
+    struct spec_place *place, struct wp_cause *cause)
+{
+	int err = 0;
+
+	*place = (struct spec_place){.addr = spec->addr};
+	if (spec->symbol != NULL)
+		err = find_symbol(spec, kallsyms, place, cause);
+	if (err < 0)
+		return err;
+	place->len = spec->len != 0 ? spec->len :
+	    usual_length(kallsyms, place->addr);
+	if (place->len - 1 <= UINT64_MAX - place->addr)
+		return 0;
+	free(place->symbol);
+	place->symbol = NULL;
+	return refuse(spec, "the length reaches beyond the last address",
+	    cause);
+}
