@@ -65,6 +65,7 @@ failed(struct debugreg_table *table, pid_t tid, int err)
 		(void)snprintf(what, sizeof(what), "thread %d cannot be "
 		    "watched", tid);
 		(void)wp_cause_errno(&cause, what, -err);
+		(void)atomic_fetch_add(&table->channel->unwatched, 1);
 		warn(table, cause.text);
 	} else if (table->err == 0) {
 		table->err = err;

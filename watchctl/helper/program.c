@@ -166,6 +166,14 @@ report_warning(struct program *p)
 	(void)session_flush(&p->serve->session, 0);
 }
 
+static void
+doubt_unwatched(struct program *p)
+{
+	if (p->serve->started && atomic_load(&p->channel->unwatched) != 0)
+		session_doubt(&p->serve->session, "in process %d a watch was "
+		    "not on in all threads, all the time", p->pid);
+}
+
 /* Hits that were not counted: that they may have been is all that is known. */
 static void
 report_gaps(struct program *p)
@@ -498,6 +506,7 @@ take_rest(struct program *p)
 	p->serve->session.handled += atomic_load(&channel->handled);
 	report_warning(p);
 	report_gaps(p);
+	doubt_unwatched(p);
 	report_child(p);
 	report_forgotten(p);
 	serve_doubt_children(p->serve);
@@ -580,6 +589,7 @@ program_step(struct program *p, unsigned idle)
 	answer(p);
 	tracer_process_request(p->tracer, p->channel);
 	report_gaps(p);
+	doubt_unwatched(p);
 	report_child(p);
 	report_forgotten(p);
 	if (!ended)

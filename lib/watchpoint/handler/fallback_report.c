@@ -416,6 +416,15 @@ wp_fallback_hit(const struct wp_watch *w, const struct wp_hit *hit, bool print)
 }
 
 void
+wp_fallback_unwatched(void)
+{
+	struct wp_channel *channel = atomic_load(&wp_state.channel);
+
+	if (channel != NULL)
+		(void)atomic_fetch_add(&channel->unwatched, 1);
+}
+
+void
 wp_fallback_warning(const struct wp_watch *w, const char *what)
 {
 	struct wp_channel *channel = atomic_load(&wp_state.channel);

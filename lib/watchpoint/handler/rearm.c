@@ -106,10 +106,12 @@ ask_tracer(void)
 static void
 rearm_helpers(void)
 {
-	if (ask_tracer() < 0)
+	if (ask_tracer() < 0) {
+		wp_fallback_unwatched();
 		wp_fallback_line("watchpoint: a thread is no longer watched: "
 		    "no signal can be queued, as the limit of them (ulimit -i) "
 		    "is reached\n");
+	}
 }
 
 static void
@@ -121,9 +123,11 @@ rearm_own(const struct wp_fired *spent)
 		return;
 	if (wp_watch_has(w, spent->fd) &&
 	    rearm_event(w, spent->fd, spent->code) < 0 &&
-	    !atomic_exchange(&w->disarmed, true))
+	    !atomic_exchange(&w->disarmed, true)) {
+		wp_fallback_unwatched();
 		wp_fallback_warning(w, " is no longer watched in a thread: "
 		    "its event cannot be armed again after a hit");
+	}
 	wp_watch_leave(w);
 }
 
@@ -171,6 +175,7 @@ cannot_step(const struct wp_run *run)
 		if (w == NULL)
 			continue;
 		(void)w->delivery->disable(w);
+		wp_fallback_unwatched();
 		wp_fallback_warning(w, " is disabled: going on after a hit "
 		    "needs a free execution breakpoint and a descriptor");
 		wp_watch_leave(w);

@@ -134,6 +134,7 @@ wp_reentry_return(struct wp_run *run)
 	if (++self.repeats == REPEATS_MAX) {
 		run->nspent = 0;	/* nor armed again */
 		(void)w->delivery->disable(w);
+		wp_fallback_unwatched();
 		wp_fallback_warning(w, " lies where signal handlers have their "
 		    "stack, which they read themselves: it is disabled");
 	}
