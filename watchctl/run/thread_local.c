@@ -13,12 +13,14 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "os/proc.h"
 #include "ptrace/ptrace.h"
 #include "run/loader.h"
+#include "util/buffer.h"
 #include "watch/ptrace_refused.h"
 
 /* A member of one of glibc's structures. */
@@ -126,6 +128,23 @@ find_block(pid_t pid, const struct spec *spec, uint64_t *block,
 	return 0;
 }
 
+/* "own@4711" */
+static int
+name_instance(const struct spec *spec, struct spec_place *place,
+    struct wp_cause *cause)
+{
+	struct buffer name = {0};
+
+	if (place->symbol == NULL)
+		return 0;
+	buffer_printf(&name, "%s@%d", place->symbol, spec->thread);
+	free(place->symbol);
+	place->symbol = strdup(buffer_text(&name));
+	buffer_free(&name);
+	return place->symbol == NULL ? wp_cause_set(cause,
+	    WP_CAUSE_NO_MEMORY) : 0;
+}
+
 /* Make the place that of the SPEC's thread. */
 static int
 find_instance(struct live_box *live, pid_t pid, const struct spec *spec,
@@ -142,7 +161,7 @@ find_instance(struct live_box *live, pid_t pid, const struct spec *spec,
 		return err;
 	place->addr += block - (uint64_t)distance;
 	place->local = false;
-	return 0;
+	return name_instance(spec, place, cause);
 }
 
 int

@@ -644,8 +644,13 @@ resolve_symbol(struct search *s, struct ex_process *process,
 		    "out @TID", cause);
 	if (!s->found[0].symbol.tls)
 		return place_symbol(s->spec, &s->found[0], place, cause);
-	if (s->spec->thread != 0 && s->spec->finds_local)
-		return place_local(s, place, cause);
+	if (s->spec->access == WP_EXEC)
+		return range_error(s->spec, "this is data, not a function: "
+		    "watch it with -w, -r or -a", cause);
+	if (s->spec->thread != 0)
+		return s->spec->finds_local ? place_local(s, place, cause) :
+		    range_error(s->spec, "one thread's is watched with -p "
+		    "alone, and without --follow", cause);
 	text = shown(s->spec->text);
 	rc = wp_cause_set(cause, WP_CAUSE_SYMBOL_TLS, buffer_text(&text));
 	buffer_free(&text);

@@ -204,7 +204,16 @@ TEST_WITH(what_has_no_place, start_victim, end_victim)
 	    main_id);
 	run(&o, LIST(watchctl(), "-w", "own@1", "--", victim("locals")));
 	assert_int_equal(o.status, 125);
-	assert_non_null(strstr(o.err, "with -p"));
+	assert_non_null(strstr(o.err, "is watched with -p alone"));
+	outcome_free(&o);
+	run(&o, LIST(watchctl(), "-x", of("own", main_id, ""), "-p", main_id));
+	assert_int_equal(o.status, 125);
+	assert_non_null(strstr(o.err, "this is data"));
+	outcome_free(&o);
+	run(&o, LIST(watchctl(), "-w", of("own+8", main_id, ""), "-t", "0.1",
+	    "-p", main_id));
+	assert_non_null(strstr(o.out, of("watching own+8", main_id,
+	    " (8 bytes at ")));
 	outcome_free(&o);
 	target_start(&t, LIST(victim("counter_static")));
 	expect_refused(of("local", t.pid, ""), "it is linked "
