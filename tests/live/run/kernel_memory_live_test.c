@@ -329,4 +329,28 @@ TEST(a_processor_is_offline)
 	outcome_free(&o);
 }
 
-RUN_LIVE_TESTS()
+/* It takes root of the machine, as others' events do. */
+static bool
+kernel_possible(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_BREAKPOINT, .size = sizeof(attr),
+		.bp_type = HW_BREAKPOINT_W, .bp_len = 8,
+		.bp_addr = UINT64_C(0xffff888000000000),
+	};
+	int fd;
+
+	if (!live_possible())
+		return false;
+	fd = wp_perf_open(&attr, -1, 0);
+	if (fd >= 0)
+		(void)close(fd);
+	else if (fd != -ENOSPC) {
+		print_message("perf_event_open, of the kernel's memory in all "
+		    "processes: %s\n", strerror(-fd));
+		return false;
+	}
+	return true;
+}
+
+RUN_TESTS(.possible = kernel_possible)
