@@ -4,6 +4,9 @@
 #   bmake test       run every test once, in a few minutes
 #   bmake verify     what takes longer: every test again under sanitizers,
 #                    fuzzing, static checks
+#   bmake matrix     try what works on Debian's kernels, for amd64 and arm64, in
+#                    guests that qemu emulates: docs/support.md.  They come from
+#                    the package mirror that apt is configured with
 #   bmake lint       the static checks alone
 #   bmake demo       watch an example program and show a few hits
 #   bmake bench      measure the cost of a watch and the ratios that tests/bench
@@ -55,8 +58,14 @@ verify: .PHONY all
 	@sh ${.CURDIR}/tests/run.sh
 .endif
 
+matrix: .PHONY all
+	@${EVERYTHING}
+	@env SUPPORT=${.CURDIR}/docs/support.md TIMEOUT=3600 \
+	    ${.MAKE} -C ${.CURDIR}/tests run TEST=matrix LINT=
+	@sh ${.CURDIR}/tests/run.sh
+
 # The tally is the last line, also after what bmake has to say of a failure.
-.if make(test) || make(verify) || make(lint)
+.if make(test) || make(verify) || make(lint) || make(matrix)
 .if !defined(SANITIZE)
 .BEGIN:
 	@rm -f ${RESULTS}
@@ -92,4 +101,4 @@ deb: .PHONY dist
 clean-others: .PHONY
 	@${.MAKE} -C ${.CURDIR}/examples clean
 	@${.MAKE} -C ${.CURDIR}/tests clean
-	rm -rf ${TOP}/obj.sanitize ${TOP}/packages ${TOP}/watchctl-*.tar.gz
+	rm -rf ${TOP}/obj.sanitize ${TOP}/obj.matrix ${TOP}/packages ${TOP}/watchctl-*.tar.gz

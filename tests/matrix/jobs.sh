@@ -1,0 +1,374 @@
+# jobs: what is tried in a guest, with truth that is known.  Each row of /rows is
+# a function here, which returns 0: as it should be; 77: cannot be tested here,
+# and its last line says why; else its last line says what is wrong.
+
+level=/proc/sys/kernel/perf_event_paranoid
+tests=/tests
+
+# A command as an ordinary user, with a capability or none: CAPABILITY COMMAND...
+as_user()
+{
+	caps=-all
+	[ "$1" = none ] || caps=$caps,+$1
+	shift
+	/usr/bin/setpriv --reuid=1000 --regid=1000 --clear-groups --inh-caps=$caps \
+	    --ambient-caps=$caps --bounding-set=$caps "$@"
+}
+
+wrong()
+{
+	echo "$*"
+	return 1
+}
+
+# equal WHAT GOT WANTED
+equal()
+{
+	[ "$2" = "$3" ] || wrong "$1: '$2', not '$3'"
+}
+
+# --- the libraries' own tests ---
+
+pure()
+{
+	failed=
+	for test in "$@"; do
+		timeout 240 "$test" > log 2>&1 && continue
+		echo "exit status $?"
+		grep -v '^\[ *\(RUN\|OK\)' log
+		failed="$failed ${test##*/}"
+	done
+	[ -z "$failed" ] || wrong "failed:$failed"
+}
+
+pure_watchpoint()
+{
+	pure $tests/watchpoint/*
+}
+
+pure_explain()
+{
+	pure $tests/explain/*
+}
+
+# --- in the process ---
+
+inside()
+{
+	timeout 60 /bin/truth "$1"
+}
+
+in_sigtrap() { inside in_sigtrap; }
+in_async() { inside in_async; }
+in_ptrace() { inside in_ptrace; }
+in_threads() { inside in_threads; }
+in_reads() { inside in_reads; }
+in_execution() { inside in_execution; }
+in_odd() { inside in_odd; }
+in_kernel() { inside in_kernel; }
+in_freeze() { inside in_freeze; }
+in_control() { inside in_control; }
+outside() { inside outside; }
+
+in_new_threads()
+{
+	[ -x /bin/watchctl ] || {
+		echo "by async it needs watchctl, not built for arm64 yet"
+		return 77
+	}
+	inside in_new_threads
+}
+
+# --- watchctl ---
+
+# How many lines of its JSON have this, and of these how many are hits.
+lines()
+{
+	grep -c -e "$1" out
+}
+
+hit_lines()
+{
+	grep '"type":"hit"' out | grep -c -e "$1"
+}
+
+# watch STATUS OPTION... -- COMMAND...: run it; its JSON goes to the file out.
+# The command is told to go on, and to end.
+watch()
+{
+	wanted=$1
+	shift
+	rm -f out
+	printf 'go\nend\n' | $as timeout 60 watchctl -o json -O out "$@" \
+	    > said 2>&1
+	status=$?
+	[ $status -eq "$wanted" ] || {
+		grep -v -e '^pid' -e '^done' said
+		wrong "exit status $status, not $wanted"
+	}
+}
+
+# So many hits, and none lost.
+hits()
+{
+	equal hits "$(lines '"type":"hit"')" "$1" &&
+	    equal "ends with that count" \
+	    "$(lines "\"type\":\"end\",\"hits\":$1,.*\"lost\":0")" 1
+}
+
+# So many by `bump`, at its line.
+bumps()
+{
+	hits "$1" && equal "in bump" "$(hit_lines \
+	    '"frames":.{"pc":"[^"]*","function":"bump",.*counter.c","line":30,')" \
+	    "$1"
+}
+
+# So many of one thread: each value is that before and one.  What was before the
+# first may be given; a recording does not know it.
+counted()
+{
+	bumps "$1" && awk -v first="${2-0}" '
+	BEGIN { n = 0 }
+	/"type":"hit"/ {
+		match($0, /"old_text":"[0-9]*"/)
+		old = substr($0, RSTART + 12, RLENGTH - 13)
+		match($0, /"new_text":"[0-9]*"/)
+		new = substr($0, RSTART + 12, RLENGTH - 13)
+		if (old != (n == 0 ? first "" : n "") || new != ++n "") {
+			print "hit " n ": " old " -> " new
+			exit 1
+		}
+	}' out
+}
+
+doctor()
+{
+	watchctl doctor -o json > out 2> said ||
+	    wrong "exit status $?: $(cat out said)" || return
+	for way in ring stop inside; do
+		equal $way "$(lines "\"name\":\"$way\",\"ok\":true")" 1 ||
+		    return
+	done
+}
+
+attach()
+{
+	rm -f in out
+	mkfifo in
+	counter 3 10 < in > told &
+	victim=$!
+	exec 3> in
+	until grep -q pid told; do usleep 10000; done
+	watchctl -w counter -o json -O out -p $victim > said 2>&1 &
+	watcher=$!
+	until grep -qs '"type":"start"' out; do
+		kill -0 $watcher 2> /dev/null || {
+			exec 3>&-
+			wait $victim
+			wrong "$(cat said)"
+			return
+		}
+		usleep 10000
+	done
+	printf 'go\nend\n' >&3
+	exec 3>&-
+	wait $victim
+	equal "the program's status" $? 7
+	wait $watcher
+	equal "watchctl's status" $? 0 && bumps 30 &&
+	    equal threads "$(grep '"type":"hit"' out |
+	    sed 's/.*"tid":\([0-9]*\).*/\1/' | sort -u | wc -l)" 3
+}
+
+command()
+{
+	watch 7 -w counter -- counter 1 20 && counted 20
+}
+
+by_bpf()
+{
+	watch 7 -w counter -- counter 1 10 && counted 10 || return
+	[ "$(lines '"delivery":"bpf"')" = 1 ] && return
+	watchctl doctor -o json | grep -q '"delivery_reason":[^}]*ulimit -l' ||
+	    wrong "no word of ulimit -l" || return
+	ulimit -l unlimited
+	watch 7 -w counter -- counter 1 10 && counted 10 &&
+	    equal "by BPF" "$(lines '"delivery":"bpf"')" 1
+}
+
+by_ring()
+{
+	echo 2 > $level
+	as="as_user none" watch 7 -w counter -- counter 1 10 && hits 10 &&
+	    equal "by ring" "$(lines '"delivery":"ring"')" 1
+}
+
+by_perf_stop()
+{
+	watch 7 --stop -w counter -- counter 3 10 && bumps 30 &&
+	    watch 7 --stop -w counter -- counter 1 10 && counted 10
+}
+
+by_debug_registers()
+{
+	echo 3 > $level
+	as="as_user none" watch 7 --stop -w counter -- counter 3 10 && bumps 30 &&
+	    equal "by ptrace" "$(lines '"delivery":"ptrace"')" 1
+}
+
+inside_by()
+{
+	export WATCHPOINT_DELIVERY="$1"
+	watch 7 --inside -w counter -- counter 3 10 && bumps 30
+}
+
+inside_sigtrap()
+{
+	truth facts | grep -q 'sigtrap.*no' && {
+		echo "sigtrap came with Linux 5.13"
+		return 77
+	}
+	inside_by sigtrap
+}
+
+inside_async() { inside_by async; }
+inside_ptrace() { inside_by ptrace; }
+
+kernel_write()
+{
+	watch 7 -w filled -- counter 1 1 && hits 1 &&
+	    equal "by read(2)" "$(lines '"origin":"kernel","syscall":"read","syscall_bytes":8')" 1
+}
+
+# acts mix 5: 5 stores, 10 loads, 15 that are both
+reads()
+{
+	watch 7 -r word -- acts mix 5 && hits 25 &&
+	    equal reads "$(hit_lines '"access":"read",')" 10
+}
+
+accesses()
+{
+	watch 7 -a word -- acts mix 5 && hits 30 &&
+	    equal writes "$(hit_lines '"access":"write"')" 5
+}
+
+execution()
+{
+	watch 7 -x called -- acts call 8 && hits 8 &&
+	    equal "in called" "$(lines '"frames":.{"pc":"[^"]*","function":"called"')" 8
+}
+
+odd()
+{
+	watch 0 -w byte+1:7 -- truth bytes && hits 7 &&
+	    watch 0 -w byte+3:5 -- truth bytes && hits 5 &&
+	    watch 0 -w byte+6:3 -- truth bytes && hits 3
+}
+
+children()
+{
+	watch 7 -f -w word -- acts father 3 && hits 33
+}
+
+replay()
+{
+	rm -f data
+	printf 'go\nend\n' | watchctl -w counter -o perf -O data -- \
+	    counter 1 10 > said 2>&1
+	equal status $? 7 && watchctl report -o json data > out 2> said &&
+	    counted 10 ""
+}
+
+killed()
+{
+	rm -f in out
+	mkfifo in
+	counter 1 200 < in > told &
+	victim=$!
+	exec 3> in
+	until grep -q pid told; do usleep 10000; done
+	watchctl --stop -w counter -o json -O out -p $victim > said 2>&1 &
+	watcher=$!
+	until grep -qs '"type":"start"' out; do usleep 10000; done
+	printf 'go\n' >&3
+	until grep -q '"type":"hit"' out; do usleep 10000; done
+	kill -9 $watcher
+	wait $watcher 2> /dev/null
+	printf 'end\n' >&3
+	exec 3>&-
+	wait $victim
+	equal "the program's status" $? 7 && equal done "$(grep -c done told)" 1
+}
+
+# refused LINE-PATTERN WATCHCTL-OPTION...: status 125, nothing on standard
+# output, and a line that has this
+refused()
+{
+	pattern=$1
+	shift
+	$as watchctl "$@" > told 2> said < /dev/null
+	equal status $? 125 && equal lines "$(wc -l < said)" 1 &&
+	    { grep -q -e "$pattern" said || wrong "$(cat said)"; }
+}
+
+paranoid_user()
+{
+	echo 3 > $level
+	as="as_user none"
+	refused 'perf_event_paranoid.*3.*--stop' -w counter -- counter 1 1
+}
+
+paranoid_perfmon()
+{
+	echo 3 > $level
+	as="as_user perfmon"
+	refused 'perf_event_paranoid.*3' -w counter -- counter 1 1
+}
+
+paranoid_admin()
+{
+	echo 3 > $level
+	as="as_user sys_admin" watch 7 -w counter -- counter 1 10 && counted 10
+}
+
+bad_input()
+{
+	refused counter -w countr -- counter 1 1 &&
+	    refused 999999 -w counter -p 999999 &&
+	    refused mapped -w 0x10:8 -p $$ &&
+	    refused '5 slots' -w counter -w filled -w counter+1:1 -w counter+2:1 \
+	    -w counter+3:1 -- counter 1 1
+}
+
+# --- all of them ---
+
+run()
+{
+	echo 2 > $level
+	as=
+	"$1"
+}
+
+mkdir -p /tmp/jobs
+chmod 777 /tmp/jobs
+cd /tmp/jobs || exit
+truth facts | sed 's/^/@=/'
+grep -v '^#' /rows | while read -r row where text; do
+	if [ "$where" = watchctl ] && [ ! -x /bin/watchctl ]; then
+		echo "@$row|not testable|not built for arm64 yet"
+		continue
+	fi
+	(run "$row") > report 2>&1 < /dev/null
+	status=$?
+	reason=$(grep . report | tail -n 1 | tr -d '|')
+	case $status in
+	0) echo "@$row|ok|" ;;
+	77) echo "@$row|not testable|$reason" ;;
+	*)
+		echo "@$row|failed|$reason"
+		sed "s/^/    $row: /" report
+		;;
+	esac
+done

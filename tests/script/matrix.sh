@@ -1,0 +1,303 @@
+#!/bin/sh
+# matrix: what works on which kernel and processor, tried in guests that qemu
+# emulates.  The kernels are Debian's; tests/matrix has what is tried in a guest.
+# What came of it is a table, written to $SUPPORT: docs/support.md.
+#
+# It needs the package mirror that apt is configured with, which has more releases
+# than the one that is installed.  What is taken from it is kept in obj.matrix,
+# and checked by apt, each time: it is signed.
+set -eu
+
+here=$TOP/tests/matrix
+work=$TOP/obj.matrix
+kernels='bullseye bookworm trixie sid'
+processors='amd64 arm64'
+
+not_run()
+{
+	echo "not run: $*"
+	exit 77
+}
+
+for command in qemu-system-x86_64 qemu-system-aarch64 busybox clang ld.lld \
+    llvm-ar; do
+	command -v $command > /dev/null || not_run "$command is not here"
+done
+
+# --- the mirror ---
+
+# With its lists as it has read them, also where containers leave them out.
+kept='-o Dir::Cache::pkgcache=pkgcache.bin -o Dir::Cache::srcpkgcache=srcpkgcache.bin'
+
+# A state of apt's own: nothing of it is the machine's.
+apt_state()
+{
+	mirror=$(apt-get indextargets --format '$(REPO_URI)' \
+	    'Created-By: Packages' 'Origin: Debian' | grep -v security |
+	    sort -u | head -n 1)
+	[ -n "$mirror" ] || not_run "apt is configured with no mirror of Debian"
+	mkdir -p "$work/apt/lists/partial" "$work/apt/archives/partial"
+	: > "$work/apt/status"
+	: > "$work/apt/sources.list"
+	for suite in $kernels; do
+		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main"
+	done > "$work/apt/sources.list"
+	cat > "$work/apt/conf" <<-END
+	Dir::State::lists "$work/apt/lists";
+	Dir::State::status "$work/apt/status";
+	Dir::Cache "$work/apt";
+	Dir::Etc::sourcelist "$work/apt/sources.list";
+	Dir::Etc::sourceparts "/dev/null";
+	APT::Architectures { "amd64"; "arm64"; };
+	APT::Sandbox::User "root";
+	END
+	export APT_CONFIG="$work/apt/conf"
+	# a release that it has not got is reported below
+	apt-get -q $kept update || :
+	[ -n "$(find "$work/apt/lists" -name '*_Packages*')" ] ||
+	    not_run "the package mirror cannot be had"
+}
+
+# download FOLDER PACKAGE...
+download()
+{
+	mkdir -p "$1"
+	(cd "$1" && shift && apt-get -q $kept download "$@")
+}
+
+# What a package of a release depends on, by a pattern: VERSION-SUITE-PACKAGE...
+depends()
+{
+	apt-cache $kept show "$1" |
+	    sed -n '/^Depends:/{s/^Depends: //; s/([^)]*)//g; s/[, ]\+/\n/g; p; q}' |
+	    grep "$2"
+}
+
+# The image of a release's kernel is kernel.SUITE.PROCESSOR.  What keeps it from
+# that is said.
+kernel()
+{
+	suite=$1 processor=$2
+	image=$work/kernel.$suite.$processor
+	name=$(depends "linux-image-cloud-$processor:$processor/$suite" \
+	    '^linux-image-[0-9]') || {
+		echo "the mirror has no such release"
+		return
+	}
+	debs=$work/debs.$processor.$name
+	[ ! -f "$debs/vmlinuz" ] || {
+		ln -sf "$debs/vmlinuz" "$image"
+		return
+	}
+	# newer ones have the image in a package that this one depends on
+	binary=$(depends "$name:$processor" '^linux-binary-') || binary=
+	for package in $name $binary; do
+		download "$debs" "$package:$processor" > "$debs.log" 2>&1 || {
+			echo "$package cannot be downloaded"
+			return
+		}
+		dpkg-deb --fsys-tarfile "$debs/$package"_*.deb | tar -xf - -C \
+		    "$debs" --wildcards '*/vmlinuz*' 2> /dev/null || :
+	done
+	find "$debs" -type f -name 'vmlinuz*' -exec mv {} "$debs/vmlinuz" \;
+	[ -f "$debs/vmlinuz" ] && ln -sf "$debs/vmlinuz" "$image" ||
+	    echo "it has no image"
+}
+
+# --- what is tried ---
+
+# tests that compile or run what a guest has not got, that emulation takes a minute
+# for, or that are about how soon another process does something
+left_out=' debug_info_test debug_names_test explain_test gdb_index_test history_test
+index_test module_test object_test perfdata_test proc_test ptrace_test stack_test
+sweep_test symbol_test unwind_test '
+
+# The tests without breakpoints of the rooms of a library.
+pure()
+{
+	for source in "$TOP"/tests/unit/*/*_test.c; do
+		room=$(basename "$(dirname "$source")")
+		[ -d "$TOP/lib/$1/$room" ] || continue
+		case $left_out in
+		*[[:space:]]"$(basename "$source" .c)"[[:space:]]*) ;;
+		*) echo "$source" ;;
+		esac
+	done
+}
+
+# The root of a guest: ROOT BUSYBOX
+common_root()
+{
+	rm -rf "$1"
+	mkdir -p "$1/bin" "$1/usr/bin" "$1/lib" "$1/tests/watchpoint" \
+	    "$1/tests/explain"
+	cp "$2" "$1/bin/busybox"
+	cp "$here/init" "$here/jobs.sh" "$here/rows" "$1"
+	chmod 755 "$1/init"
+}
+
+# From the root to what the guest starts with.
+packed()
+{
+	(cd "$1" && find . | busybox cpio -o -H newc 2> /dev/null) > "$1.cpio"
+}
+
+flags="-g -O1 -std=c11 -pthread -D_GNU_SOURCE -I$TOP/lib/watchpoint
+    -I$TOP/lib/explain -I$TOP/tests/support"
+
+amd64_root()
+{
+	root=$work/amd64
+	common_root "$root" "$(command -v busybox)"
+	cp "$TOP/watchctl/watchctl" "$TOP/watchctl/watchctl-explain" \
+	    "$TOP/tests/victim/counter" "$TOP/tests/victim/acts" "$root/bin"
+	cp "$(command -v setpriv)" "$root/usr/bin"
+	cp "$TOP/lib/watchpoint/libwatchpoint.so.0" "$root/lib"
+	# shellcheck disable=SC2086
+	cc $flags -o "$root/bin/truth" "$here/truth.c" \
+	    "$TOP/lib/watchpoint/libwatchpoint.a"
+	for library in watchpoint explain; do
+		for source in $(pure $library); do
+			cp "$TOP/tests/$(basename "$source" .c)" \
+			    "$root/tests/$library"
+		done
+	done
+	# threads that are cancelled open the last one themselves
+	for file in $(find "$root" -type f -perm -1 -exec ldd {} + \
+	    2> /dev/null | grep -o '/[^ ]*\.so[^ :]*$\|/[^ ]*\.so[^ ]* ' |
+	    sort -u) "$(cc -print-file-name=libgcc_s.so.1)"; do
+		mkdir -p "$root/$(dirname "$file")"
+		cp -L "$file" "$root/$file"
+	done
+	packed "$root"
+}
+
+# What programs for arm64 link, from the same release as here.
+arm64_system()
+{
+	system=$work/arm64.system
+	release=$(. /etc/os-release && echo "$VERSION_CODENAME")
+	packages=
+	for name in libc6 libc6-dev linux-libc-dev libgcc-s1 \
+	    "libgcc-$(cc -dumpversion)-dev" libcmocka0 libcmocka-dev \
+	    libjansson4 libjansson-dev busybox-static; do
+		packages="$packages $name:arm64/$release"
+	done
+	# shellcheck disable=SC2086
+	download "$work/debs.arm64" $packages || return
+	rm -rf "$system"
+	mkdir -p "$system/usr/lib" "$system/usr/bin"
+	ln -s usr/lib "$system/lib"
+	ln -s usr/bin "$system/bin"
+	for deb in "$work"/debs.arm64/*.deb; do
+		dpkg-deb --fsys-tarfile "$deb" |
+		    tar -xf - -C "$system" --keep-directory-symlink
+	done
+}
+
+# libwatchpoint and its tests
+arm64_root()
+{
+	root=$work/arm64
+	common_root "$root" "$system/bin/busybox"
+	cross="clang --target=aarch64-linux-gnu --sysroot=$system
+	    -fuse-ld=lld -Wno-unused-command-line-argument"
+	mkdir -p "$work/arm64.build"
+	(cd "$TOP" && tar -cf - --exclude='*.[oad]' --exclude='*.so*' lib \
+	    Makefile*) | tar -xf - -C "$work/arm64.build"
+	env -i "PATH=$PATH" "HOME=$HOME" bmake -j2 \
+	    -C "$work/arm64.build/lib/watchpoint" MACHINE=aarch64 \
+	    MACHINE_ARCH=aarch64 CC="$(echo $cross)" LD=ld.lld AR=llvm-ar \
+	    RANLIB=llvm-ranlib OBJCOPY=llvm-objcopy WERROR=yes \
+	    > "$work/arm64.log" 2>&1 || {
+		cat "$work/arm64.log"
+		return 1
+	}
+	archive=$work/arm64.build/lib/watchpoint/libwatchpoint.a
+	$cross $flags -o "$root/bin/truth" "$here/truth.c" "$archive"
+	(cd "$work/arm64.build" && rm -f ./*.o support.a &&
+	    $cross $flags -c "$TOP"/tests/support/*.c \
+	    "$TOP"/lib/explain/base/*.c "$TOP/lib/explain/record/record.c" &&
+	    llvm-ar cq support.a ./*.o)
+	for source in $(pure watchpoint); do
+		$cross $flags -rdynamic \
+		    -o "$root/tests/watchpoint/$(basename "$source" .c)" \
+		    "$source" "$work/arm64.build/support.a" "$archive" \
+		    -lcmocka -ljansson
+	done
+	mkdir -p "$root/usr/lib/aarch64-linux-gnu"
+	cp -L "$system/lib/ld-linux-aarch64.so.1" "$root/lib"
+	for name in libc.so.6 libgcc_s.so.1 libcmocka.so.0 libjansson.so.4; do
+		cp -L "$system/usr/lib/aarch64-linux-gnu/$name" "$root/lib"
+	done
+	packed "$root"
+}
+
+# --- guests ---
+
+# Boot one: what it writes goes to the file guest.SUITE.PROCESSOR.
+boot()
+{
+	suite=$1 processor=$2
+	case $processor in
+	amd64) emulator='qemu-system-x86_64 -cpu max' console=ttyS0 ;;
+	arm64)
+		emulator='qemu-system-aarch64 -M virt -cpu cortex-a72'
+		console=ttyAMA0
+		;;
+	esac
+	said=$work/guest.$suite.$processor
+	timeout --foreground -k 5 1200 $emulator -accel tcg -smp 2 -m 768 -display none \
+	    -nodefaults -monitor none -serial "file:$said" -no-reboot \
+	    -kernel "$work/kernel.$suite.$processor" \
+	    -initrd "$work/$processor.cpio" \
+	    -append "console=$console panic=-1 quiet loglevel=3" \
+	    < /dev/null || :
+	sed -i 's/\r//g' "$said"
+	echo "$suite $processor: $(grep -c '^@.*|ok|$' "$said") ok, $(grep -c \
+	    '^@.*|failed|' "$said") failed"
+	grep -e '^@.*|failed|' -e '^    ' "$said" || :
+}
+
+# --- all of it ---
+
+[ "${1:-}" != boot ] || {
+	boot "$2" "$3"
+	exit
+}
+
+mkdir -p "$work"
+rm -f "$work"/guest.* "$work"/why.* "$work"/kernel.*
+apt_state
+for suite in $kernels; do
+	for processor in $processors; do
+		kernel $suite $processor > "$work/why.$suite.$processor"
+	done
+done
+amd64_root
+if arm64_system; then
+	arm64_root
+else
+	rm -f "$work"/kernel.*.arm64
+	for suite in $kernels; do
+		echo "the mirror has not got what programs for arm64 link" \
+		    > "$work/why.$suite.arm64"
+	done
+fi
+for suite in $kernels; do
+	for processor in $processors; do
+		[ ! -f "$work/kernel.$suite.$processor" ] ||
+		    echo "$suite $processor"
+	done
+done | xargs -n 2 -P 2 sh "$0" boot
+
+for suite in $kernels; do
+	for processor in $processors; do
+		echo "$suite $processor"
+	done
+done > "$work/columns"
+status=0
+awk -v work="$work" -f "$here/table.awk" "$work/columns" \
+    > "$work/support.md" || status=$?
+[ -z "${SUPPORT:-}" ] || cp "$work/support.md" "$SUPPORT"
+exit $status
