@@ -67,6 +67,9 @@ struct kept_session {
 	struct past past;
 	void (*act)(void *arg, const struct kept_hit *);
 	void *act_arg;		/* act NULL: nothing is done at hits */
+	bool (*know)(void *arg, const struct wp_known_stack *);
+	void (*forget)(void *arg, pid_t);
+	void *know_arg;		/* know NULL: nobody wants to */
 	struct details {	/* of hits that are not written yet */
 		uint64_t begun, addr;
 		struct buffer environment;
@@ -545,6 +548,27 @@ take_reply(struct kept_session *kept, const struct box_message *message)
 
 /* False: it makes no sense. */
 static bool
+take_known(const struct kept_session *kept, const struct box_message *message)
+{
+	struct wp_known_stack stack;
+
+	if (message->len != sizeof(stack) || kept->know == NULL)
+		return false;
+	memcpy(&stack, message->text, sizeof(stack));
+	return kept->know(kept->know_arg, &stack);
+}
+
+static bool
+take_forget(const struct kept_session *kept, const struct box_message *message)
+{
+	if (kept->know == NULL || message->value[0] > INT32_MAX)
+		return false;
+	kept->forget(kept->know_arg, (pid_t)message->value[0]);
+	return true;
+}
+
+/* False: it makes no sense. */
+static bool
 take(struct kept_session *kept, const struct box_message *message)
 {
 	switch (message->what) {
@@ -552,6 +576,10 @@ take(struct kept_session *kept, const struct box_message *message)
 		return take_details(kept, message);
 	case BOX_REPORT:
 		return written_report_take(&kept->report, kept->box, message);
+	case BOX_KNOWN:
+		return take_known(kept, message);
+	case BOX_FORGET:
+		return take_forget(kept, message);
 	case BOX_REPLY:
 		return take_reply(kept, message);
 	case BOX_TAKEN:
@@ -1090,6 +1118,16 @@ kept_session_act(struct kept_session *kept,
 {
 	kept->act = act;
 	kept->act_arg = arg;
+}
+
+void
+kept_session_know(struct kept_session *kept,
+    bool (*know)(void *, const struct wp_known_stack *),
+    void (*forget)(void *, pid_t), void *arg)
+{
+	kept->know = know;
+	kept->forget = forget;
+	kept->know_arg = arg;
 }
 
 /* Whether an entry is of a hit that this thread does not wait for any longer. */

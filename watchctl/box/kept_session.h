@@ -18,6 +18,7 @@
 #define KEPT_SESSION_H
 
 #include "box/box.h"
+#include "os/known_stack.h"
 #include "session/session.h"
 
 struct kept_session;
@@ -40,6 +41,13 @@ struct kept_hit {
    may report warnings. */
 void kept_session_act(struct kept_session *,
     void (*act)(void *arg, const struct kept_hit *), void *arg);
+
+/* From here on call know with what an explainer says of stacks that come often, if
+   BPF delivers, and forget where they are not to be relied on any more.  know
+   false: it makes no sense. */
+void kept_session_know(struct kept_session *,
+    bool (*know)(void *arg, const struct wp_known_stack *),
+    void (*forget)(void *arg, pid_t), void *arg);
 
 /* A thread that is stopped at its hit, and for which the session was flushed, goes
    on.  Result: whether this hit is not explained yet. */

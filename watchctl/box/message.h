@@ -135,6 +135,10 @@ enum box_what {
 				   else answered when they are written, and with
 				   them value[1] hits (UINT64_MAX: and its end);
 				   value[0] of the answer: as many bytes are */
+	BOX_KNOWN,		/* bytes: struct wp_known_stack, of a process
+				   that is watched by BPF */
+	BOX_FORGET,		/* value[0]: a process: nothing is known of its
+				   stacks any more */
 	BOX_REPLY,		/* value[0]: the number of a channel's hit; text:
 				   what its program gets of it */
 	BOX_TAKEN,		/* what was to be read of the journal is;

@@ -198,6 +198,29 @@ ask_details(uint64_t begun, uint64_t addr, const char *environment,
 		(void)ask_question(&message);
 }
 
+static void
+know(const struct wp_known_stack *stack)
+{
+	struct box_message message = {
+		.what = BOX_KNOWN, .len = sizeof(*stack),
+	};
+
+	memcpy(message.text, stack, sizeof(*stack));
+	ask_tell(&message);
+}
+
+static void
+forget(pid_t pid)
+{
+	const struct box_message message = {
+		.what = BOX_FORGET, .value = {(uint64_t)pid},
+	};
+
+	ask_tell(&message);
+}
+
+const struct ex_listener ask_listener = {know, forget};
+
 _Noreturn void
 ask_end(int status)
 {

@@ -13,6 +13,7 @@
 
 #include "box/message.h"
 #include "debug/index.h"
+#include "hit/hit.h"
 
 /* Before all others: the memory that watchctl reads. */
 void ask_begin(struct box_shared *);
@@ -43,6 +44,9 @@ void ask_taken(uint64_t hits, bool enough, int err);
 /* A hit is about to be reported: as BOX_DETAILS says. */
 void ask_details(uint64_t begun, uint64_t addr, const char *environment,
     size_t len);
+
+/* Stacks come often; they are to be forgotten. */
+extern const struct ex_listener ask_listener;
 
 /* That something has been done. */
 void ask_progress(void);

@@ -247,6 +247,9 @@ read_start(struct reader *r, const struct journal_entry *e)
 
 	r->began = it->time;
 	session_start(r->session, &start);
+	if (strncmp(it->delivery, "bpf", sizeof(it->delivery)) == 0 &&
+	    r->session->explainer != NULL)
+		ex_explain_listen(r->session->explainer, &ask_listener);
 }
 
 static int

@@ -176,6 +176,37 @@ waits_for_modules(const struct run *run)
 	return false;
 }
 
+static bool
+know(void *arg, const struct wp_known_stack *stack)
+{
+	const struct run *run = arg;
+
+	return wp_target_know(run->target, stack);
+}
+
+static void
+forget(void *arg, pid_t pid)
+{
+	const struct run *run = arg;
+
+	wp_target_forget(run->target, pid);
+}
+
+/* Have an explainer keep the session, if anything is explained. */
+static int
+open_kept(struct run *run)
+{
+	const struct options *o = run->options;
+	int err;
+
+	if (o->form == FORM_PERF)
+		return 0;
+	err = kept_session_open(&run->kept, &run->session, &run->live.box);
+	if (err == 0)
+		kept_session_know(run->kept, know, forget, run);
+	return err;
+}
+
 /* What is possible here, and with it the target and its rings. */
 static int
 prepare(struct run *run)
@@ -185,6 +216,7 @@ prepare(struct run *run)
 		.count = o->count, .kernel = !o->user_only,
 		.follow = o->follow, .stack = o->stack, .stop = o->stop,
 		.for_perf = o->form == FORM_PERF,
+		.whole_stacks = o->form == FORM_PERF || o->last != 0,
 		/* a program writes the address that a slot had at first */
 		.bpf = o->delivery != DELIVERY_RING && !o->follow_pointers &&
 		    (o->count || !options_everywhere(o)),
@@ -235,8 +267,7 @@ prepare(struct run *run)
 	run->live.box.answers.no_cache = o->no_cache;
 	/* which may be any process's */
 	run->live.box.answers.no_memory = options_everywhere(o);
-	return o->form == FORM_PERF ? 0 :
-	    kept_session_open(&run->kept, &run->session, &run->live.box);
+	return open_kept(run);
 }
 
 int

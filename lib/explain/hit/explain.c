@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/array.h"
 #include "bpf/reading.h"
 #include "hit/sample_group.h"
 #include "hit/syscall_wrapper.h"
@@ -60,7 +61,17 @@ struct ex_explainer {
 	struct ex_value_options values;	/* as they are found */
 	struct ex_hints hints;		/* of the samples that are fed */
 	struct ex_value_tracker *tracker;
+	const struct ex_listener *listener;	/* NULL: there is none */
+	struct {
+		struct told {
+			pid_t pid;
+			uint64_t generation;	/* of the process */
+		} *at;		/* n of them: whose stacks it was told of */
+		size_t n, cap;
+	} told;
 };
+
+enum { TOLD_MAX = 1024 };
 
 struct ex_explainer *
 ex_explainer_new(struct ex_space *space, const struct ex_slot *slots,
@@ -114,6 +125,7 @@ ex_explainer_free(struct ex_explainer *e)
 	free(e->reserve.args);
 	ex_tracker_free(e->tracker);
 	ex_stacks_free(e->stacks);
+	free(e->told.at);
 	free(e);
 }
 
@@ -424,6 +436,66 @@ explain_call(const struct ex_explainer *e, const struct ex_slot *slot,
 	hit->access = access_text(hit);
 }
 
+void
+ex_explain_listen(struct ex_explainer *e, const struct ex_listener *listener)
+{
+	e->listener = listener;
+}
+
+/* NULL: the listener was not told of its stacks. */
+static struct told *
+find_told(const struct ex_explainer *e, pid_t pid)
+{
+	for (size_t i = 0; i < e->told.n; i++)
+		if (e->told.at[i].pid == pid)
+			return &e->told.at[i];
+	return NULL;
+}
+
+/* False: there are too many. */
+static bool
+add_told(struct ex_explainer *e, const struct told *told)
+{
+	if (!EX_ARRAY_ROOM(&e->told, at, TOLD_MAX))
+		return false;
+	e->told.at[e->told.n++] = *told;
+	return true;
+}
+
+/* It was told of stacks of this process, which may map other code now. */
+static void
+forget_told(struct ex_explainer *e, pid_t pid)
+{
+	struct told *told = find_told(e, pid);
+	const struct ex_process *process;
+
+	if (told == NULL)
+		return;
+	process = ex_space_process(e->space, pid);
+	if (process != NULL &&
+	    ex_process_generation(process) == told->generation)
+		return;
+	*told = e->told.at[--e->told.n];
+	e->listener->forget(pid);
+}
+
+static void
+tell(struct ex_explainer *e, const struct ex_process *process,
+    const struct ex_record *record)
+{
+	const struct told told = {
+		record->pid, ex_process_generation(process),
+	};
+	struct wp_known_stack known;
+
+	if (e->listener == NULL || told.pid <= 0 ||
+	    !ex_stack_often(e->stacks, &record->sample, &known) ||
+	    (find_told(e, told.pid) == NULL && !add_told(e, &told)))
+		return;
+	known.pid = record->pid;
+	e->listener->know(&known);
+}
+
 static void
 explain_sample(struct ex_explainer *e, const struct ex_slot *slot,
     const struct ex_record *record, struct ex_hit *hit)
@@ -463,6 +535,7 @@ explain_sample(struct ex_explainer *e, const struct ex_slot *slot,
 	hit->stack = ex_stack_of(e->stacks, process, sample, first,
 	    first == 0 && user);
 	ex_stack_hold(hit->stack);
+	tell(e, process, record);
 	hit->access = access_text(hit);
 	if (hit->kernel)
 		explain_call(e, slot, record, hit);
@@ -797,6 +870,8 @@ static void
 learn(struct ex_explainer *e, const struct ex_record *record)
 {
 	ex_space_learn(e->space, record);
+	if (e->listener != NULL)
+		forget_told(e, record->pid);
 	switch (record->type) {
 	case PERF_RECORD_LOST:
 		ex_tracker_lost(e->tracker, record->time);

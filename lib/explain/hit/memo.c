@@ -19,6 +19,7 @@
 
 #define SETS 1024U		/* a power of two */
 #define WAYS 4U
+#define OFTEN 4U		/* times */
 
 /* What is equal in samples whose reads can be compared: the shape of a sample,
    and the caller's words. */
@@ -31,6 +32,7 @@ struct entry {
 	size_t n;		/* words of the caller's */
 	size_t nreads;
 	size_t room;		/* of words that there is memory for */
+	size_t times;		/* it was found */
 	uint64_t word[];	/* the caller's, the reads' values, their
 				   places */
 };
@@ -41,6 +43,7 @@ struct set {
 
 struct ex_memo {
 	struct set set[SETS];
+	const struct entry *found;	/* last; NULL: none was */
 };
 
 struct ex_memo *
@@ -111,21 +114,47 @@ is_same(const struct entry *entry, const uint64_t *word, size_t n,
 	return true;
 }
 
-const struct ex_stack *
-ex_memo_find(const struct ex_memo *memo, const uint64_t *word, size_t n,
+static struct entry *
+find(const struct set *set, uint64_t hash, const uint64_t *word, size_t n,
     const struct ex_sample *sample)
 {
-	const struct set *set;
-	uint64_t hash;
-
-	if (!hash_sample(word, n, sample, &hash))
-		return NULL;
-	set = &memo->set[hash % SETS];
 	for (size_t i = 0; i < WAYS && set->entry[i] != NULL; i++)
 		if (set->entry[i]->hash == hash &&
 		    is_same(set->entry[i], word, n, sample))
-			return set->entry[i]->stack;
+			return set->entry[i];
 	return NULL;
+}
+
+const struct ex_stack *
+ex_memo_find(struct ex_memo *memo, const uint64_t *word, size_t n,
+    const struct ex_sample *sample)
+{
+	struct entry *entry = NULL;
+	uint64_t hash;
+
+	if (hash_sample(word, n, sample, &hash))
+		entry = find(&memo->set[hash % SETS], hash, word, n, sample);
+	memo->found = entry;
+	if (entry == NULL)
+		return NULL;
+	entry->times++;
+	return entry->stack;
+}
+
+bool
+ex_memo_often(const struct ex_memo *memo, struct ex_reads *reads)
+{
+	const struct entry *entry = memo->found;
+	const uint64_t *place;
+
+	if (entry == NULL || entry->times < OFTEN ||
+	    (entry->times & (entry->times - 1)) != 0)
+		return false;
+	place = entry->word + entry->n + entry->nreads;
+	reads->n = (unsigned)entry->nreads;
+	for (size_t i = 0; i < entry->nreads; i++)
+		reads->place[i] = (uint32_t)place[i];
+	return true;
 }
 
 /* The set's first entry, new: what was the oldest is forgotten, and its memory
@@ -161,7 +190,9 @@ ex_memo_put(struct ex_memo *memo, const uint64_t *word, size_t n,
 	entry = new_entry(&memo->set[hash % SETS], n + reads->n * 2);
 	if (entry == NULL)
 		return;
+	memo->found = NULL;
 	entry->stack = stack;
+	entry->times = 0;
 	entry->hash = hash;
 	shape_of(sample, entry->shape);
 	entry->n = n;

@@ -29,8 +29,12 @@ void ex_memo_clear(struct ex_memo *);
  * The backtrace of a sample like this one, of which all is equal that it may
  * depend on beside what was read: n words of the caller's.  NULL: not known.
  */
-const struct ex_stack *ex_memo_find(const struct ex_memo *,
+const struct ex_stack *ex_memo_find(struct ex_memo *,
     const uint64_t *word, size_t n, const struct ex_sample *);
+
+/* Whether the one that was found last has come often, as it has at some times, ever
+   fewer: then its reads. */
+bool ex_memo_often(const struct ex_memo *, struct ex_reads *);
 
 /* Remember a sample's backtrace and the reads that led to it.  If they were too
    many, or without memory, it is not remembered. */

@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hit/known.h"
 #include "hit/memo.h"
 #include "insn/tail_call.h"
 #include "space/jit.h"
@@ -85,6 +86,8 @@ struct ex_stacks {
 	unsigned made;		/* how many were, so far */
 	struct ex_table keys;	/* of struct key, by a hash of it */
 	struct ex_memo *memo;
+	const struct ex_stack *found;	/* in it; NULL: it was not, or it is not
+					   the user's alone */
 	struct chunk *key_memory;
 	struct ex_frame *frame;	/* of the stack being made */
 	unsigned nframes;
@@ -629,6 +632,7 @@ ex_stack_of(struct ex_stacks *stacks, struct ex_process *process,
 	pcs->nkernel = ex_unwind_kernel(sample, pcs->kernel, KERNEL_MAX);
 	n = begin_key(stacks, process);
 	stack = ex_memo_find(stacks->memo, stacks->word, n, sample);
+	stacks->found = pcs->nkernel == 0 ? stack : NULL;
 	if (stack != NULL)
 		return again(stack);
 	pcs->nuser = ex_unwind_reads(process, sample, pcs->user, USER_MAX,
@@ -638,4 +642,14 @@ ex_stack_of(struct ex_stacks *stacks, struct ex_process *process,
 		ex_memo_put(stacks->memo, stacks->word, n, sample,
 		    &stacks->reads, stack);
 	return stack;
+}
+
+bool
+ex_stack_often(struct ex_stacks *stacks, const struct ex_sample *sample,
+    struct wp_known_stack *known)
+{
+	return stacks->found != NULL &&
+	    stacks->found->end == EX_END_OUTERMOST &&
+	    ex_memo_often(stacks->memo, &stacks->reads) &&
+	    ex_known_make(sample, &stacks->reads, known);
 }

@@ -11,6 +11,7 @@
 #define EX_STACK_H
 
 #include "debug/symbol.h"
+#include "os/known_stack.h"
 #include "unwind/unwind.h"
 
 struct ex_stacks;	/* the distinct backtraces of a space */
@@ -80,5 +81,14 @@ void ex_stacks_limit(size_t bytes);
  */
 const struct ex_stack *ex_stack_of(struct ex_stacks *, struct ex_process *,
     const struct ex_sample *, uint64_t first_pc, bool after);
+
+/*
+ * Whether the stack of this sample, which is the one that the function above was
+ * called with last, has come often, and is complete: how it is known again, but for
+ * the process.  What is found by less of the stack, if it has all of these words,
+ * is the same.
+ */
+bool ex_stack_often(struct ex_stacks *, const struct ex_sample *,
+    struct wp_known_stack *);
 
 #endif

@@ -21,19 +21,15 @@ wp_sampler_id(size_t watch, unsigned slot)
 /* The proof's. */
 #define PROOF_ID UINT64_MAX
 
-static int
-load(const struct wp_rings *rings, unsigned ring,
-    const struct perf_event_attr *attr, uint64_t id,
-    const struct wp_tickets *tickets, const struct wp_counters *counters,
-    const struct wp_filter *filter)
+static struct wp_sampler
+sampler_of(const struct wp_rings *rings, unsigned ring, uint64_t id,
+    const struct wp_tickets *tickets, const struct wp_counters *counters)
 {
-	const struct wp_sampler sampler = {
+	return (struct wp_sampler){
 		.id = id, .cpu = wp_rings_cpu(rings, ring),
 		.ringbuf = wp_rings_bpf(rings, ring), .tickets = tickets->map,
-		.line = 1 + ring, .counters = counters, .filter = filter,
+		.line = 1 + ring, .counters = counters, .known = {-1, -1, NULL},
 	};
-
-	return wp_sampler_load(attr, &sampler);
 }
 
 /* --- proof --- */
@@ -51,11 +47,12 @@ struct proof {
 static int
 attach(struct proof *proof, unsigned ring, int event)
 {
+	const struct wp_sampler sampler = sampler_of(proof->rings, ring,
+	    PROOF_ID, &proof->tickets, proof->counters);
 	int program, err;
 
 	proof->step = "loading a BPF program";
-	program = load(proof->rings, ring, &proof->attr, PROOF_ID,
-	    &proof->tickets, proof->counters, NULL);
+	program = wp_sampler_load(&proof->attr, &sampler);
 	if (program < 0)
 		return program;
 	proof->step = "attaching a BPF program";
@@ -188,6 +185,17 @@ wp_samplers_rings(struct wp_rings **rings, struct wp_options *options,
 
 /* --- of a target --- */
 
+void
+wp_samplers_know(struct wp_samplers *samplers, unsigned rings)
+{
+	struct wp_known *known = malloc(sizeof(*known));
+
+	if (known != NULL && wp_known_open(known, rings) == 0)
+		samplers->known = known;
+	else
+		free(known);
+}
+
 /* What a program reads itself, a stack perhaps, must not be watched for that: it
    would hit while it runs, which nobody delivers. */
 static bool
@@ -200,10 +208,29 @@ are_reads_watched(const struct wp_target *target)
 	return false;
 }
 
+/* A kernel that does not take a program with known stacks may take one without. */
+static int
+load(const struct wp_samplers *samplers, const struct wp_target *target,
+    const struct perf_event_attr *attr, struct wp_sampler sampler)
+{
+	int program;
+
+	sampler.filter = target->options.filter;
+	if (samplers->known != NULL)
+		sampler.known = *samplers->known;
+	sampler.trial = target->options.try_known;
+	program = wp_sampler_load(attr, &sampler);
+	if (program >= 0 || samplers->known == NULL)
+		return program;
+	sampler.known.map = -1;
+	return wp_sampler_load(attr, &sampler);
+}
+
 /* A slot's, of each ring.  False: one cannot be had. */
 static bool
-load_slot(int *program, const struct wp_target *target, size_t watch,
-    unsigned slot, struct wp_tickets *tickets)
+load_slot(const struct wp_samplers *samplers, int *program,
+    const struct wp_target *target, size_t watch, unsigned slot,
+    struct wp_tickets *tickets)
 {
 	const unsigned rings = wp_rings_count(target->rings);
 	struct perf_event_attr attr;
@@ -214,10 +241,10 @@ load_slot(int *program, const struct wp_target *target, size_t watch,
 		return false;
 	wp_target_attr(target, watch, slot, &attr);
 	for (unsigned i = 0; i < rings; i++) {
-		program[i] = load(target->rings, i, &attr,
-		    wp_sampler_id(watch, slot), tickets,
-		    target->counters.n > 0 ? &target->counters : NULL,
-		    target->options.filter);
+		program[i] = load(samplers, target, &attr,
+		    sampler_of(target->rings, i, wp_sampler_id(watch, slot),
+		    tickets, target->counters.n > 0 ? &target->counters :
+		    NULL));
 		each = each && program[i] >= 0;
 	}
 	wp_tickets_loaded(tickets);
@@ -268,8 +295,8 @@ wp_samplers_load(struct wp_samplers *samplers, const struct wp_target *target,
 	samplers->rings = rings;
 	for (size_t w = first; w < first + n; w++)
 		for (unsigned s = 0; s < target->watch[w].nslots; s++)
-			each = load_slot(programs(samplers, w, s), target, w,
-			    s, &samplers->tickets[w * WP_SLOTS_MAX + s]) &&
+			each = load_slot(samplers, programs(samplers, w, s),
+			    target, w, s, &samplers->tickets[w * WP_SLOTS_MAX + s]) &&
 			    each;
 	return each;
 }
@@ -334,4 +361,8 @@ wp_samplers_free(struct wp_samplers *samplers)
 		wp_tickets_close(&samplers->tickets[--samplers->ntickets]);
 	free(samplers->tickets);
 	samplers->tickets = NULL;
+	if (samplers->known != NULL)
+		wp_known_close(samplers->known);
+	free(samplers->known);
+	samplers->known = NULL;
 }

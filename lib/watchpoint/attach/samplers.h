@@ -13,6 +13,7 @@
 #include "attach/target.h"
 #include "attach/tickets.h"
 #include "bpf/counters.h"
+#include "bpf/known.h"
 
 struct wp_samplers {
 	int *program;		/* of each ring, slot and watch; < 0: none */
@@ -20,6 +21,7 @@ struct wp_samplers {
 	unsigned rings;
 	struct wp_tickets *tickets;	/* of each slot and watch so far */
 	size_t ntickets;
+	struct wp_known *known;	/* stacks, of all watches; NULL: none are */
 };
 
 /* Have rings whose samples programs write, of at most so many bytes for each
@@ -28,6 +30,10 @@ struct wp_samplers {
    need.  0, or -errno with a cause: nothing is left. */
 int wp_samplers_rings(struct wp_rings **, struct wp_options *, size_t size,
     const struct wp_counters *, struct wp_cause *);
+
+/* Have stacks that can be known, before the first is loaded; without memory none
+   is. */
+void wp_samplers_know(struct wp_samplers *, unsigned rings);
 
 /* Load those of watches first to first + n - 1 of a target in place of what there
    was.  Result: whether each of their slots has one. */

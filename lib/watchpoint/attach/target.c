@@ -45,6 +45,10 @@ open_sampled(struct wp_target *target, size_t size, struct wp_cause *cause)
 	err = wp_samplers_rings(&target->rings, &target->options, size,
 	    with != 0 ? &target->counters : NULL, &target->no_bpf);
 	target->all_sampled = err == 0;
+	if (err == 0 && target->options.tickets &&
+	    !target->options.whole_stacks)
+		wp_samplers_know(&target->samplers,
+		    wp_rings_count(target->rings));
 	if (err == 0 || with == 0)
 		return err;
 	if (cause != NULL)
@@ -1001,6 +1005,23 @@ wp_target_uptime(const struct wp_target *target, struct wp_uptime *uptime)
 	wp_uptime_add(uptime, &target->events, &target->options);
 	if (target->past.known)
 		wp_uptime_join(uptime, &target->past);
+}
+
+bool
+wp_target_know(struct wp_target *target, const struct wp_known_stack *stack)
+{
+	if (!wp_known_is_valid(stack))
+		return false;
+	if (target->samplers.known != NULL)
+		wp_known_add(target->samplers.known, stack);
+	return true;
+}
+
+void
+wp_target_forget(struct wp_target *target, pid_t pid)
+{
+	if (target->samplers.known != NULL)
+		wp_known_forget(target->samplers.known, pid);
 }
 
 void

@@ -21,6 +21,7 @@
 
 #include "os/attr.h"
 #include "os/cause.h"
+#include "os/known_stack.h"
 #include "os/perf.h"
 #include "attach/ring.h"
 #include "os/slot.h"
@@ -225,6 +226,12 @@ void wp_target_stop(struct wp_target *);
  */
 int wp_target_count(const struct wp_target *, size_t watch,
     struct wp_perf_count *);
+
+/* Of hits with this stack a short copy of it is enough; and that is not known any
+   more of those of a process, since it maps other code.  False: it makes no
+   sense. */
+bool wp_target_know(struct wp_target *, const struct wp_known_stack *);
+void wp_target_forget(struct wp_target *, pid_t);
 
 /* What is found by comparing tickets with the counts. */
 struct wp_ticket_mark {

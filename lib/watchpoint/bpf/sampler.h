@@ -6,8 +6,10 @@
 #define WP_SAMPLER_H
 
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "bpf/known.h"
 #include "os/filter.h"
 
 struct wp_sampler {
@@ -19,6 +21,9 @@ struct wp_sampler {
 	unsigned line;		/* in them, of its own; from 1 */
 	const struct wp_counters *counters;	/* read at each hit, with
 						   tickets; NULL: none */
+	struct wp_known known;	/* stacks of which a short copy is enough; its
+				   map < 0: none */
+	bool trial;		/* they are copied whole all the same */
 	const struct wp_filter *filter;	/* where this is surely false, the
 					   sample has no stack; NULL: each has
 					   one */

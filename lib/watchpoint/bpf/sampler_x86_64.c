@@ -3,9 +3,11 @@
  *
  * Registers: R6 what the program is given, R7 the record, R8 and R9 sizes of the
  * stack's copy.  Before there is a record: R7 the watched bytes' address, R8 the
- * number, R9 the tickets.  On the stack lies what enum stack says.
+ * number, R9 the tickets; then R7 a version, R8 the stacks that are known, R9
+ * what is compared with them.  On the stack lies what enum stack says.
  *
- *	counters -> ticket -> whose hit -> filter -> sample -> exit
+ *	counters -> ticket -> whose hit -> filter -> known? -> sample -> exit
+ *	                                      |         `-> less stack -> exit
  *	                                      `-> sample without a stack -> exit
  */
 #include "bpf/sampler.h"
@@ -23,6 +25,7 @@
 #include "bpf/bpf.h"
 #include "bpf/code.h"
 #include "bpf/counters.h"
+#include "bpf/known.h"
 #include "bpf/reading.h"
 
 enum { PAGE = 4096, CS_64 = 0x33 };
@@ -35,6 +38,8 @@ enum stack {
 	BYTES = -32,		/* and they, twice */
 	AGAIN = -40,
 	TIME = -48,		/* of the hit: before it takes its number */
+	REACH = AGAIN,		/* then: of the words of stacks that are
+				   known */
 	COUNTS = WP_CODE_COUNTS,	/* and below it: of the counters */
 };
 _Static_assert((int)COUNTS < (int)TIME, "they do not overlap");
@@ -168,18 +173,25 @@ readings(const struct wp_sampler *sampler)
 	return w == NULL ? 0 : w->n - w->hidden;
 }
 
+/* What a record has of the stack: so many bytes of a copy, and how many there would
+   be of a short one, if that is tried. */
+struct extent {
+	uint32_t copy, trial;	/* 0: none */
+};
+
 /* Bytes of its raw part, without their size. */
 static uint32_t
-raw_size(const struct wp_sampler *sampler)
+raw_size(const struct wp_sampler *sampler, struct extent extent)
 {
 	return (uint32_t)(sizeof(struct wp_ticket) +
-	    readings(sampler) * sizeof(struct wp_reading));
+	    readings(sampler) * sizeof(struct wp_reading) +
+	    (extent.trial != 0 ? sizeof(struct wp_known_trial) : 0));
 }
 
-/* How long a record is, with a copy of the stack or without. */
+/* How long a record is. */
 static size_t
 record_size(const struct perf_event_attr *attr,
-    const struct wp_sampler *sampler, bool stack)
+    const struct wp_sampler *sampler, struct extent extent)
 {
 	const size_t word = sizeof(uint64_t);
 	size_t size = sizeof(struct wp_sample) + word +
@@ -188,9 +200,9 @@ record_size(const struct perf_event_attr *attr,
 	if ((attr->sample_type & PERF_SAMPLE_CALLCHAIN) != 0)
 		size += word;
 	if ((attr->sample_type & PERF_SAMPLE_RAW) != 0)
-		size += sizeof(uint32_t) + raw_size(sampler);
+		size += sizeof(uint32_t) + raw_size(sampler, extent);
 	if (has_stack(attr))
-		size += stack ? attr->sample_stack_user + 2 * word : word;
+		size += extent.copy != 0 ? extent.copy + 2 * word : word;
 	if ((attr->sample_type & PERF_SAMPLE_REGS_INTR) != 0)
 		size += word + word *
 		    (size_t)__builtin_popcountll(attr->sample_regs_intr);
@@ -278,11 +290,13 @@ take_ticket(struct code *c, const struct perf_event_attr *attr,
 
 /* As raw bytes, behind their size. */
 static size_t
-put_ticket(struct code *c, const struct wp_sampler *sampler, size_t at)
+put_ticket(struct code *c, const struct wp_sampler *sampler, size_t at,
+    struct extent extent)
 {
 	const uint64_t end = (uint64_t)UINT32_MAX << 32 | WP_TICKET_VERSION;
 
-	put(c, at, (uint64_t)WP_TICKET_MAGIC << 32 | raw_size(sampler));
+	put(c, at, (uint64_t)WP_TICKET_MAGIC << 32 |
+	    raw_size(sampler, extent));
 	load(c, BPF_DW, BPF_REG_1, FP, NUMBER);
 	put_from(c, at + 8, BPF_REG_1);
 	load(c, BPF_DW, BPF_REG_1, FP, BYTES);
@@ -311,11 +325,21 @@ put_readings(struct code *c, const struct wp_sampler *sampler, size_t at)
 	return at;
 }
 
-/* --- filters --- */
+/* Behind these. */
+static size_t
+put_trial(struct code *c, size_t at, struct extent extent)
+{
+	if (extent.trial == 0)
+		return at;
+	put(c, at, extent.trial);
+	return at + sizeof(struct wp_known_trial);
+}
+
+/* --- known stacks --- */
 
 /* Jumps that lead to one place, once it is known where that is. */
 struct jumps {
-	unsigned at[2 * WP_FILTER_MAX], n;
+	unsigned at[4 + 2 * WP_FILTER_MAX + WP_KNOWN_WORDS], n;
 };
 
 static void
@@ -324,6 +348,98 @@ land_all(struct code *c, const struct jumps *jumps)
 	for (unsigned i = 0; i < jumps->n; i++)
 		land(c, jumps->at[i]);
 }
+
+static void
+leave_if(struct code *c, int op, unsigned reg, int value, struct jumps *to)
+{
+	to->at[to->n++] = jump(c, op, reg, value);
+}
+
+static void
+leave_if_unequal(struct code *c, unsigned a, unsigned b, struct jumps *to)
+{
+	to->at[to->n++] = c->n;
+	emit(c, BPF_JMP | BPF_JNE | BPF_X, a, b, 0, 0);
+}
+
+#define ENTRY(member) ((int)offsetof(struct wp_known_entry, member))
+
+/* The entry for where the hit is in R8, its version in R7. */
+static void
+find_known(struct code *c, int map, struct jumps *unknown)
+{
+	load(c, BPF_DW, BPF_REG_3, BPF_REG_6, REG(rip));
+	load(c, BPF_DW, BPF_REG_4, BPF_REG_6, REG(rsp));
+	load(c, BPF_W, BPF_REG_5, FP, PID_TID + 4);
+	/* as wp_known_mix() */
+	copy(c, BPF_REG_1, BPF_REG_4);
+	emit(c, BPF_ALU64 | BPF_LSH | BPF_K, BPF_REG_1, 0, 0, 24);
+	emit(c, BPF_ALU64 | BPF_XOR | BPF_X, BPF_REG_1, BPF_REG_3, 0, 0);
+	emit(c, BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_1, BPF_REG_5, 0, 0);
+	set_wide(c, BPF_REG_2, 0, WP_KNOWN_FACTOR);
+	emit(c, BPF_ALU64 | BPF_MUL | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
+	emit(c, BPF_ALU64 | BPF_RSH | BPF_K, BPF_REG_1, 0, 0,
+	    64 - WP_KNOWN_BITS);
+	emit(c, BPF_ALU64 | BPF_MUL | BPF_K, BPF_REG_1, 0, 0,
+	    sizeof(struct wp_known_entry));
+	set_wide(c, BPF_REG_8, BPF_PSEUDO_MAP_VALUE, (uint32_t)map);
+	emit(c, BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_8, BPF_REG_1, 0, 0);
+	load(c, BPF_DW, BPF_REG_7, BPF_REG_8, ENTRY(version));
+	leave_if(c, BPF_JSET, BPF_REG_7, 1, unknown);
+	load(c, BPF_DW, BPF_REG_1, BPF_REG_8, ENTRY(pid));
+	leave_if_unequal(c, BPF_REG_1, BPF_REG_5, unknown);
+	load(c, BPF_DW, BPF_REG_1, BPF_REG_8, ENTRY(pc));
+	leave_if_unequal(c, BPF_REG_1, BPF_REG_3, unknown);
+	load(c, BPF_DW, BPF_REG_1, BPF_REG_8, ENTRY(sp));
+	leave_if_unequal(c, BPF_REG_1, BPF_REG_4, unknown);
+}
+
+/* As much of the stack as has the words, to where R9 is. */
+static void
+read_known(struct code *c, const struct wp_sampler *sampler,
+    struct jumps *unknown)
+{
+	set_wide(c, BPF_REG_9, BPF_PSEUDO_MAP_VALUE,
+	    (uint32_t)sampler->known.scratch);
+	c->insn[c->n - 1].imm = (int)((sampler->line - 1) * WP_KNOWN_REACH);
+	load(c, BPF_DW, BPF_REG_2, BPF_REG_8, ENTRY(reach));
+	store(c, BPF_DW, FP, REACH, BPF_REG_2);
+	leave_if(c, BPF_JGT, BPF_REG_2, WP_KNOWN_REACH, unknown);
+	copy(c, BPF_REG_1, BPF_REG_9);
+	load(c, BPF_DW, BPF_REG_3, BPF_REG_6, REG(rsp));
+	call(c, BPF_FUNC_probe_read_user);
+	leave_if(c, BPF_JNE, BPF_REG_0, 0, unknown);
+}
+
+/* Whether all of a way of R8's is so. */
+static void
+compare_known(struct code *c, unsigned way, struct jumps *other)
+{
+	const size_t at = offsetof(struct wp_known_entry, way) +
+	    way * sizeof(struct wp_known_way);
+
+	load(c, BPF_DW, BPF_REG_1, BPF_REG_6, REG(rbp));
+	load(c, BPF_DW, BPF_REG_2, BPF_REG_8,
+	    (int)(at + offsetof(struct wp_known_way, fp_bits)));
+	emit(c, BPF_ALU64 | BPF_AND | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
+	load(c, BPF_DW, BPF_REG_2, BPF_REG_8,
+	    (int)(at + offsetof(struct wp_known_way, fp)));
+	leave_if_unequal(c, BPF_REG_1, BPF_REG_2, other);
+	for (unsigned i = 0; i < WP_KNOWN_WORDS; i++) {
+		load(c, BPF_H, BPF_REG_1, BPF_REG_8,
+		    (int)(at + offsetof(struct wp_known_way, place[i])));
+		emit(c, BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_1, 0, 0,
+		    WP_KNOWN_REACH - 8);
+		emit(c, BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_1, BPF_REG_9, 0,
+		    0);
+		load(c, BPF_DW, BPF_REG_1, BPF_REG_1, 0);
+		load(c, BPF_DW, BPF_REG_2, BPF_REG_8,
+		    (int)(at + offsetof(struct wp_known_way, word[i])));
+		leave_if_unequal(c, BPF_REG_1, BPF_REG_2, other);
+	}
+}
+
+/* --- filters --- */
 
 /* Jump if the relation is as said. */
 static void
@@ -454,12 +570,11 @@ submit(struct code *c)
 	emit(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
-/* A whole sample. */
 static void
 put_sample(struct code *c, const struct perf_event_attr *attr,
-    const struct wp_sampler *sampler, bool stack)
+    const struct wp_sampler *sampler, struct extent extent)
 {
-	const size_t size = record_size(attr, sampler, stack);
+	const size_t size = record_size(attr, sampler, extent);
 	size_t at = sizeof(struct wp_sample);
 
 	reserve(c, size, sampler->ringbuf);
@@ -469,10 +584,11 @@ put_sample(struct code *c, const struct perf_event_attr *attr,
 		at += sizeof(uint64_t);
 	}
 	if ((attr->sample_type & PERF_SAMPLE_RAW) != 0)
-		at = put_readings(c, sampler, put_ticket(c, sampler, at));
+		at = put_trial(c, put_readings(c, sampler, put_ticket(c,
+		    sampler, at, extent)), extent);
 	at = put_registers(c, at, attr->sample_regs_user);
-	if (has_stack(attr) && stack)
-		at = put_stack(c, at, attr->sample_stack_user);
+	if (has_stack(attr) && extent.copy != 0)
+		at = put_stack(c, at, extent.copy);
 	else if (has_stack(attr)) {
 		put(c, at, 0);
 		at += sizeof(uint64_t);
@@ -480,6 +596,56 @@ put_sample(struct code *c, const struct perf_event_attr *attr,
 	if ((attr->sample_type & PERF_SAMPLE_REGS_INTR) != 0)
 		(void)put_registers(c, at, attr->sample_regs_intr);
 	submit(c);
+}
+
+/* Samples of the stack that is known. */
+static void
+put_short(struct code *c, const struct perf_event_attr *attr,
+    const struct wp_sampler *sampler)
+{
+	static const uint32_t sizes[] = {256, 512, 1024, WP_KNOWN_REACH};
+	const uint32_t whole = attr->sample_stack_user;
+
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]) &&
+	    sizes[i] < whole; i++) {
+		unsigned longer;
+
+		load(c, BPF_DW, BPF_REG_1, FP, REACH);
+		longer = jump(c, BPF_JGT, BPF_REG_1, (int)sizes[i]);
+		put_sample(c, attr, sampler, sampler->trial ?
+		    (struct extent){whole, sizes[i]} :
+		    (struct extent){sizes[i], 0});
+		land(c, longer);
+	}
+}
+
+/* A sample with a short copy of the stack, if the stack is known; else go on. */
+static void
+put_known(struct code *c, const struct perf_event_attr *attr,
+    const struct wp_sampler *sampler)
+{
+	struct jumps unknown = {.n = 0};
+	unsigned known[WP_KNOWN_WAYS], no;
+
+	find_known(c, sampler->known.map, &unknown);
+	read_known(c, sampler, &unknown);
+	for (unsigned i = 0; i < WP_KNOWN_WAYS; i++) {
+		struct jumps other = {.n = 0};
+
+		compare_known(c, i, &other);
+		known[i] = c->n;
+		emit(c, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+		land_all(c, &other);
+	}
+	no = c->n;
+	emit(c, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+	for (unsigned i = 0; i < WP_KNOWN_WAYS; i++)
+		land(c, known[i]);
+	load(c, BPF_DW, BPF_REG_1, BPF_REG_8, ENTRY(version));
+	leave_if_unequal(c, BPF_REG_1, BPF_REG_7, &unknown);
+	put_short(c, attr, sampler);
+	land(c, no);
+	land_all(c, &unknown);
 }
 
 static void
@@ -491,11 +657,24 @@ end(struct code *c)
 	emit(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
+/* What an executed function was called with may lie anywhere on the stack. */
+static bool
+is_for_known(const struct perf_event_attr *attr,
+    const struct wp_sampler *sampler)
+{
+	return sampler->known.map >= 0 && has_stack(attr) &&
+	    attr->bp_type == HW_BREAKPOINT_W &&
+	    (attr->sample_type & PERF_SAMPLE_RAW) != 0;
+}
+
 int
 wp_sampler_load(const struct perf_event_attr *attr,
     const struct wp_sampler *sampler)
 {
 	const struct wp_filter *filter = sampler->filter;
+	const struct extent whole = {
+		attr->sample_stack_user, sampler->trial,
+	};
 	struct jumps unwanted = {.n = 0};
 	struct code c = {.n = 0};
 	int err;
@@ -503,7 +682,7 @@ wp_sampler_load(const struct perf_event_attr *attr,
 	/* what the program itself reads, a stack for one, may be watched: then it
 	   hits while it runs, which is counted and delivered by nobody */
 	if ((attr->bp_type & HW_BREAKPOINT_R) != 0 ||
-	    record_size(attr, sampler, true) > UINT16_MAX)
+	    record_size(attr, sampler, whole) > UINT16_MAX)
 		return -ENOTSUP;
 	copy(&c, BPF_REG_6, BPF_REG_1);
 	call(&c, BPF_FUNC_ktime_get_ns);
@@ -516,10 +695,12 @@ wp_sampler_load(const struct perf_event_attr *attr,
 		return err;
 	if (filter != NULL && filter->n > 0)
 		jump_if_sure(&c, sampler, filter->n - 1, false, &unwanted);
-	put_sample(&c, attr, sampler, true);
+	if (is_for_known(attr, sampler))
+		put_known(&c, attr, sampler);
+	put_sample(&c, attr, sampler, (struct extent){whole.copy, 0});
 	if (unwanted.n > 0) {
 		land_all(&c, &unwanted);
-		put_sample(&c, attr, sampler, false);
+		put_sample(&c, attr, sampler, (struct extent){0, 0});
 	}
 	end(&c);
 	return wp_bpf_load(c.insn, c.n);

@@ -40,6 +40,10 @@ struct wp_options {
 	const struct wp_filter *filter;	/* with bpf: which samples need no stack
 					   (filter.h); it outlives what is
 					   opened; NULL: each has one */
+	bool whole_stacks;	/* with bpf: also of stacks that are known
+				   (bpf/known.h); or, */
+	bool try_known;		/* for tests, only where a short copy would be
+				   enough it is said how long that is */
 	bool tickets;		/* with bpf: samples have room for a ticket
 				   (ticket.h) */
 	uint32_t with;		/* with bpf: counters that are read at each hit:

@@ -22,6 +22,7 @@
 #include "child.h"
 #include "bpf/bpf.h"
 #include "bpf/counters.h"
+#include "bpf/known.h"
 #include "os/counter.h"
 #include "bpf/sampler.h"
 #include "random_condition.h"
@@ -38,7 +39,8 @@ enum {
 
 static volatile long word, guarded;
 static struct wp_tickets tickets = {.map = -1};
-static struct wp_filter filter;		/* of all that is loaded */
+static struct wp_filter filter;		/* of all that is loaded, */
+static struct wp_known known = {-1, -1};	/* and this */
 
 /* Load what writes a ring's samples with this id. */
 static int
@@ -48,7 +50,7 @@ load_sampler(const struct perf_event_attr *attr, uint64_t id,
 	const struct wp_sampler sampler = {
 		.id = id, .cpu = wp_rings_cpu(rings, ring),
 		.ringbuf = wp_rings_bpf(rings, ring), .tickets = tickets.map,
-		.line = 1 + ring, .filter = &filter,
+		.line = 1 + ring, .filter = &filter, .known = known,
 	};
 
 	return wp_sampler_load(attr, &sampler);
@@ -347,6 +349,170 @@ TEST(unwanted_hits_have_no_stack)
 	}
 }
 
+/* --- stacks that are known --- */
+
+enum { MARK = 0x6d61726b, WHOLE = 4096, SHORT = 256 };
+
+static unsigned
+processors(void)
+{
+	return (unsigned)sysconf(_SC_NPROCESSORS_CONF);
+}
+
+/* Of a hit, what a program has written. */
+struct written {
+	uint8_t stack[WHOLE];
+	uint64_t asked, pc, sp;
+};
+
+__attribute__((noinline)) static void
+store(void)
+{
+	word++;
+	__asm__ volatile("" ::: "memory");
+}
+
+__attribute__((noinline)) static void
+store_marked(void)
+{
+	volatile uint64_t mark[2] = {MARK, MARK};
+
+	store();
+	mark[0] = mark[1];
+}
+
+static uint64_t
+register_of(const struct ex_sample *sample, unsigned reg)
+{
+	uint64_t value;
+
+	assert_true(ex_regs_get(&sample->user, reg, &value));
+	return value;
+}
+
+/* What a program copies is what the kernel copies. */
+static void
+make_written(struct written *written)
+{
+	const struct wp_options options = {.stack = WHOLE, .tickets = true};
+	const struct ex_sample *ours, *kernels;
+	struct shot s = {0};
+
+	assert_non_null(s.formats = ex_formats_new());
+	assert_true(can(&s.rings, RINGS));
+	make_tickets(s.rings);
+	arm_both(&s, &options, gettid());
+	store_marked();
+	shot_take(&s);
+	assert_int_equal(s.kept, 2);
+	ours = &s.sample[s.sample[1].id == OURS].sample;
+	kernels = &s.sample[s.sample[1].id != OURS].sample;
+	assert_int_equal(kernels->stack_len, WHOLE);
+	assert_int_equal(ours->stack_asked, ours->stack_len);
+	assert_memory_equal(ours->stack, kernels->stack, ours->stack_len);
+	expect_equal_regs(&ours->user, &kernels->user);
+	written->asked = ours->stack_asked;
+	written->pc = register_of(ours, PERF_REG_X86_IP);
+	written->sp = register_of(ours, PERF_REG_X86_SP);
+	memcpy(written->stack, ours->stack, ours->stack_len);
+	shot_end(&s);
+}
+
+/* By the mark, and the return address. */
+static struct wp_known_stack
+stack_of(const struct written *written)
+{
+	struct wp_known_stack stack = {
+		.pc = written->pc, .sp = written->sp, .pid = getpid(), .n = 2,
+	};
+
+	while (stack.word[0] != MARK && stack.place[0] < SHORT - 8) {
+		stack.place[0] += 8;
+		memcpy(&stack.word[0], written->stack + stack.place[0],
+		    sizeof(stack.word[0]));
+	}
+	assert_int_equal(stack.word[0], MARK);
+	memcpy(&stack.word[1], written->stack, sizeof(stack.word[1]));
+	return stack;
+}
+
+/* From one place, so that they have all in common. */
+__attribute__((noinline)) static void
+make_all(struct written *written, unsigned n, void (*before)(unsigned, void *),
+    void *arg)
+{
+	for (volatile unsigned i = 0; i < n; i++) {
+		written[i] = (struct written){0};
+		before(i, arg);
+		make_written(&written[i]);
+	}
+}
+
+enum { NOTHING, EQUAL, FIRST, LAST, FRAME, PLACE, POINTER, PROCESS, CASES };
+
+/* The stack of the first, which is the same, or is otherwise by this much. */
+static void
+know_one(unsigned number, void *arg)
+{
+	const struct written *first = arg;
+	struct wp_known_stack stack;
+
+	if (number == 0)
+		return;
+	stack = stack_of(first);
+	stack.word[0] += number == FIRST;
+	stack.word[1] += number == LAST;
+	stack.by_fp = number == FRAME;
+	stack.fp = UINT64_MAX / 3;
+	stack.pc += number == PLACE;
+	stack.sp += number == POINTER;
+	stack.pid += number == PROCESS;
+	wp_known_forget(&known, getpid());
+	wp_known_add(&known, &stack);
+}
+
+/* Only if all is as it was; and a copy is what the kernel has copied. */
+TEST(of_a_known_stack_there_is_a_short_copy)
+{
+	static struct written written[CASES];
+
+	NEEDS_BPF;
+	assert_int_equal(wp_known_open(&known, processors()), 0);
+	make_all(written, CASES, know_one, written);
+	for (unsigned i = 0; i < CASES; i++)
+		assert_int_equal(written[i].asked, i == EQUAL ? SHORT : WHOLE);
+	wp_known_close(&known);
+}
+
+/* Another, of the same place and pointer; each twice. */
+static void
+know_more(unsigned number, void *arg)
+{
+	const struct written *first = arg;
+	struct wp_known_stack stack;
+
+	if (number == 0)
+		return;
+	stack = stack_of(first);
+	stack.word[0] += number - 1;
+	wp_known_add(&known, &stack);
+	wp_known_add(&known, &stack);
+}
+
+/* The newest are. */
+TEST(so_many_stacks_are_known_together)
+{
+	static struct written written[WP_KNOWN_WAYS + 2];
+
+	NEEDS_BPF;
+	assert_int_equal(wp_known_open(&known, processors()), 0);
+	make_all(written, COUNT(written), know_more, written);
+	for (unsigned i = 0; i < COUNT(written); i++)
+		assert_int_equal(written[i].asked,
+		    i >= 1 && i <= WP_KNOWN_WAYS ? SHORT : WHOLE);
+	wp_known_close(&known);
+}
+
 /* The kernel's accesses are written by the kernel, in their order. */
 TEST(the_kernels_accesses_are_left_to_the_kernel)
 {
@@ -544,6 +710,7 @@ TEST(the_verifier_accepts_every_shape)
 	if (!can(&rings, SMALL))
 		skip();
 	make_tickets(rings);
+	assert_int_equal(wp_known_open(&known, wp_rings_count(rings)), 0);
 	for (unsigned i = 0; i < n; i++) {
 		const struct perf_event_attr attr = any_shape(&random);
 		char text[4096];
@@ -558,6 +725,7 @@ TEST(the_verifier_accepts_every_shape)
 		(void)close(program);
 	}
 	filter.n = 0;
+	wp_known_close(&known);
 	wp_rings_close(rings);
 }
 

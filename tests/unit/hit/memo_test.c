@@ -144,6 +144,29 @@ TEST(compares_what_the_caller_says_and_the_sample_s_shape)
 	assert_ptr_equal(find(), stack(1));
 }
 
+/* Of the one that was found last; at times that double. */
+TEST(says_what_comes_often)
+{
+	struct ex_reads often = {0};
+	unsigned times = 0;
+
+	put(1);
+	assert_false(ex_memo_often(memo, &often));
+	for (unsigned i = 1; i <= 64; i++) {
+		assert_ptr_equal(find(), stack(1));
+		times += ex_memo_often(memo, &often);
+	}
+	assert_int_equal(times, 5);
+	assert_true(ex_memo_often(memo, &often));
+	assert_int_equal(often.n, reads.n);
+	assert_memory_equal(often.place, reads.place,
+	    reads.n * sizeof(reads.place[0]));
+	word[0]++;
+	assert_null(find());
+	assert_false(ex_memo_often(memo, &often));
+	word[0]--;
+}
+
 /* Those that share pc and sp; and more of all kinds than there is room for. */
 TEST(keeps_the_newest_and_no_more_than_fit)
 {

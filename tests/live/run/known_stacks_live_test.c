@@ -1,0 +1,174 @@
+/*
+ * known_stacks: while a program is watched, its stacks that come often become
+ * known to the kernel; until it maps other code.
+ */
+#include "test.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "bpf/known.h"
+#include "live.h"
+#include "watching.h"
+#include "child.h"
+
+enum { DESCRIPTORS = 1024 };	/* of watchctl, at most */
+#define SIZE (WP_KNOWN_ENTRIES * sizeof(struct wp_known_entry))
+
+static volatile uint64_t word;		/* of the child */
+
+/* What it is to do, and has done; both processes see it. */
+static struct shared {
+	atomic_uint stores, stored, maps, mapped;
+} *shared;
+
+static void *
+obey(void *arg)
+{
+	const int program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	for (;;) {
+		if (atomic_load(&shared->stored) <
+		    atomic_load(&shared->stores)) {
+			word++;
+			(void)atomic_fetch_add(&shared->stored, 1);
+		} else if (atomic_load(&shared->mapped) <
+		    atomic_load(&shared->maps)) {
+			if (mmap(NULL, 4096, PROT_READ | PROT_EXEC,
+			    MAP_PRIVATE, program, 0) == MAP_FAILED)
+				_exit(1);
+			(void)atomic_fetch_add(&shared->mapped, 1);
+		} else
+			nap_us(100);
+	}
+	return arg;
+}
+
+/* In a thread, whose stack is small. */
+static void
+run_thread(void *arg)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, obey, arg) == 0)
+		(void)pthread_join(thread, NULL);
+}
+
+/* --- what watchctl knows --- */
+
+/* Whether a descriptor of a process is the map of known stacks. */
+static bool
+is_map(const char *info)
+{
+	char line[256];
+	FILE *f = fopen(info, "re");
+	size_t size = 0;
+
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		(void)sscanf(line, "value_size: %zu", &size);
+	if (f != NULL)
+		(void)fclose(f);
+	return size == SIZE;
+}
+
+/* What watchctl has in it; NULL: it has none. */
+static const struct wp_known_entry *
+borrow_entries(pid_t pid)
+{
+	const int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	char info[64];
+	void *entries;
+	int map = -1;
+
+	assert_true(pidfd >= 0);
+	for (int fd = 0; map < 0 && fd < DESCRIPTORS; fd++) {
+		(void)snprintf(info, sizeof(info), "/proc/%d/fdinfo/%d",
+		    (int)pid, fd);
+		if (is_map(info))
+			map = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+	}
+	(void)close(pidfd);
+	if (map < 0)
+		return NULL;
+	entries = mmap(NULL, SIZE, PROT_READ, MAP_SHARED, map, 0);
+	(void)close(map);
+	return entries == MAP_FAILED ? NULL : entries;
+}
+
+/* How many are of a process. */
+static unsigned
+known_of(const struct wp_known_entry *entry, pid_t pid)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < WP_KNOWN_ENTRIES; i++)
+		n += __atomic_load_n(&entry[i].pid, __ATOMIC_SEQ_CST) ==
+		    (uint64_t)pid;
+	return n;
+}
+
+static void
+store(unsigned times)
+{
+	(void)atomic_fetch_add(&shared->stores, times);
+	await(atomic_load(&shared->stored) == atomic_load(&shared->stores));
+}
+
+/* False: BPF does not deliver. */
+static bool
+watch(struct running *w, pid_t pid)
+{
+	char line[4096], spec[32], text[16];
+
+	(void)snprintf(spec, sizeof(spec), "%#" PRIxPTR ":8",
+	    (uintptr_t)&word);
+	(void)snprintf(text, sizeof(text), "%d", (int)pid);
+	watch_hear(w, (const char *[]){watchctl(), "-w", spec, "-o", "json",
+	    "-p", text, NULL}, line);
+	return strstr(line, "\"delivery\":\"bpf\"") != NULL;
+}
+
+TEST(stacks_are_known_until_other_code_is_mapped)
+{
+	struct running w;
+	struct outcome o;
+	bool bpf;
+	pid_t pid;
+	const struct wp_known_entry *entries;
+
+	shared = shared_memory(sizeof(*shared));
+	pid = child_start(run_thread, NULL);
+	bpf = watch(&w, pid);
+	if (bpf) {
+		assert_non_null(entries = borrow_entries(w.pid));
+		assert_int_equal(known_of(entries, pid), 0);
+		store(20);
+		await(known_of(entries, pid) == 1);
+		(void)atomic_fetch_add(&shared->maps, 1);
+		await(known_of(entries, pid) == 0);
+		store(20);
+		await(known_of(entries, pid) == 1);
+		(void)munmap((void *)(uintptr_t)entries, SIZE);
+	}
+	child_kill(pid);
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	if (bpf)
+		assert_int_equal(number_of(account_of(&o), "reported"), 40);
+	outcome_free(&o);
+	if (!bpf)
+		skip();
+}
+
+int
+main(void)
+{
+	return run_live_tests();
+}
