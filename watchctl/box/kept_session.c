@@ -528,6 +528,8 @@ take_taken(struct kept_session *kept, const struct box_message *message)
 	}
 	forget_details(kept);
 	session_note(s, message->err);
+	if (s->last_hit != UINT64_MAX)
+		s->last_hit = message->value[2];
 	s->full = (message->value[1] != 0 || s->until) && message->err == 0;
 	return true;
 }
@@ -813,6 +815,8 @@ begin_teaching(struct kept_session *kept)
 static bool
 survive(struct kept_session *kept, int err)
 {
+	/* it may have reported more than it has said */
+	kept->session->last_hit = UINT64_MAX;
 	if (written_report_survive(&kept->report, kept->box, err))
 		return true;
 	kept->failed = true;

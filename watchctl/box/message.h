@@ -143,7 +143,8 @@ enum box_what {
 				   what its program gets of it */
 	BOX_TAKEN,		/* what was to be read of the journal is;
 				   value[0] hits of it need it no more;
-				   value[1]: 1 if no more is wanted; err: the
+				   value[1]: 1 if no more is wanted; value[2]:
+				   when the last hit was made, ns; err: the
 				   report's */
 	BOX_END,		/* value[0]: the exit status */
 };

@@ -177,10 +177,10 @@ ask_report(const char *text, size_t len, uint64_t hits)
 }
 
 void
-ask_taken(uint64_t hits, bool enough, int err)
+ask_taken(uint64_t hits, bool enough, uint64_t time, int err)
 {
 	const struct box_message message = {
-		.what = BOX_TAKEN, .err = err, .value = {hits, enough},
+		.what = BOX_TAKEN, .err = err, .value = {hits, enough, time},
 	};
 
 	ask_tell(&message);

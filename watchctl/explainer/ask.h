@@ -39,7 +39,7 @@ void ask_tell(const struct box_message *);
 int ask_put_text(const char *text, size_t len);
 
 /* A part of the journal has been read: as BOX_TAKEN says. */
-void ask_taken(uint64_t hits, bool enough, int err);
+void ask_taken(uint64_t hits, bool enough, uint64_t time, int err);
 
 /* A hit is about to be reported: as BOX_DETAILS says. */
 void ask_details(uint64_t begun, uint64_t addr, const char *environment,

@@ -682,6 +682,6 @@ journal_read(struct session *session, struct box_shared *shared,
 		ask_end(r.status);
 	}
 	ask_taken(hits_done(session), session->full || session->err < 0,
-	    session->err);
+	    session->last_hit, session->err);
 	return true;
 }

@@ -41,7 +41,8 @@ decide(struct descendants *d, uint64_t time,
 
 		if (!is_decided(one, time))
 			continue;
-		if (!caught(arg, &one->child) && d->executed.pid == 0)
+		if (!caught(arg, &one->child) && (d->executed.pid == 0 ||
+		    one->child.born < d->executed.born))
 			d->executed = one->child;
 		drop(d, one);
 	}
@@ -98,6 +99,11 @@ descendants_leave(struct descendants *d, uint64_t since)
 {
 	look(d);
 	d->left = since;
+	for (size_t i = d->n; i-- > 0;)
+		if (d->one[i].child.born >= since)
+			drop(d, &d->one[i]);
+	if (d->executed.born >= since)
+		d->executed = (struct child){0};
 }
 
 void

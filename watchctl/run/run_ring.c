@@ -409,11 +409,15 @@ static void
 leave_descendants(struct run *run, bool more)
 {
 	const uint64_t now = wp_clock_ns();
+	uint64_t since = now;
 
 	if (run->options->count || !run->options->follow ||
 	    run->options->error_status == 0)
 		return;
-	run_leave_descendants(run, more && take_until(run, now) > 0 ? now : 1);
+	if ((!more || take_until(run, now) == 0) &&
+	    run->session.last_hit > 0 && run->session.last_hit < now)
+		since = run->session.last_hit;
+	run_leave_descendants(run, since);
 }
 
 static void

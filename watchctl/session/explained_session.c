@@ -107,6 +107,7 @@ report_hit(struct session *s, struct ex_hit *hit)
 	call_given(s, hit, SESSION_REPORTED);
 	session_note(s, s->report.ops->hit(&s->report, hit));
 	s->reported++;
+	s->last_hit = hit->time;
 	catch_up(s);
 	report_last(s, hit);
 	s->full = session_is_full(s);

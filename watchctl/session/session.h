@@ -106,6 +106,9 @@ struct session {
 	size_t nwatch_samples;
 	uint64_t channel_hits;		/* as of session_channel_hit */
 	uint64_t reported;		/* hits */
+	uint64_t last_hit;		/* when the last of them was made, ns; 0:
+					   there is none; UINT64_MAX: it is not
+					   known */
 	uint64_t written;		/* those of them that are in the report,
 					   whatever may become of watchctl */
 	uint64_t unchanged;		/* hits not reported: --changed, */
