@@ -1275,7 +1275,8 @@ is_cxx(void *arg, const struct ex_symbol *symbol)
 }
 
 /* A C program's debug information is not read before its hits are: its symbols
-   do, whatever is wrong with that. */
+   do, whatever is wrong with that.  A C++ program that has no mangled name has no
+   code that sets a reference either: then it is a constant. */
 static bool
 may_be_reference(const struct spec *spec, struct ex_process *process,
     bool early)
@@ -1284,7 +1285,8 @@ may_be_reference(const struct spec *spec, struct ex_process *process,
 
 	return find_symbol(spec, process, early, &found, NULL) == 0 &&
 	    found.symbol.size == sizeof(void *) &&
-	    ex_symbol_each(found.module, is_cxx, NULL) != 0;
+	    (ex_module_is_constant(found.module, found.symbol.value) ||
+	    ex_symbol_each(found.module, is_cxx, NULL) != 0);
 }
 
 bool

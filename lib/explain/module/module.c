@@ -10,6 +10,7 @@
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -434,6 +435,25 @@ ex_module_segment(struct ex_module *m, uint64_t vaddr)
 			return s;
 	}
 	return NULL;
+}
+
+bool
+ex_module_is_constant(struct ex_module *m, uint64_t vaddr)
+{
+	const struct ex_segment *segment = ex_module_segment(m, vaddr);
+	GElf_Phdr header;
+	size_t n;
+
+	if (segment == NULL || (segment->flags & PF_W) == 0)
+		return segment != NULL;
+	if (elf_getphdrnum(m->elf, &n) != 0)
+		return false;
+	for (size_t i = 0; i < n && i < INT_MAX; i++)
+		if (gelf_getphdr(m->elf, (int)i, &header) != NULL &&
+		    header.p_type == PT_GNU_RELRO &&
+		    vaddr - header.p_vaddr < header.p_memsz)
+			return true;
+	return false;
 }
 
 /*

@@ -143,4 +143,8 @@ void ex_module_memory_handler(__attribute__((noreturn)) void (*fn)(void));
 size_t ex_module_bytes(struct ex_module *, uint64_t vaddr, void *to,
     size_t len);
 
+/* Whether a program that runs cannot write to a vaddr: its segment is read-only,
+   or becomes so when the module has been relocated. */
+bool ex_module_is_constant(struct ex_module *, uint64_t vaddr);
+
 #endif

@@ -124,6 +124,27 @@ TEST(agrees_with_gdb_about_c)
 	target_end(&t, 7);
 }
 
+/* Nothing in the symbols says that it is C++. */
+TEST(a_reference_is_one_without_mangled_names)
+{
+	struct outcome symbols;
+	struct target t;
+
+	run(&symbols, LIST("/usr/bin/env", "nm", victim("reference")));
+	assert_non_null(strstr(symbols.out, " reference\n"));
+	assert_null(strstr(symbols.out, " _Z"));
+	outcome_free(&symbols);
+	target_start(&t, LIST(victim("reference")));
+	assert_int_equal(ask_watchctl(&t, "reference").addr,
+	    ask_watchctl(&t, "object[1]").addr);
+	assert_int_equal(ask_watchctl(&t, "*pointer").addr,
+	    ask_watchctl(&t, "object[2]").addr);
+	/* a constant pointer is itself */
+	assert_int_not_equal(ask_watchctl(&t, "pointer").addr,
+	    ask_watchctl(&t, "object[2]").addr);
+	target_end(&t, 7);
+}
+
 TEST(agrees_with_gdb_about_cxx)
 {
 	static const char *const texts[] = {
