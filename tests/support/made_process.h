@@ -53,6 +53,14 @@ ex_process_module(struct ex_process *process, uint64_t addr, uint64_t *vaddr)
 	return NULL;
 }
 
+bool
+ex_module_is_constant(struct ex_module *module, uint64_t vaddr)
+{
+	(void)module;
+	(void)vaddr;
+	return false;
+}
+
 const char *
 ex_module_path(const struct ex_module *module)
 {
