@@ -1331,8 +1331,8 @@ TEST(a_reference_runs_as_long_as_a_slots_events)
 		shot_begin(&s);
 		shot_arm(&s, attr_of(slot(HW_BREAKPOINT_W, area, 8), options),
 		    pid);
-		assert_int_equal(wp_events_reference(&s.events, &options, pid),
-		    0);
+		assert_int_equal(wp_events_reference(&s.events, &options, pid,
+		    s.rings), 0);
 		shared->armed = 1;
 		if (round % 2 == 0)
 			await(shared->stored == 1);
