@@ -16,7 +16,7 @@ done
 [ "$(id -u)" -eq 0 ] || not_run 'this is not root'
 scratch=$(mktemp -d)
 pids=
-trap '[ -z "$pids" ] || kill -KILL $pids; rm -rf "$scratch"' EXIT
+trap '[ -z "$pids" ] || kill -KILL $pids || :; rm -rf "$scratch"' EXIT
 cd "$scratch"
 for example in pytest cargo systemd container; do
 	cp -r "$TOP/examples/$example" .
@@ -37,6 +37,29 @@ expect()
 		cat said
 		exit 1
 	fi
+}
+
+# await COMMAND...: until it succeeds, for a minute at most
+await()
+{
+	end=$(($(date +%s) + 60))
+	until "$@" 2> /dev/null; do
+		[ "$(date +%s)" -lt $end ] || {
+			echo "$*: not for a minute"
+			[ ! -f ran ] || cat ran
+			exit 1
+		}
+		sleep 0.01
+	done
+}
+
+# Whether the capabilities are enough here, which Debian's kernels refuse.
+enough()
+{
+	level=$(cat /proc/sys/kernel/perf_event_paranoid)
+	[ "$level" -gt 2 ] || return 0
+	echo "$*: not tried: kernel.perf_event_paranoid is $level"
+	return 1
 }
 
 cd pytest
@@ -85,14 +108,16 @@ ${CC:-cc} -g -o some server.c
 chmod 755 "$scratch" . some
 setpriv --reuid=65534 --regid=65534 --clear-groups ./some > ready &
 pids=$!
-until [ -s ready ]; do sleep 0.01; done
+await test -s ready
 caps=$(sed -n 's/^CapabilityBoundingSet=//p' recorder@.service |
     tr A-Z a-z | sed 's/cap_/+/g; s/ /,/g')
 arguments=$(sed -n 's/^ExecStart=[^ ]* //p' recorder@.service | sed "s/%i/$pids/")
 # for a while, as at a server that goes on
-expect 0 '^watchctl: [0-9]+ hits, 200 reported' \
-    setpriv --bounding-set="-all,$caps" "$WATCHCTL" --until 'count == 201' \
-    $arguments
+if enough systemd; then
+	expect 0 '^watchctl: [0-9]+ hits, 200 reported' \
+	    setpriv --bounding-set="-all,$caps" "$WATCHCTL" \
+	    --until 'count == 201' $arguments
+fi
 
 cd ../container
 ${CC:-cc} -g -o server server.c
@@ -124,9 +149,7 @@ with open("config.json", "w") as file:
 END_OF_PYTHON
 mkdir -p root
 mount --make-rprivate /
-mount --bind / root
-mount --rbind "$CONTAINER" "root$CONTAINER"
-mount --bind "$(dirname "$WATCHCTL")" "root$(dirname "$WATCHCTL")"
+mount --rbind / root
 exec runc --root "$CONTAINER/state" run --pid-file server.pid "watchctl-$$"
 END_OF_SH
 CONTAINER=$container
@@ -134,18 +157,29 @@ export CONTAINER WATCHCTL
 held=$(sed -n 's/^ *cap_add: \[\(.*\)\]/\1/p' compose.yaml | tr -d ,)
 in_container='unshare -m sh contained'
 watch=$(sed -n 's/^ *command: watchctl //p' compose.yaml | sed "s,server,$PWD/&,")
-expect 0 'delivered by BPF$' $in_container "$held" seccomp.json "$WATCHCTL" $watch
-expect 0 '^watchctl: 5 hits, 5 reported, 0 lost' \
-    $in_container "$held" seccomp.json "$WATCHCTL" $watch
+$in_container '' seccomp.json /bin/true > ran 2>&1 || {
+	echo 'container: not tried: runc cannot start here'
+	cat ran
+	exit 0
+}
 sed 's/"acct"/&, "perf_event_open"/' seccomp.json > refused.json
-expect 125 'container seccomp filters do' \
-    $in_container "$held" refused.json "$WATCHCTL" $watch
+if enough container; then
+	expect 0 'delivered by BPF$' \
+	    $in_container "$held" seccomp.json "$WATCHCTL" $watch
+	expect 0 '^watchctl: 5 hits, 5 reported, 0 lost' \
+	    $in_container "$held" seccomp.json "$WATCHCTL" $watch
+	expect 125 'container seccomp filters do' \
+	    $in_container "$held" refused.json "$WATCHCTL" $watch
+fi
 # watched from outside, it needs none
 sed -i 's/to < 16/to < 3000/' server.c
 ${CC:-cc} -g -o server server.c
+rm -f server.pid
 $in_container '' refused.json "$PWD/server" > ran 2>&1 &
-until server=$(cat server.pid) && grep -q server "/proc/$server/cmdline"; do
-	sleep 0.01
-done 2> /dev/null
+serves()
+{
+	server=$(cat server.pid) && grep -q server "/proc/$server/cmdline"
+}
+await serves
 pids="$pids $server"
 expect 0 '^#3   write  limit ' "$WATCHCTL" -w limit -n 3 -p "$server"
