@@ -8,6 +8,7 @@
 
 #include "os/kallsyms.h"
 #include "os/proc.h"
+#include "os/slot.h"
 #include "spec/nearest.h"
 #include "util/visible.h"
 
@@ -19,6 +20,8 @@ struct search {
 	size_t n;			/* as far as there is room */
 	bool shown;		/* there are addresses other than 0 */
 	bool data;		/* and of variables, too */
+	/* where those are that each processor has a copy of; 0: not said */
+	uint64_t per_cpu, per_cpu_end;
 	struct nearest near;
 	uint64_t above;		/* looked for: the next symbol above this, */
 	uint64_t next;		/* which is at; 0: there is none */
@@ -32,6 +35,10 @@ take(void *arg, uint64_t addr, char type, const char *name)
 	s->shown = s->shown || addr != 0;
 	s->data = s->data || type == 'b' || type == 'd';
 	nearest_offer(&s->near, name);
+	if (strcmp(name, "__per_cpu_start") == 0)
+		s->per_cpu = addr;
+	if (strcmp(name, "__per_cpu_end") == 0)
+		s->per_cpu_end = addr;
 	if (strcmp(name, s->name) != 0)
 		return 0;
 	for (size_t i = 0; i < s->n && i < LISTED_MAX; i++)
@@ -167,6 +174,17 @@ name_it(const struct spec *spec, struct spec_place *place,
 	return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 }
 
+/* Nothing is where these symbols say, but in each processor's copy: on x86-64
+   their addresses count from 0, or are those of what the copies were made of. */
+static bool
+is_per_cpu(const struct search *s, uint64_t addr)
+{
+	const struct wp_region region = {.addr = addr, .len = 1};
+
+	return !wp_slot_in_kernel(&region) ||
+	    (addr >= s->per_cpu && addr < s->per_cpu_end);
+}
+
 static int
 find_symbol(const struct spec *spec, const char *kallsyms,
     struct spec_place *place, struct wp_cause *cause)
@@ -186,6 +204,9 @@ find_symbol(const struct spec *spec, const char *kallsyms,
 	nearest_free(&s.near);
 	if (err < 0)
 		return err;
+	if (is_per_cpu(&s, s.addr[0]))
+		return refuse(spec, "each processor has its own: give the "
+		    "address of one", cause);
 	place->addr = s.addr[0] + spec->off;
 	if (place->addr < s.addr[0])
 		return refuse(spec, "the offset reaches beyond the last "

@@ -23,6 +23,21 @@ static const char symbols[] =
     "ffffffff82000020 D last\n"
     "not a line\n";
 
+/* Variables of each processor, as up to Linux 6.14 and since. */
+static const char from_zero[] =
+    "0000000000000000 D __per_cpu_start\n"
+    "0000000000000000 D fixed_percpu_data\n"
+    "000000000001fb80 D cpu_number\n"
+    "0000000000035000 D __per_cpu_end\n"
+    "ffffffff81000000 T _text\n"
+    "ffffffff82000000 D jiffies\n";
+static const char among_others[] =
+    "ffffffff81000000 T _text\n"
+    "ffffffff83000000 D cpu_number\n"
+    "ffffffff83000000 D __per_cpu_start\n"
+    "ffffffff83035000 D __per_cpu_end\n"
+    "ffffffff83035000 D behind\n";
+
 /* 0, or the error. */
 static int
 find(const char *text, const char *content, struct spec_place *place,
@@ -81,6 +96,20 @@ TEST_WITH(finds_symbols, scratch_make, scratch_remove)
 	}
 }
 
+TEST_WITH(finds_what_is_not_of_each_processor, scratch_make, scratch_remove)
+{
+	struct wp_cause cause = {0};
+	struct spec_place place;
+
+	assert_int_equal(find("kernel!jiffies", from_zero, &place, &cause), 0);
+	assert_int_equal(place.addr, 0xffffffff82000000);
+	free(place.symbol);
+	assert_int_equal(find("kernel!behind", among_others, &place, &cause),
+	    0);
+	assert_int_equal(place.addr, 0xffffffff83035000);
+	free(place.symbol);
+}
+
 TEST_WITH(refuses, scratch_make, scratch_remove)
 {
 	static const struct {
@@ -105,6 +134,10 @@ TEST_WITH(refuses, scratch_make, scratch_remove)
 		    {"functions alone", "CONFIG_KALLSYMS_ALL", "give the "
 		    "address"}},
 		{"kernel!jiffies", "", {"hidden"}},
+		{"kernel!cpu_number", from_zero, {"'kernel!cpu_number': each "
+		    "processor has its own: give the address of one"}},
+		{"kernel!fixed_percpu_data:8", from_zero, {"each processor"}},
+		{"kernel!cpu_number", among_others, {"each processor"}},
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
