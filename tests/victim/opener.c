@@ -13,8 +13,8 @@
  * times, and says how often its handler was called.  With wait all threads are made
  * first, it says "ready", and they begin when it reads a line; with wait-open it has
  * the library open until then, and with execute it executes itself.  With outlive
- * a thread is made while the library is open, which uses it when it was closed.  Ends with status 7, or 9 if
- * the library cannot be opened.
+ * a thread is made while the library is open, which uses it when it was
+ * closed.  Ends with status 7, or 9 if the library cannot be opened.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

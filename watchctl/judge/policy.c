@@ -243,7 +243,8 @@ is_allowed(const struct policy *p, const struct ex_stack *stack)
 
 		if (frame->kernel)
 			continue;
-		if ((innermost && culprit_is_loader(frame)) || frame_allowed(p, frame))
+		if ((innermost && culprit_is_loader(frame)) ||
+		    frame_allowed(p, frame))
 			return true;
 		innermost = false;
 	}
