@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "os/kallsyms.h"
 #include "os/proc.h"
@@ -89,12 +90,15 @@ unreadable(const struct spec *spec, const char *kallsyms, int err,
 static int
 hidden(const struct spec *spec, struct wp_cause *cause)
 {
+	const int restricted = wp_proc_setting("kptr_restrict");
 	struct buffer why = {0};
 	int err;
 
 	buffer_printf(&why, "the kernel's addresses are hidden "
-	    "(kernel.kptr_restrict is %d): run as root (sudo), with at most 1 "
-	    "there", wp_proc_setting("kptr_restrict"));
+	    "(kernel.kptr_restrict is %d): %s", restricted,
+	    geteuid() == 0 && restricted < 2 ? "though this is root, it lacks "
+	    "CAP_SYSLOG of the machine: add it, or give the address" :
+	    "run as root (sudo), with at most 1 there");
 	err = refuse(spec, buffer_text(&why), cause);
 	buffer_free(&why);
 	return err;

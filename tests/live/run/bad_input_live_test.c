@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kernel_symbol.h"
 #include "live.h"
 #include "refuse.h"
 #include "watching.h"
@@ -126,8 +127,9 @@ TEST(refused_kernel_memory)
 		{"0xffffffffffffffff:2", {"last address"}},
 	};
 
-	if (geteuid() != 0) {
-		print_message("this takes root, not tried\n");
+	if (geteuid() != 0 || kernel_symbol("_text") == 0) {
+		print_message("this takes root that may know the kernel's "
+		    "addresses, not tried\n");
 		return;
 	}
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -535,9 +537,25 @@ TEST_WITH(not_permitted, start_target, end_target)
 	    "sudo"));
 	expect_refused(SMALL_ROOT, LIST(watchctl(), "-w",
 	    "0xffffffff81000000"), LIST("not permitted", "of the machine"));
+}
+
+/* From everybody where it says so, else from those without CAP_SYSLOG. */
+TEST(hidden_addresses)
+{
+	const int restricted = wp_proc_setting("kptr_restrict");
+
+	if (geteuid() != 0 || (restricted == 0 &&
+	    wp_proc_setting("perf_event_paranoid") <= 1)) {
+		print_message("this takes root, and addresses that are hidden "
+		    "from others, not tried\n");
+		return;
+	}
 	expect_refused(NOBODY, LIST(watchctl(), "-w", "kernel!_text"),
 	    LIST("'kernel!_text': the kernel's addresses are hidden",
 	    "kernel.kptr_restrict is", "sudo"));
+	expect_refused(SMALL_ROOT, LIST(watchctl(), "-w", "kernel!_text"),
+	    LIST("'kernel!_text': the kernel's addresses are hidden",
+	    restricted < 2 ? "CAP_SYSLOG" : "sudo"));
 }
 
 /* What is named does help: see doctor_says_which_way_works. */

@@ -128,7 +128,7 @@ TEST_WITH(refuses, scratch_make, scratch_remove)
 		{"kernel!jiffies", "0000000000000000 T _text\n"
 		    "0000000000000000 D jiffies\n",
 		    {"the kernel's addresses are hidden", "kptr_restrict",
-		    "sudo"}},
+		    "root"}},
 		{"kernel!jiffies", "ffffffff81000000 T _text\n"
 		    "ffffffff82000000 D __start_x\n",
 		    {"functions alone", "CONFIG_KALLSYMS_ALL", "give the "
