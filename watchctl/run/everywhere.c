@@ -17,6 +17,7 @@
 #include "os/proc.h"
 #include "run/run.h"
 #include "spec/kernel_place.h"
+#include "util/visible.h"
 
 int
 everywhere_find(struct run *run, struct process *process,
@@ -47,7 +48,8 @@ everywhere_find(struct run *run, struct process *process,
 	return 0;
 }
 
-/* Whether the kernel keeps even root from looking into it. */
+/* Whether the kernel keeps even root from looking into it: lockdown for integrity
+   alone does not. */
 static bool
 is_locked_down(void)
 {
@@ -58,16 +60,32 @@ is_locked_down(void)
 	if (f == NULL)
 		return false;
 	locked = fgets(text, sizeof(text), f) != NULL &&
-	    strstr(text, "[none]") == NULL;
+	    strstr(text, "[confidentiality]") != NULL;
 	(void)fclose(f);
 	return locked;
+}
+
+/* Name all SPECs: which of them the kernel refused is not known. */
+static int
+blame(const struct options *o, const char *why, struct wp_cause *cause)
+{
+	struct buffer text = {0};
+	int err;
+
+	for (size_t i = 0; i < o->nspecs; i++) {
+		buffer_puts(&text, i > 0 ? "', '" : "");
+		visible_put(&text, o->spec[i].text);
+	}
+	err = wp_cause_set(cause, WP_CAUSE_SPEC_RANGE, buffer_text(&text), why);
+	buffer_free(&text);
+	return err;
 }
 
 /* Why no event could be had. */
 static int
 explain(const struct run *run, int err, struct wp_cause *cause)
 {
-	const char *spec = run->options->spec[0].text;
+	const bool one = run->options->nspecs == 1;
 	char why[256];
 
 	switch (-err) {
@@ -90,12 +108,13 @@ explain(const struct run *run, int err, struct wp_cause *cause)
 		break;
 	case EINVAL:
 		(void)snprintf(why, sizeof(why), "the kernel lets nobody watch "
-		    "this: it needs it itself when a watch is hit");
+		    "%s: it needs it itself when a watch is hit", one ? "this" :
+		    "one of these");
 		break;
 	default:
 		return wp_cause_errno(cause, "perf_event_open", -err);
 	}
-	return wp_cause_set(cause, WP_CAUSE_SPEC_RANGE, spec, why);
+	return blame(run->options, why, cause);
 }
 
 int

@@ -603,8 +603,6 @@ ring_uptime(const struct run *run, struct wp_uptime *uptime)
 		return;
 	wp_target_uptime(run->target, uptime);
 	if (options_everywhere(run->options)) {
-		uptime->processors =
-		    wp_rings_count(wp_target_rings(run->target));
 		uptime->threads = 0;
 		return;
 	}

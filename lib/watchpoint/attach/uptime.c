@@ -125,6 +125,8 @@ wp_uptime_add(struct wp_uptime *uptime, const struct wp_events *events,
 			const size_t end = end_of_references(events, i);
 
 			add_thread(uptime, events, first, i, end, format);
+			if (events->event[i].tid < 0)
+				uptime->processors += (unsigned)(end - i);
 			first = end;
 			i = end - 1;
 		}

@@ -31,6 +31,27 @@ struct watched {
 	bool moved;
 };
 
+/* It takes root of the machine, as others' events do. */
+static bool
+possible(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_BREAKPOINT, .size = sizeof(attr),
+		.bp_type = HW_BREAKPOINT_W, .bp_len = 8,
+		.bp_addr = UINT64_C(0xffff888000000000),
+	};
+	int fd = wp_perf_open(&attr, -1, 0);
+
+	if (fd >= 0)
+		(void)close(fd);
+	else if (fd != -ENOSPC) {
+		print_message("perf_event_open, of the kernel's memory in all "
+		    "processes: %s, not tried\n", strerror(-fd));
+		return false;
+	}
+	return true;
+}
+
 /* A shell that writes a byte there, and has ended. */
 static pid_t
 write_by_shell(const struct target *t)
@@ -175,6 +196,8 @@ TEST(who_writes_it)
 	struct watched all;
 	struct outcome o;
 
+	if (!possible())
+		return;
 	watch_page_still(&all, "8", NULL, LIST("-o", "json"), &o);
 	expect_writers(&all, &o);
 	expect_hits(&o, WRITES + SHELLS);
@@ -189,6 +212,8 @@ TEST(as_text)
 	struct watched all;
 	struct outcome o;
 
+	if (!possible())
+		return;
 	watch_page_still(&all, "1", NULL, LIST("--once"), &o);
 	assert_non_null(strstr(o.out, "write by pwrite64(2), fd 9"));
 	assert_non_null(strstr(o.out, "     sh["));
@@ -205,6 +230,8 @@ TEST(counts)
 	json_t *line;
 	size_t i;
 
+	if (!possible())
+		return;
 	watch_page_still(&all, "1", NULL, LIST("--count", "-o", "json"), &o);
 	json_array_foreach(o.lines, i, line)
 		if (strcmp(text_of(line, "type"), "count") == 0)
@@ -221,6 +248,8 @@ TEST_WITH(a_recording, scratch_make, scratch_remove)
 	struct watched all;
 	struct outcome o;
 
+	if (!possible())
+		return;
 	watch_page_still(&all, "1", file, LIST("-o", "perf", "-O", file, "-n",
 	    "202"), &o);
 	outcome_free(&o);
@@ -242,6 +271,8 @@ TEST(a_symbol)
 	json_t *hit;
 	size_t i;
 
+	if (!possible())
+		return;
 	if (addr == 0 || access("/sys/kernel/notes", R_OK) != 0) {
 		print_message("this kernel's notes are nowhere, not tried\n");
 		return;
@@ -281,20 +312,28 @@ TEST(no_slot_is_free)
 		.exclude_kernel = 1, .bp_type = HW_BREAKPOINT_W, .bp_len = 8,
 		.bp_addr = 8,
 	};
-	struct outcome o;
+	struct outcome o, both;
 	int fd[WP_SLOTS_MAX], n = 0;
 
+	if (!possible())
+		return;
 	while (n < WP_SLOTS_MAX && (fd[n] = wp_perf_open(&attr, 0, -1)) >= 0)
 		n++;
 	run(&o, LIST(watchctl(), "-w", "0xffff888000000000:8", "-t", "0.1"));
+	run(&both, LIST(watchctl(), "-w", "0xffff888000000000:8", "-w",
+	    "0xffff888000000010:8", "-t", "0.1"));
 	while (n > 0)
 		(void)close(fd[--n]);
 	assert_int_equal(o.status, 125);
 	assert_string_equal(o.out, "");
 	assert_non_null(strstr(o.err, "0xffff888000000000:8': no free slot: it "
 	    "takes one in each thread of the machine"));
+	assert_int_equal(both.status, 125);
+	assert_non_null(strstr(both.err, "'0xffff888000000000:8', "
+	    "'0xffff888000000010:8': no free slot: "));
 	assert_int_equal(live_free_slots(getpid()), 4);
 	outcome_free(&o);
+	outcome_free(&both);
 }
 
 /* It is as if the second processor were offline, for events of all that runs
@@ -315,8 +354,12 @@ TEST(a_processor_is_offline)
 	struct wp_cpus cpus;
 	struct running w;
 	struct outcome o;
+	char ran[64];
+	int online;
 
-	if (wp_cpus_online(&cpus) < 2 || !cpus.has[1]) {
+	if (!possible())
+		return;
+	if ((online = wp_cpus_online(&cpus)) < 2 || !cpus.has[1]) {
 		print_message("there is one processor alone, not tried\n");
 		return;
 	}
@@ -326,31 +369,10 @@ TEST(a_processor_is_offline)
 	assert_int_equal(o.status, 0);
 	assert_non_null(strstr(o.out, "warning: processor 1 runs and cannot be "
 	    "watched"));
+	(void)snprintf(ran, sizeof(ran), " s that %d processor%s ran",
+	    online - 1, online == 2 ? "" : "s");
+	assert_non_null(strstr(o.err, ran));
 	outcome_free(&o);
 }
 
-/* It takes root of the machine, as others' events do. */
-static bool
-kernel_possible(void)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_BREAKPOINT, .size = sizeof(attr),
-		.bp_type = HW_BREAKPOINT_W, .bp_len = 8,
-		.bp_addr = UINT64_C(0xffff888000000000),
-	};
-	int fd;
-
-	if (!live_possible())
-		return false;
-	fd = wp_perf_open(&attr, -1, 0);
-	if (fd >= 0)
-		(void)close(fd);
-	else if (fd != -ENOSPC) {
-		print_message("perf_event_open, of the kernel's memory in all "
-		    "processes: %s\n", strerror(-fd));
-		return false;
-	}
-	return true;
-}
-
-RUN_TESTS(.possible = kernel_possible)
+RUN_LIVE_TESTS()
