@@ -158,6 +158,8 @@ is_shell(const struct watched *all, pid_t pid)
 static void
 expect_writers(const struct watched *all, const struct outcome *o)
 {
+	/* who may not know its addresses sees no names of the kernel */
+	const bool named = kernel_symbol("_text") != 0;
 	unsigned by_target = 0, by_shells = 0;
 	json_t *hit;
 	size_t i;
@@ -171,7 +173,7 @@ expect_writers(const struct watched *all, const struct outcome *o)
 		assert_null(json_object_get(hit, "new"));
 		assert_true(json_is_true(json_object_get(frame_of(hit, 0),
 		    "kernel")));
-		assert_true(has_frame(hit, "vfs_write") ||
+		assert_true(!named || has_frame(hit, "vfs_write") ||
 		    has_frame(hit, "ksys_pwrite64"));
 		if (pid == all->t.run.pid) {
 			assert_string_equal(text_of(hit, "comm"), "page");
