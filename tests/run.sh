@@ -45,16 +45,16 @@ tally()
 	awk -v ci="${CI:-}" '
 	{ passed += $1; failed += $2; skipped += $3 }
 	$2 { bad = bad " " $5 }
+	$3 { left = left ", not run: " $5 }
 	$3 && $4 == "live" { unproved = unproved " " $5 }
 	END {
 		if (bad)
 			print "failed:" bad
-		if (passed + failed == 0)
-			print "nothing was tested"
 		if (ci == "true" && unproved)
 			print "skipped, which CI does not allow:" unproved
-		printf "%d passed, %d failed, %d skipped\n",
-		    passed, failed, skipped
+		printf "%d passed, %d failed, %d skipped%s\n",
+		    passed, failed, skipped,
+		    passed + failed ? "" : ": nothing was tested" left
 		exit failed || passed == 0 || (ci == "true" && unproved)
 	}' "$RESULTS"
 }
