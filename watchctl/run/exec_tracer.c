@@ -366,20 +366,31 @@ leave_unwatched(struct exec_tracer *t, pid_t pid)
 	wp_trace_let_go(pid, 0);
 }
 
-/* Its threads are held until the loop goes on. */
+static int
+explain_no_hook(const struct exec_tracer *t, pid_t pid)
+{
+	if (t->no_hook == -EBUSY)
+		return wp_cause_set(t->cause, WP_CAUSE_NO_SIGNAL, pid);
+	if (t->no_hook != -ENOSPC)
+		return wp_cause_errno(t->cause, "perf_event_open", -t->no_hook);
+	return wp_cause_set(t->cause, WP_CAUSE_NO_SLOT, pid, 1,
+	    t->run->features.caps.slots, "for what is watched and one for its "
+	    "loader, which is to be seen mapping a module; watch less");
+}
+
+/* Its threads are held until the loop goes on.  One that fails is as if it had not
+   been added: it is no reason to believe that anything else is watched. */
 static void
 attach(struct exec_tracer *t, pid_t pid)
 {
+	const size_t before = t->run->nprocesses;
+
 	t->no_hook = 0;
 	t->attached = run_attach_waiting(t->run, pid, t->cause);
-	if (t->attached < 0 || t->no_hook == 0)
-		return;
-	t->attached = t->no_hook == -EBUSY ? wp_cause_set(t->cause,
-	    WP_CAUSE_NO_SIGNAL, pid) : t->no_hook == -ENOSPC ?
-	    wp_cause_set(t->cause, WP_CAUSE_NO_SLOT, pid, 1,
-	    t->run->features.caps.slots, "for what is watched and one for its "
-	    "loader, which is to be seen mapping a module; watch less") :
-	    wp_cause_errno(t->cause, "perf_event_open", -t->no_hook);
+	if (t->attached >= 0 && t->no_hook != 0)
+		t->attached = explain_no_hook(t, pid);
+	if (t->attached < 0)
+		run_leave_programs(t->run, before);
 }
 
 /* Do what the run asks for.  False: it is to end. */

@@ -70,6 +70,21 @@ run_new_program(struct run *run, pid_t pid)
 	return process;
 }
 
+void
+run_leave_programs(struct run *run, size_t first)
+{
+	while (run->nprocesses > first) {
+		struct process *process = &run->process[run->nprocesses - 1];
+
+		if (process->n > 0) {
+			run_disarm(run, process);
+			wp_target_unwatch(run->target, process->first,
+			    process->n);
+		}
+		run_leave_out(run, run->nprocesses - 1);
+	}
+}
+
 /* --- what it has --- */
 
 /* Look for what is not found yet.  Result: how many SPECs still are missing that

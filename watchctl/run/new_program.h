@@ -6,6 +6,7 @@
 #define NEW_PROGRAM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 struct run;
@@ -20,6 +21,10 @@ struct process;
 /* Add a process, whose watches come when the report has begun.  NULL: out of
    memory. */
 struct process *run_new_program(struct run *, pid_t);
+
+/* Leave out all processes from this one on, which were added so while no report has
+   begun. */
+void run_leave_programs(struct run *, size_t first);
 
 /* Plan a process's watches, of the SPECs that are found there.  0 or -errno with a
    cause. */

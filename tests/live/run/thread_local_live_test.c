@@ -3,9 +3,12 @@
  */
 #include "test.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "live.h"
 #include "scratch.h"
@@ -172,6 +175,47 @@ TEST_WITH(until_its_thread_ends, start_victim, NULL)
 TEST_WITH(until_its_thread_ends_with_stops, start_victim, NULL)
 {
 	expect_end(LIST("--stop"));
+}
+
+/* Whether it is traced, or is no more. */
+static bool
+is_traced(const char *pid, const char *tid)
+{
+	char path[64], line[256];
+	bool traced = true;
+	int tracer;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%s/task/%s/status", pid, tid);
+	if ((f = fopen(path, "r")) == NULL)
+		return true;
+	while (fgets(line, sizeof(line), f) != NULL)
+		if (sscanf(line, "TracerPid: %d", &tracer) == 1)
+			traced = tracer != 0;
+	(void)fclose(f);
+	return traced;
+}
+
+/* Its end is seen, if it is killed as its thread's storage is looked for: there is
+   no other process for which this one could be left out. */
+TEST_WITH(of_a_process_that_ends_meanwhile, start_victim, NULL)
+{
+	siginfo_t info = {.si_pid = 0};
+	struct running w;
+	struct outcome o;
+
+	start(&w, LIST(watchctl(), "-w", of("own", worker_id, ""), "-w",
+	    "nothing!word", "-p", main_id));
+	while (!is_traced(main_id, worker_id) && waitid(P_PID, (id_t)w.pid,
+	    &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0)
+		;
+	assert_int_equal(kill(victim_run.pid, SIGKILL), 0);
+	finish(&w, &o);
+	if (strstr(o.err, "skipped") != NULL)
+		fail_msg("status %d: %s", o.status, o.err);
+	outcome_free(&o);
+	finish(&victim_run, &o);
+	outcome_free(&o);
 }
 
 static void
