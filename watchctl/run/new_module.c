@@ -44,7 +44,9 @@ module_may_come(const struct spec *spec)
 	    spec->module != NULL; i++)
 		if (ends_with(spec->module, sources[i]))
 			return false;
-	return spec->symbol != NULL && spec->module != NULL;
+	/* a thread's own of what is opened later is nowhere yet */
+	return spec->symbol != NULL && spec->module != NULL &&
+	    spec->thread == 0;
 }
 
 /* As the SPEC will be resolved: by its path, the end of it, or a library's name

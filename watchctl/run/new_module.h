@@ -13,7 +13,8 @@
 struct run;
 struct wp_cause;
 
-/* Whether a SPEC names a module, not a source file, that may be mapped later. */
+/* Whether a SPEC names a module, not a source file, that may be mapped later, and
+   something that can be watched then. */
 bool module_may_come(const struct spec *);
 
 /* Whether a process has mapped the module that a SPEC names. */

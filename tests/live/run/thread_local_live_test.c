@@ -138,6 +138,16 @@ TEST_WITH(of_a_library_that_it_was_started_with, start_victim, end_victim)
 	outcome_free(&o);
 }
 
+TEST_WITH(beside_a_module_to_come, start_victim, end_victim)
+{
+	struct outcome o;
+
+	watch_one(&o, of("libc.so.6!errno", main_id, ""), errno_addr, "1",
+	    LIST("-w", "nothing!word"));
+	expect_hit(&o, 0, main_id, "0x9");
+	outcome_free(&o);
+}
+
 /* Another thread gets its memory, and is not watched. */
 static void
 expect_end(const char *const options[])
