@@ -168,9 +168,7 @@ explain_late(const struct waiting *waiting, int err, struct wp_cause *cause)
 static int
 find(struct run *run, struct program *program, struct wp_cause *why)
 {
-	struct waiting waiting = {
-		run, wp_clock_ns() + LIMIT_S * UINT64_C(1000000000),
-	};
+	struct waiting waiting = {.run = run};
 	const struct wp_patience patience = {goes_on, &waiting};
 	const pid_t pid = program->process->pid;
 	const unsigned first = loader_count(pid);
@@ -188,6 +186,8 @@ find(struct run *run, struct program *program, struct wp_cause *why)
 	while (resolve_unless_absent(run, program, early) > 0) {
 		const uint64_t stop[] = {loader.hook, loader.entry};
 
+		/* what was looked for before may have taken long */
+		waiting.limit = wp_clock_ns() + LIMIT_S * UINT64_C(1000000000);
 		at = wp_target_run_to(run->target, stop, 2, &patience,
 		    &status);
 		if (at == -ECHILD && pid == run->process->pid)
