@@ -7,7 +7,10 @@
 
 #include "os/proc.h"
 
-enum { MODULES_MAX = 65536 };	/* a list may be damaged */
+enum {			/* what is read may be damaged */
+	MODULES_MAX = 65536,
+	DYNAMIC_MAX = 4096,
+};
 
 void
 loader_find(pid_t pid, struct live_box *live, struct loader *loader)
@@ -57,7 +60,8 @@ find_debug(pid_t pid, struct r_debug *debug)
 	const uint64_t at = find_segment(pid, PT_DYNAMIC, &size);
 	Elf64_Dyn entry = {.d_tag = DT_NULL};
 
-	for (uint64_t i = 0; at != 0 && (i + 1) * sizeof(entry) <= size; i++) {
+	for (uint64_t i = 0; at != 0 && i < DYNAMIC_MAX &&
+	    (i + 1) * sizeof(entry) <= size; i++) {
 		if (!read_all(pid, at + i * sizeof(entry), &entry,
 		    sizeof(entry)) || entry.d_tag == DT_NULL)
 			return false;
