@@ -80,6 +80,14 @@ loader_hook_of(pid_t pid)
 	return find_debug(pid, &debug) ? debug.r_brk : 0;
 }
 
+bool
+loader_is_needed(pid_t pid)
+{
+	uint64_t size;
+
+	return find_segment(pid, PT_INTERP, &size) != 0;
+}
+
 uint64_t
 loader_module(pid_t pid, uint64_t base)
 {

@@ -24,6 +24,9 @@ void loader_find(pid_t, struct live_box *, struct loader *);
    (static), or has not begun. */
 uint64_t loader_hook_of(pid_t);
 
+/* Whether its program names one, which may not have begun. */
+bool loader_is_needed(pid_t);
+
 /* Where the loader keeps what it knows of the module whose vaddrs have base added to
    them (struct link_map); 0: there is none. */
 uint64_t loader_module(pid_t, uint64_t base);

@@ -22,6 +22,11 @@
 #include "run/run.h"
 #include "run/thread_local.h"
 
+enum {
+	LIMIT_S = 10,		/* for a loader to begin; */
+	LOOK_NS = 1000000,	/* between looks at it */
+};
+
 /* --- names --- */
 
 static bool
@@ -316,6 +321,23 @@ attach(struct run *run, struct process *process, struct wp_cause *cause)
 	return 0;
 }
 
+/* The loader of what was executed just now has not begun. */
+static int
+await_hook(struct process *process, struct wp_cause *cause)
+{
+	const uint64_t limit = wp_clock_ns() + LIMIT_S * UINT64_C(1000000000);
+
+	while ((process->hook = loader_hook_of(process->pid)) == 0 &&
+	    loader_is_needed(process->pid)) {
+		if (wp_clock_ns() >= limit)
+			return wp_cause_set(cause, WP_CAUSE_LOADER_LATE,
+			    LIMIT_S);
+		wp_clock_sleep(LOOK_NS);
+	}
+	return process->hook == 0 && wp_proc_exiting(process->pid) ?
+	    wp_cause_set(cause, WP_CAUSE_GONE, process->pid) : 0;
+}
+
 int
 run_attach_waiting(struct run *run, pid_t pid, struct wp_cause *cause)
 {
@@ -325,8 +347,8 @@ run_attach_waiting(struct run *run, pid_t pid, struct wp_cause *cause)
 	if (process == NULL || (process->waits =
 	    calloc(run->options->nspecs, sizeof(bool))) == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
-	process->hook = loader_hook_of(pid);
-	if ((err = find_now(run, process, cause)) < 0 ||
+	if ((err = await_hook(process, cause)) < 0 ||
+	    (err = find_now(run, process, cause)) < 0 ||
 	    (err = attach(run, process, cause)) < 0) {
 		if (process->n > 0)
 			wp_target_unwatch(run->target, process->first,

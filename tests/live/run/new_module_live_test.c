@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "live.h"
 #include "scratch.h"
@@ -346,6 +348,53 @@ TEST(of_a_process_that_executes_another_program)
 	watch_ready(&o, &r, 7, LIST(watchctl(), "-w", "plug!plug_state", "-o",
 	    "json", "-p", pid, VOUCHED));
 	expect_stores(&o, 2);
+	outcome_free(&o);
+}
+
+static bool
+be_traced(int unused)
+{
+	(void)unused;
+	return ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0;
+}
+
+/* It is stopped before its first instruction, and goes on when watchctl has most
+   likely looked at it. */
+TEST(of_a_process_whose_loader_has_not_begun)
+{
+	struct running r, w;
+	struct outcome o;
+	char pid[16], line[1024];
+
+	start_prepared(&r, LIST(victim("opener"), "1", victim("plug"),
+	    "wait"), be_traced, 0);
+	assert_int_equal(waitpid(r.pid, NULL, 0), r.pid);
+	assert_int_equal(ptrace(PTRACE_DETACH, r.pid, NULL, SIGSTOP), 0);
+	(void)snprintf(pid, sizeof(pid), "%d", r.pid);
+	start(&w, LIST(watchctl(), "-w", "nothing!word", "-p", pid));
+	(void)usleep(300000);
+	assert_int_equal(kill(r.pid, SIGCONT), 0);
+	hear(&r, line, sizeof(line));
+	assert_string_equal(line, "ready");
+	hear(&w, line, sizeof(line));
+	let_go(&r, 7);
+	finish(&w, &o);
+	if (o.status != 0)
+		fail_msg("status %d: %s", o.status, o.err);
+	outcome_free(&o);
+}
+
+/* The time of -t is over when the report begins, at the earliest. */
+TEST(for_a_short_time)
+{
+	struct outcome o;
+
+	run(&o, LIST(watchctl(), "-w", "optind:4", "-w", "nothing!word", "-t",
+	    "0.001", "-O", "/dev/null", "--", victim("opener"), "0",
+	    victim("plug")));
+	assert_int_equal(o.status, 7);
+	if (strstr(o.err, "nothing was ever watched") != NULL)
+		fail_msg("%s", o.err);
 	outcome_free(&o);
 }
 
