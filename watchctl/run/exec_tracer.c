@@ -569,14 +569,14 @@ await_done(struct exec_tracer *t)
 	return done;
 }
 
-/* The thread does it, and this one waits; before the run has begun signals end
-   watchctl by themselves. */
+/* The thread does it, and this one waits; before the report has begun signals end
+   watchctl by themselves, and -t has no meaning yet. */
 static void
 have_done(struct exec_tracer *t)
 {
 	(void)pthread_kill(t->thread, SIGCHLD);
 	while (!await_done(t))
-		if (t->run->began != 0 && !run_goes_on(t->run))
+		if (t->run->session.started && !run_goes_on(t->run))
 			atomic_store(&t->ends, true);
 }
 
