@@ -155,6 +155,8 @@ struct run {
 	struct {			/* at its hit, until run_act_pass */
 		pid_t pid, tid;		/* tid 0: none is */
 	} stopped;
+	pid_t command;			/* as it was launched; 0: there is
+					   none */
 	int command_status;		/* as of waitpid(2); < 0: it runs */
 	struct pollfd *poll;		/* signals, processes, rings, the
 					   tracer; npoll */

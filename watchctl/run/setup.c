@@ -957,8 +957,10 @@ run_begin(struct run *run)
 		return STATUS_OWN_FAILURE;
 	if ((err = launch(run)) != 0)
 		return err;
-	if (o->command != NULL)
-		run_check_privileges(run, run->process->pid);
+	if (o->command != NULL) {
+		run->command = run->process->pid;
+		run_check_privileges(run, run->command);
+	}
 	/* a file's limit is an error like others; the command has it as it
 	   was */
 	(void)signal(SIGXFSZ, SIG_IGN);

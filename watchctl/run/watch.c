@@ -136,7 +136,7 @@ command_has_ended(const struct run *run)
 	siginfo_t info = {.si_pid = 0};
 
 	return run->options->command != NULL &&
-	    (waitid(P_PID, (id_t)run->process->pid, &info, WEXITED | WNOHANG |
+	    (waitid(P_PID, (id_t)run->command, &info, WEXITED | WNOHANG |
 	    WNOWAIT) != 0 || info.si_pid != 0);
 }
 
@@ -156,7 +156,7 @@ run_signal(struct run *run, int sig)
 		run->reason = "signal";
 		interrupt_take();
 	} else if (!ended && (sig == SIGTERM || sig == SIGHUP))
-		(void)kill(run->process->pid, sig);
+		(void)kill(run->command, sig);
 }
 
 /* Take all signals that the first descriptor of the poll set has. */
@@ -468,13 +468,13 @@ command_status(struct run *run)
 {
 	struct pollfd wait[] = {
 		run->poll[0],
-		{.fd = pidfd_open(run->process->pid, 0), .events = POLLIN},
+		{.fd = pidfd_open(run->command, 0), .events = POLLIN},
 	};
 	const int ms = wait[1].fd < 0 ? LOOK_MS : -1;
 	int status = run->command_status;
 
 	while (status < 0 &&
-	    waitpid(run->process->pid, &status, WNOHANG) == 0) {
+	    waitpid(run->command, &status, WNOHANG) == 0) {
 		status = -1;
 		(void)poll(wait, 2, ms);
 		take_signals(run);
