@@ -311,12 +311,17 @@ attach(struct run *run, struct process *process, struct wp_cause *cause)
 		    WP_CAUSE_NO_MEMORY);
 	}
 	free(found);
-	run->found = run->found || n > 0;
 	initial_sharers_find(run, process, 1, false);
 	run_track_children(run, process);
 	process->since = wp_clock_ns();
 	if ((err = run->ops->pass(run, process, cause)) < 0)
 		return err;
+	if ((err = thread_local_check(process->pid, run->options->spec,
+	    run->options->nspecs, cause)) < 0) {
+		run_disarm(run, process);
+		return err;
+	}
+	run->found = run->found || n > 0;
 	initial_sharers_find(run, process, 1, true);
 	return 0;
 }

@@ -481,7 +481,9 @@ arm(struct run *run, struct process *process, struct wp_cause *cause)
 	if (run->follow != NULL &&
 	    (err = follow_arm(run->follow, process, cause)) < 0)
 		return err;
-	err = run->ops->attach(run, process, cause);
+	if ((err = run->ops->attach(run, process, cause)) == 0)
+		err = thread_local_check(process->pid, run->options->spec,
+		    run->options->nspecs, cause);
 	process->threads = (long)(wp_target_threads(run->target) - before);
 	if (err == 0 && run->arrivals != NULL)
 		arrivals_armed(run->arrivals, process->pid,

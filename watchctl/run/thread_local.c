@@ -180,3 +180,16 @@ thread_local_resolve(struct live_box *live, pid_t pid, struct spec *spec,
 	}
 	return err;
 }
+
+int
+thread_local_check(pid_t pid, const struct spec *spec, size_t n,
+    struct wp_cause *cause)
+{
+	for (size_t i = 0; i < n; i++)
+		if (spec[i].thread != 0 &&
+		    syscall(SYS_tgkill, pid, spec[i].thread, 0) != 0 &&
+		    !wp_proc_exiting(pid))
+			return not_found(&spec[i], "the thread has ended",
+			    cause);
+	return 0;
+}

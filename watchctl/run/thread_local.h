@@ -13,4 +13,9 @@
 int thread_local_resolve(struct live_box *, pid_t, struct spec *,
     struct spec_place *, struct wp_cause *);
 
+/* When its instances are watched in a process: whether the thread of each SPEC was
+   there until then, whose end is not seen if it came before.  0 or -errno with a
+   cause.  Of a process that ends it is not asked. */
+int thread_local_check(pid_t, const struct spec *, size_t n, struct wp_cause *);
+
 #endif

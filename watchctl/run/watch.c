@@ -231,7 +231,8 @@ run_take_child(struct run *run, const struct ex_record *r)
 		    r->task.time);
 }
 
-/* Where its instance was is nobody's, or soon another thread's. */
+/* Where its instance was is nobody's, or soon another thread's: what it has done
+   there by now is not reported either (explained_session.c). */
 static void
 leave_instances(struct run *run, const struct process *process, pid_t tid)
 {
@@ -248,10 +249,20 @@ leave_instances(struct run *run, const struct process *process, pid_t tid)
 	}
 }
 
+static bool
+is_named(const struct run *run, pid_t tid)
+{
+	for (size_t i = 0; i < run->options->nspecs; i++)
+		if (run->options->spec[i].thread == tid)
+			return true;
+	return false;
+}
+
 void
 run_take_thread_end(struct run *run, const struct ex_record *r)
 {
-	if (r->type != PERF_RECORD_EXIT || wp_proc_exiting(r->task.pid))
+	if (r->type != PERF_RECORD_EXIT || !is_named(run, r->task.tid) ||
+	    wp_proc_exiting(r->task.pid))
 		return;
 	for (size_t i = 0; i < run->nprocesses; i++)
 		if (run->process[i].pid == r->task.pid)

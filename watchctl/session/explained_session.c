@@ -2,6 +2,7 @@
 #include "session/explained_session.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "util/complain.h"
 #include "report/held.h"
@@ -163,6 +164,38 @@ is_end(struct session *s, const struct ex_hit *hit, uint64_t number)
 	    judge_hit(s->ends, hit, number) == CONDITION_TRUE;
 }
 
+/* Take in that the thread of a SPEC has ended, and with it its instance of a
+   thread-local variable. */
+static void
+take_thread_end(struct session *s, const struct ex_record *r)
+{
+	const struct options *o = s->options;
+
+	for (size_t i = 0; r->type == PERF_RECORD_EXIT && i < o->nspecs; i++) {
+		if (o->spec[i].thread == 0 || o->spec[i].thread != r->task.tid)
+			continue;
+		if (s->thread_ends == NULL && (s->thread_ends =
+		    calloc(o->nspecs, sizeof(*s->thread_ends))) == NULL)
+			session_note(s, -ENOMEM);
+		else if (s->thread_ends[i].pid == 0)
+			s->thread_ends[i] = (struct thread_end){
+				r->task.pid, r->task.time,
+			};
+	}
+}
+
+/* Whether it is of memory that was a thread's instance, and by then may have been
+   another's. */
+static bool
+is_after_end(const struct session *s, const struct ex_hit *hit)
+{
+	const size_t i = ex_watch_number(hit->watch) - 1;
+
+	return s->thread_ends != NULL && i < s->options->nspecs &&
+	    s->thread_ends[i].pid == hit->pid &&
+	    hit->time > s->thread_ends[i].time;
+}
+
 /* A hit is complete: the explainer's way out. */
 static int
 give(void *arg, struct ex_hit *hit)
@@ -174,7 +207,8 @@ give(void *arg, struct ex_hit *hit)
 	if (s->recall != NULL)
 		return recall(s, hit);
 	hit->seq = s->reported + 1;
-	if (sieve_is_full(s->sieve, hit->watch->id - 1)) {
+	if (sieve_is_full(s->sieve, hit->watch->id - 1) ||
+	    is_after_end(s, hit)) {
 		leave_out(s, hit, SESSION_BEYOND);
 		return 0;
 	}
@@ -229,6 +263,7 @@ start(struct session *s, const struct report_start *begin)
 static void
 record(struct session *s, const struct ex_record *r)
 {
+	take_thread_end(s, r);
 	(void)ex_explain(s->explainer, r);
 }
 
@@ -273,6 +308,7 @@ close_session(struct session *s)
 	judge_free(s->judge);
 	judge_free(s->ends);
 	held_free(s->held);
+	free(s->thread_ends);
 	ex_explainer_free(s->explainer);
 	ex_space_free(s->space);
 }

@@ -37,9 +37,17 @@ enum session_fate {
 	SESSION_REJECTED,	/* by --if */
 	SESSION_UNCHANGED,	/* by --changed */
 	SESSION_SKIPPED,	/* by --every, --once, --max-rate or --last */
-	SESSION_BEYOND,		/* those that --each asked for; it does not
-				   count */
+	SESSION_BEYOND,		/* those that --each asked for, or the end of
+				   the thread whose instance is watched; it
+				   does not count */
 };
+
+/* When a thread of a process ended, ns. */
+struct thread_end {
+	pid_t pid;		/* 0: it has not */
+	uint64_t time;
+};
+
 struct channel_hit;
 struct held;
 struct judge;
@@ -133,6 +141,8 @@ struct session {
 	struct judge *ends;		/* of --until; */
 	uint64_t ended;			/* of the hit for which it held, its
 					   number `begun'; 0: it has not */
+	struct thread_end *thread_ends;	/* those of the SPECs, by their index;
+					   NULL: none has ended */
 	struct held *held;		/* NULL: hits are reported at once */
 	uint64_t stray;			/* hits; with --count at the end */
 	uint64_t unjudged;		/* hits; ... */
