@@ -187,6 +187,60 @@ TEST_WITH(until_its_thread_ends_with_stops, start_victim, NULL)
 	expect_end(LIST("--stop"));
 }
 
+static void
+await_gone(const char *pid, const char *tid)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%s/task/%s", pid, tid);
+	for (unsigned ms = 0; access(path, F_OK) == 0; ms++) {
+		assert_true(ms < COMMAND_PATIENCE_MS);
+		(void)usleep(1000);
+	}
+}
+
+/* Its memory is written before watchctl takes its end in: that is not reported, and
+   nothing is lost. */
+static void
+expect_no_other(const char *const options[])
+{
+	const char *argv[ARGS];
+	struct running w;
+	struct outcome o;
+	size_t n = append(argv, 0, LIST(watchctl(), "-w", of("own", worker_id,
+	    ""), "-o", "json", "-p", main_id));
+
+	(void)append(argv, n, options);
+	watch_start(&w, argv);
+	have("w\n");
+	have("e\n");
+	await_gone(main_id, worker_id);
+	have("a\n");
+	(void)end_victim(NULL);
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	assert_non_null(strstr(o.err, " 0 lost"));
+	assert_true(count_of(&o, "hit") > 0);
+	for (size_t i = 0; i < count_of(&o, "hit"); i++)
+		expect_hit(&o, i, worker_id, NULL);
+	outcome_free(&o);
+}
+
+TEST_WITH(not_what_soon_follows_its_end, start_victim, NULL)
+{
+	expect_no_other(LIST("--delivery", "ring"));
+}
+
+TEST_WITH(not_what_soon_follows_its_end_by_bpf, start_victim, NULL)
+{
+	expect_no_other(LIST("--delivery", "bpf"));
+}
+
+TEST_WITH(not_what_soon_follows_its_end_with_stops, start_victim, NULL)
+{
+	expect_no_other(LIST("--stop"));
+}
+
 /* Whether it is traced, or is no more. */
 static bool
 is_traced(const char *pid, const char *tid)
