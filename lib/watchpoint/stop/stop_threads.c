@@ -153,7 +153,9 @@ adopt_process(struct wp_stops *stops, pid_t pid,
 {
 	struct wp_stop_process *process;
 
-	if (!stops->target->options.follow)
+	/* what has executed a program is no child any more: it was let go, but
+	   slept where that was not possible */
+	if (!stops->target->options.follow || wp_proc_has_executed(pid) != 0)
 		return -ESRCH;
 	if (parent == NULL)
 		return adopt_orphan(stops, pid, out);

@@ -18,6 +18,7 @@
 #include "child.h"
 #include "live.h"
 #include "os/proc.h"
+#include "ptrace/ptrace.h"
 #include "stop/stop.h"
 #include "stop/value_sample.h"
 
@@ -906,6 +907,71 @@ TEST(children_that_execute)
 	watch_to_its_end(1);
 	assert_int_equal(watching.n, 0);
 	assert_int_equal(watching.executed, THREADS * EXECUTIONS);
+}
+
+static pid_t let_run;	/* what executed a program, and stays traced */
+
+/* As when it cannot be let go: it has a stop to come. */
+static bool
+on_executed_asleep(void *arg, pid_t pid)
+{
+	(void)arg;
+	let_run = pid;
+	wp_trace_interrupt(pid);
+	wp_trace_continue(pid, 0);
+	return true;
+}
+
+static const struct wp_stops_calls calls_asleep = {
+	NULL, on_executed_asleep, on_ended, on_warn,
+};
+
+static void
+become_sleep(void *unused)
+{
+	(void)unused;
+	begin();
+	(void)execl("/bin/sleep", "sleep", "1000", (char *)NULL);
+	_exit(1);
+}
+
+static void
+make_sleep(void *unused)
+{
+	begin();
+	if (fork() == 0)
+		become_sleep(unused);
+	while (wait(NULL) < 0)
+		;
+}
+
+/* The addresses are another program's: it is let go when it stops. */
+static void
+expect_let_go(void (*fn)(void *))
+{
+	const uint64_t give_up = wp_clock_ns() +
+	    CHILD_PATIENCE_MS * 1000000ull;
+
+	let_run = 0;
+	watching.follow = true;
+	attach(child_start(fn, NULL), 1, &calls_asleep);
+	while (let_run == 0 || state_of(let_run) != 'S') {
+		assert_true(wp_clock_ns() < give_up);
+		if (wp_stops_step(watching.stops) == 0)
+			doze();
+	}
+	assert_int_equal(wp_proc_tracer(let_run), 0);
+	assert_int_equal(kill(let_run, SIGKILL), 0);
+}
+
+TEST(another_program_that_could_not_be_let_go)
+{
+	expect_let_go(become_sleep);
+}
+
+TEST(another_program_of_a_child_that_could_not_be_let_go)
+{
+	expect_let_go(make_sleep);
 }
 
 /* Its child has its memory, and writes to it. */
