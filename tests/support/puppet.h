@@ -126,11 +126,17 @@ be_puppet(void *arg)
 }
 
 static inline void
-puppet_start(struct puppet *p)
+puppet_pipes(struct puppet *p)
 {
 	assert_int_equal(pipe(p->lead), 0);
 	assert_int_equal(pipe(p->second), 0);
 	assert_int_equal(pipe(p->back), 0);
+}
+
+static inline void
+puppet_start(struct puppet *p)
+{
+	puppet_pipes(p);
 	p->pid = child_start(be_puppet, p);
 }
 

@@ -161,6 +161,10 @@ struct wp_trace {
 /* What a thread (0: some thread) has to report.  1; 0: nothing now; -errno. */
 int wp_trace_next(pid_t tid, struct wp_trace *);
 
+/* What a thread has just made, if it is stopped for that; else anything but the
+   id of what another made. */
+pid_t wp_trace_made(pid_t tid);
+
 /* Whether the calling thread traces any thread, of which some may have been made
    just now and have reported nothing yet.  Its children do not count. */
 bool wp_trace_any(void);

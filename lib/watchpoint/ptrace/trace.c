@@ -53,9 +53,9 @@ stop_kind(int event, int sig)
 	}
 }
 
-/* Whom an event is about. */
-static pid_t
-object_of(pid_t tid)
+/* Whom its last event is about. */
+pid_t
+wp_trace_made(pid_t tid)
 {
 	unsigned long object = 0;
 
@@ -69,9 +69,9 @@ take_event(struct wp_trace *trace, int event)
 	trace->waits = event == PTRACE_EVENT_VFORK;
 	if (event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK ||
 	    event == PTRACE_EVENT_VFORK)
-		trace->made = object_of(trace->tid);
+		trace->made = wp_trace_made(trace->tid);
 	else if (event == PTRACE_EVENT_VFORK_DONE)
-		trace->awaited = object_of(trace->tid);
+		trace->awaited = wp_trace_made(trace->tid);
 }
 
 /* An execve(2) is taken: the thread may be another than the one that had this

@@ -9,6 +9,12 @@
 #include "os/sharers.h"
 #include "stop/stop_private.h"
 
+enum {
+	MAKER_NS = 1000000000,	/* for a maker to stop: its processor may be
+				   busy */
+	NAP_NS = 50000,
+};
+
 struct wp_stop_thread *
 wp_stop_find(const struct wp_stops *stops, pid_t tid)
 {
@@ -146,6 +152,50 @@ adopt_orphan(struct wp_stops *stops, pid_t pid, struct wp_stop_process **out)
 	return 0;
 }
 
+/* Whether some thread of a process is on its way to a stop, perhaps. */
+static bool
+any_runs(const struct wp_stop_process *process)
+{
+	const struct wp_stop_thread *thread = process->thread;
+	struct wp_proc_status status;
+
+	while (thread != NULL && (wp_proc_status(thread->traced.tid,
+	    &status) < 0 || status.state != 'R'))
+		thread = thread->next_in_process;
+	return thread != NULL;
+}
+
+static bool
+any_made(const struct wp_stop_process *process, pid_t pid)
+{
+	const struct wp_stop_thread *thread = process->thread;
+
+	while (thread != NULL && wp_trace_made(thread->traced.tid) != pid)
+		thread = thread->next_in_process;
+	return thread != NULL;
+}
+
+/* The parent of a child whose maker is not known, if it is that: another one has
+   it once its maker was killed (prctl(2), PR_SET_CHILD_SUBREAPER).  What made it
+   stops right after, and never sleeps before. */
+static const struct wp_stop_process *
+find_maker(const struct wp_stops *stops, pid_t pid, pid_t parent)
+{
+	const struct wp_stop_process *process =
+	    wp_stop_find_process(stops, parent);
+	const uint64_t limit = wp_clock_ns() + MAKER_NS;
+	bool runs = process != NULL;
+
+	while (runs) {
+		runs = any_runs(process) && wp_clock_ns() < limit;
+		if (any_made(process, pid))
+			return process;
+		if (runs)
+			wp_clock_sleep(NAP_NS);
+	}
+	return NULL;
+}
+
 /* A new child, with the watches of the process that made it.  0 or -errno. */
 static int
 adopt_process(struct wp_stops *stops, pid_t pid,
@@ -187,8 +237,8 @@ wp_stop_adopt(struct wp_stops *stops, pid_t tid,
 		return -ESRCH;
 	process = wp_stop_find_process(stops, status.tgid);
 	if (process == NULL && (err = adopt_process(stops, status.tgid,
-	    maker != NULL ? maker : wp_stop_find_process(stops, status.parent),
-	    &process)) < 0)
+	    maker != NULL ? maker : find_maker(stops, status.tgid,
+	    status.parent), &process)) < 0)
 		return err;
 	err = wp_stop_add(stops, process, tid, true);
 	if (err < 0 && process->threads == 0)

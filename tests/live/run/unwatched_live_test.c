@@ -275,9 +275,51 @@ TEST(one_of_two_makers_is_killed)
 	outcome_free(&o);
 }
 
-/* --- who has ended, by the rings --- */
-
 static volatile pid_t *number;	/* of the child that is made */
+static struct puppet made;
+
+static void
+make_puppet(void *arg)
+{
+	pid_t pid;
+
+	(void)arg;
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+	pid = fork();
+	if (pid == 0) {
+		be_puppet(&made);
+		_exit(0);
+	}
+	*number = pid;
+}
+
+/* Then what was killed is not known by who has its child. */
+TEST(the_parent_is_not_the_maker)
+{
+	struct puppet p;
+	struct running w;
+	struct outcome o;
+	pid_t child;
+
+	make_word();
+	number = shared_memory(sizeof(*number));
+	puppet_call = make_puppet;
+	puppet_pipes(&made);
+	puppet_start(&p);
+	puppet_lead(&p, 'l');
+	made.pid = *number;
+	watch_word(&w, &p, &made, "-f");
+	child = make_orphan(&made);
+	puppet_second(&made, 's');
+	assert_int_equal(kill(child, SIGKILL), 0);
+	puppet_hang_up(&made);
+	puppet_end(&p);
+	finish(&w, &o);
+	expect_doubt(&o, "process", child, "is not watched");
+	outcome_free(&o);
+}
+
+/* --- who has ended, by the rings --- */
 
 static void
 make_numbered(void *arg)
@@ -353,7 +395,7 @@ main(int argc, char **argv)
 	/* by debug registers, too, where -f is refused; what is refused stays so */
 	failed += run_live_tests(.before_all = be_refused, .except =
 	    (const CMUnitTestFunction[]){the_maker_is_killed,
-	    one_of_two_makers_is_killed,
+	    one_of_two_makers_is_killed, the_parent_is_not_the_maker,
 	    an_end_of_another_with_the_same_number, NULL});
 	(void)close(holder.ask[1]);	/* then it ends */
 	return failed;
