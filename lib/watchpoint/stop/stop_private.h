@@ -105,9 +105,10 @@ struct wp_stops {
 	struct wp_ptrace_loop loop;
 	struct wp_stop_process *process;
 	struct {
-		size_t first, n;	/* of all processes that there were, n
-					   0: there were none; ... */
-		bool differ;		/* ... but of some of them */
+		bool any;	/* there was a process; ... */
+		size_t first, n;	/* ... of all that there were, n 0: they
+					   had none; ... */
+		bool differ;	/* ... but of some of them */
 	} watches;
 	struct wp_stop_queue queue;
 	struct wp_shared_vm lent;	/* to children that are not traced */

@@ -40,7 +40,8 @@ wp_stop_find_process(const struct wp_stops *stops, pid_t pid)
 static void
 note_watches(struct wp_stops *stops, size_t first, size_t n)
 {
-	if (stops->watches.n == 0) {
+	if (!stops->watches.any) {
+		stops->watches.any = true;
 		stops->watches.first = first;
 		stops->watches.n = n;
 	}

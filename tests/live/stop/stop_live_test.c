@@ -56,6 +56,7 @@ static struct watching {
 	size_t n, exact;
 	unsigned executed, ended, warned, held;
 	bool follow;
+	pid_t bare;		/* attached before, without a watch; 0: none */
 	int status;
 } watching;
 
@@ -175,7 +176,9 @@ attach(pid_t pid, size_t n, const struct wp_stops_calls *how)
 	    0);
 	assert_int_equal(wp_stops_new(&watching.stops, watching.target, how,
 	    NULL), 0);
-	if (wp_stops_attach(watching.stops, pid, 0, n, &cause) < 0)
+	if ((watching.bare != 0 && wp_stops_attach(watching.stops,
+	    watching.bare, 0, 0, &cause) < 0) ||
+	    wp_stops_attach(watching.stops, pid, 0, n, &cause) < 0)
 		fail_msg("%s", cause.text);
 	wp_stops_lend(watching.stops, pid, false);
 	shared->go = 1;
@@ -868,6 +871,79 @@ TEST(orphans_are_followed)
 	assert_int_equal(watching.ended, 1 + 2 * ORPHANS);
 }
 
+/* The process may come to be in the meantime; 0: there is none yet. */
+static void
+step_until_asleep(const pid_t *pid)
+{
+	const uint64_t give_up = wp_clock_ns() +
+	    CHILD_PATIENCE_MS * 1000000ull;
+
+	while (*pid == 0 || state_of(*pid) != 'S') {
+		assert_true(wp_clock_ns() < give_up);
+		if (wp_stops_step(watching.stops) == 0)
+			doze();
+	}
+}
+
+static void
+on_orphan(void *arg, pid_t unwatched, const char *text)
+{
+	(void)arg;
+	assert_int_not_equal(unwatched, 0);
+	assert_non_null(strstr(text, "is not watched"));
+	watching.warned++;
+}
+
+static const struct wp_stops_calls calls_orphan = {
+	NULL, on_executed, on_ended, on_orphan,
+};
+
+static void
+begin_and_pause(void *unused)
+{
+	(void)unused;
+	begin();
+	for (;;)
+		(void)pause();
+}
+
+static void
+fork_when_asked(void *unused)
+{
+	(void)unused;
+	shared->ready = 1;
+	while (!shared->wanted)
+		nap_us(100);
+	(void)fork();
+	for (;;)
+		(void)pause();
+}
+
+/* Of two programs, of which the first has no watch, it is not known either what an
+   orphan is to have. */
+TEST(an_orphan_of_one_without_watches)
+{
+	const pid_t maker = child_start(fork_when_asked, NULL);
+	char name[64], text[64];
+	pid_t orphan;
+
+	watching.follow = true;
+	watching.bare = maker;
+	attach(child_start(begin_and_pause, NULL), 1, &calls_orphan);
+	step_until_asleep(&maker);
+	shared->wanted = 1;
+	await(state_of(maker) == 't');
+	(void)snprintf(name, sizeof(name), "task/%d/children", maker);
+	assert_true(wp_proc_text(maker, name, text, sizeof(text)) > 0);
+	orphan = (pid_t)atol(text);
+	assert_int_equal(kill(maker, SIGKILL), 0);
+	await(state_of(maker) == 'Z');
+	step_until_asleep(&orphan);
+	assert_int_equal(wp_proc_tracer(orphan), 0);
+	assert_int_equal(watching.warned, 1);
+	assert_int_equal(kill(orphan, SIGKILL), 0);
+}
+
 enum { EXECUTIONS = 40 };
 
 static void *
@@ -949,17 +1025,10 @@ make_sleep(void *unused)
 static void
 expect_let_go(void (*fn)(void *))
 {
-	const uint64_t give_up = wp_clock_ns() +
-	    CHILD_PATIENCE_MS * 1000000ull;
-
 	let_run = 0;
 	watching.follow = true;
 	attach(child_start(fn, NULL), 1, &calls_asleep);
-	while (let_run == 0 || state_of(let_run) != 'S') {
-		assert_true(wp_clock_ns() < give_up);
-		if (wp_stops_step(watching.stops) == 0)
-			doze();
-	}
+	step_until_asleep(&let_run);
 	assert_int_equal(wp_proc_tracer(let_run), 0);
 	assert_int_equal(kill(let_run, SIGKILL), 0);
 }
