@@ -143,7 +143,10 @@ wp_stops_attach(struct wp_stops *stops, pid_t pid, size_t first, size_t n,
 	if (err < 0)
 		return err;
 	target->threads += (unsigned)(stops->loop.all.n - before);
-	if (!command)
-		wp_target_was_frozen(target, began);
+	if (command)
+		return 0;
+	/* nor does this one for what is done next */
+	wp_ptrace_loop_look(&stops->loop);
+	wp_target_was_frozen(target, began);
 	return 0;
 }

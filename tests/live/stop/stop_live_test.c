@@ -907,6 +907,15 @@ begin_and_pause(void *unused)
 		(void)pause();
 }
 
+/* Whatever is done before the first step. */
+TEST(what_is_attached_goes_on)
+{
+	const pid_t pid = child_start(begin_and_pause, NULL);
+
+	attach(pid, 1, &calls);
+	assert_int_not_equal(state_of(pid), 't');
+}
+
 static void
 fork_when_asked(void *unused)
 {
