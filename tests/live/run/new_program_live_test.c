@@ -367,16 +367,23 @@ TEST(a_loader_that_waits_long)
 	const char *path = scratch_path("slow");
 	struct running w;
 	struct outcome o;
+	char line[64];
+	pid_t pid;
 	int fd;
 
 	if (getenv("THOROUGH") == NULL)
 		return;		/* it takes ten seconds */
 	assert_int_equal(mkfifo(path, 0600), 0);
 	start(&w, LIST(watchctl(), "--stop", SKIP, VOUCHED, "-w", "nothing",
-	    "--", "/bin/sh", "-c", "LD_PRELOAD=$1 exec \"$0\" 1",
+	    "--", "/bin/sh", "-c", "echo $$; LD_PRELOAD=$1 exec \"$0\" 1",
 	    victim("relay"), path));
+	hear(&w, line, sizeof(line));
+	pid = (pid_t)atol(line);
 	fd = open_for_reader(path);
-	(void)sleep(11);
+	for (unsigned ms = 0; ms < LIVE_PATIENCE_MS && wp_proc_tracer(pid) != 0;
+	    ms++)
+		(void)usleep(1000);
+	assert_int_equal(wp_proc_tracer(pid), 0);
 	(void)close(fd);
 	finish(&w, &o);
 	if (o.status != 120 ||
