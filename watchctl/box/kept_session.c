@@ -528,7 +528,7 @@ take_taken(struct kept_session *kept, const struct box_message *message)
 	}
 	forget_details(kept);
 	session_note(s, message->err);
-	if (s->last_hit != UINT64_MAX)
+	if (s->last_hit < message->value[2])
 		s->last_hit = message->value[2];
 	s->full = (message->value[1] != 0 || s->until) && message->err == 0;
 	return true;
@@ -563,7 +563,8 @@ take_known(const struct kept_session *kept, const struct box_message *message)
 static bool
 take_forget(const struct kept_session *kept, const struct box_message *message)
 {
-	if (kept->know == NULL || message->value[0] > INT32_MAX)
+	if (kept->know == NULL || message->value[0] == 0 ||
+	    message->value[0] > INT32_MAX)
 		return false;
 	kept->forget(kept->know_arg, (pid_t)message->value[0]);
 	return true;
@@ -817,6 +818,9 @@ survive(struct kept_session *kept, int err)
 {
 	/* it may have reported more than it has said */
 	kept->session->last_hit = UINT64_MAX;
+	/* and would have said when what it made known is to be forgotten */
+	if (kept->know != NULL)
+		kept->forget(kept->know_arg, 0);
 	if (written_report_survive(&kept->report, kept->box, err))
 		return true;
 	kept->failed = true;

@@ -43,8 +43,8 @@ void kept_session_act(struct kept_session *,
     void (*act)(void *arg, const struct kept_hit *), void *arg);
 
 /* From here on call know with what an explainer says of stacks that come often, if
-   BPF delivers, and forget where they are not to be relied on any more.  know
-   false: it makes no sense. */
+   BPF delivers, and forget where those of a process are not to be relied on any
+   more, or those of all: 0.  know false: it makes no sense. */
 void kept_session_know(struct kept_session *,
     bool (*know)(void *arg, const struct wp_known_stack *),
     void (*forget)(void *arg, pid_t), void *arg);

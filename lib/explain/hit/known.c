@@ -9,7 +9,7 @@ add_register(const struct ex_regs *regs, uint32_t place,
     struct wp_known_stack *known)
 {
 	if (ex_regs_known(regs, EX_REG_FP) && place == regs->place[EX_REG_FP])
-		known->by_fp = true;
+		known->by_fp = 1;
 	else
 		return place == regs->place[EX_REG_PC] ||
 		    place == regs->place[EX_REG_SP];

@@ -228,8 +228,8 @@ int wp_target_count(const struct wp_target *, size_t watch,
     struct wp_perf_count *);
 
 /* Of hits with this stack a short copy of it is enough; and that is not known any
-   more of those of a process, since it maps other code.  False: it makes no
-   sense. */
+   more of those of a process, since it maps other code; 0: of all.  False: it
+   makes no sense. */
 bool wp_target_know(struct wp_target *, const struct wp_known_stack *);
 void wp_target_forget(struct wp_target *, pid_t);
 

@@ -47,7 +47,7 @@ bool
 wp_known_is_valid(const struct wp_known_stack *stack)
 {
 	bool valid = stack->n >= 1 && stack->n <= WP_KNOWN_WORDS &&
-	    stack->pid > 0;
+	    stack->by_fp <= 1 && stack->pid > 0;
 
 	for (unsigned i = 0; valid && i < stack->n; i++)
 		valid = stack->place[i] % sizeof(stack->word[0]) == 0 &&
@@ -59,8 +59,8 @@ static struct wp_known_way
 way_of(const struct wp_known_stack *stack)
 {
 	struct wp_known_way way = {
-		.fp = stack->by_fp ? stack->fp : 0,
-		.fp_bits = stack->by_fp ? UINT64_MAX : 0,
+		.fp = stack->by_fp != 0 ? stack->fp : 0,
+		.fp_bits = stack->by_fp != 0 ? UINT64_MAX : 0,
 	};
 
 	for (unsigned i = 0; i < WP_KNOWN_WORDS; i++) {
@@ -162,7 +162,8 @@ wp_known_forget(const struct wp_known *known, pid_t pid)
 	for (unsigned i = 0; i < WP_KNOWN_ENTRIES; i++) {
 		struct wp_known_entry *entry = &known->entry[i];
 
-		if (entry->pid != (uint64_t)pid)
+		if (entry->pid == 0 ||
+		    (pid != 0 && entry->pid != (uint64_t)pid))
 			continue;
 		begin_change(entry);
 		make_empty(entry);

@@ -22,6 +22,8 @@
 #ifndef WP_KNOWN_H
 #define WP_KNOWN_H
 
+#include <stdbool.h>
+
 #include "os/known_stack.h"
 
 /* Entries; and stacks that one has. */
@@ -79,7 +81,7 @@ bool wp_known_is_valid(const struct wp_known_stack *);
    those that have its entry. */
 void wp_known_add(const struct wp_known *, const struct wp_known_stack *);
 
-/* Forget those of a process. */
+/* Forget those of a process; 0: of all. */
 void wp_known_forget(const struct wp_known *, pid_t);
 
 #endif

@@ -6,7 +6,6 @@
 #ifndef WP_KNOWN_STACK_H
 #define WP_KNOWN_STACK_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -16,11 +15,11 @@ enum { WP_KNOWN_WORDS = 32, WP_KNOWN_REACH = 2048 };
 
 struct wp_known_stack {
 	uint64_t pc, sp;	/* of the hit */
-	uint64_t fp;		/* its frame pointer; by_fp: what words these
-				   are depends on it */
+	uint64_t fp;		/* its frame pointer; by_fp 1: what words
+				   these are depends on it; 0: not */
 	pid_t pid;
-	bool by_fp;
-	unsigned n;		/* words, at least one: */
+	uint32_t by_fp;
+	uint32_t n;		/* words, at least one: */
 	uint64_t word[WP_KNOWN_WORDS];
 	uint16_t place[WP_KNOWN_WORDS];	/* bytes above sp, multiples of 8 */
 };

@@ -131,6 +131,9 @@ TEST(what_makes_no_sense_is_found_out)
 	bad = good;
 	bad.pid = 0;
 	assert_false(wp_known_is_valid(&bad));
+	bad = good;
+	bad.by_fp = 2;
+	assert_false(wp_known_is_valid(&bad));
 }
 
 int
