@@ -79,6 +79,24 @@ put_value(struct buffer *b, const struct ex_hit *hit,
 		change_put_number(b, hit, value);
 }
 
+static bool
+is_same(const char *path, const char *name)
+{
+	return name != NULL && strcmp(path, name) == 0;
+}
+
+void
+change_put_path(struct buffer *b, const struct ex_hit *hit)
+{
+	const char *path = hit->change.path;
+
+	if (path == NULL || is_same(path, hit->watch->spec) ||
+	    is_same(path, hit->watch->symbol))
+		return;
+	visible_put(b, path);
+	buffer_puts(b, ": ");
+}
+
 void
 change_put(struct buffer *b, const struct ex_hit *hit)
 {

@@ -7,6 +7,10 @@
 #include "hit/hit.h"
 #include "util/buffer.h"
 
+/* Append what a hit's values are of, when that is a part of its watch:
+   "conn.state: ". */
+void change_put_path(struct buffer *, const struct ex_hit *);
+
 /* Append what a hit made of what it touched, some of which is known: "41 -> 42",
    "-> 42 (value read later)", "42 (unchanged)"; of a read: "42".  As the program's
    own type has it, or as a number. */

@@ -36,7 +36,7 @@ put_place(const struct text *text, struct buffer *b,
 		buffer_printf(b, ":%d", frame->column > 0 ? frame->column : 1);
 }
 
-/* "counter: 41 -> 42", "counter: write". */
+/* "counter: 41 -> 42", "conn: conn.state: 0 -> 7", "counter: write". */
 static void
 put_message(struct buffer *b, const struct ex_hit *hit)
 {
@@ -47,9 +47,10 @@ put_message(struct buffer *b, const struct ex_hit *hit)
 	else
 		text_put_watch(b, hit->watch);
 	buffer_puts(b, ": ");
-	if (c->has_old || c->has_new)
+	if (c->has_old || c->has_new) {
+		change_put_path(b, hit);
 		change_put(b, hit);
-	else
+	} else
 		buffer_puts(b, hit->access);
 }
 

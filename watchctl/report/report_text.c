@@ -200,16 +200,11 @@ static void
 put_change(struct buffer *b, const struct ex_hit *hit)
 {
 	const struct ex_change *c = &hit->change;
-	const struct ex_watch *watch = hit->watch;
 
 	if (!c->has_old && !c->has_new)
 		return;
 	buffer_puts(b, "  ");
-	if (c->path != NULL && strcmp(c->path, watch->spec) != 0 &&
-	    (watch->symbol == NULL || strcmp(c->path, watch->symbol) != 0)) {
-		visible_put(b, c->path);
-		buffer_puts(b, ": ");
-	}
+	change_put_path(b, hit);
 	change_put(b, hit);
 }
 

@@ -50,6 +50,26 @@ TEST(names_the_place_that_is_to_be_blamed)
 	free(m.text);
 }
 
+TEST(names_the_member_that_was_hit)
+{
+	struct ex_hit hits[] = {made_hit(1), made_hit(2)};
+	struct made_report m;
+
+	hits[0].process = hits[1].process = MADE_PROCESS;
+	made_open(&m, &report_gcc);
+	assert_int_equal(report_gcc.start(&m.report, &made_start), 0);
+	made_object.path = "counter.state";
+	made_hits(&m, hits, 1);
+	made_object.path = "counter";
+	made_hits(&m, hits + 1, 1);
+	made_close(&m, &ended);
+	assert_string_equal(m.text,
+	    "victim.c:10:3: warning: counter: counter.state: <41> -> <42> by "
+	    "bump\n"
+	    "victim.c:10:3: warning: counter: <41> -> <42> by bump\n");
+	free(m.text);
+}
+
 TEST(shows_what_hostile_names_hold)
 {
 	const struct ex_hit hit = made_evil_hit(1);
