@@ -416,7 +416,8 @@ leave_descendants(struct run *run, bool more)
 		return;
 	if ((!more || take_until(run, now) == 0) &&
 	    run->session.last_hit > 0 && run->session.last_hit < now)
-		since = run->session.last_hit;
+		since = run->session.last_hit > run->began ?
+		    run->session.last_hit : run->began;
 	run_leave_descendants(run, since);
 }
 
