@@ -3,8 +3,9 @@
  * blocks of code in which something is watched, frozen or permitted.
  *
  * Overview.  Blocks that freeze, or watch, the same bytes, nested or in several
- * threads, share one watch: it is opened by the first to enter and closed by the last to leave.
- * Permits are a list in each thread, which the signal handler reads.
+ * threads, share one watch: it is opened by the first to enter and closed by the
+ * last to leave.  Permits are a list in each thread, which the signal handler
+ * reads.
  *
  * A block is left in order by the macro.  When longjmp(3) jumps out of it, or
  * the thread ends in it, the C library runs the cleanup routines that lie on
@@ -350,7 +351,7 @@ enter(struct wp_scope *scope, const volatile void *addr, size_t len,
 	}
 	scope->addr = addr;
 	scope->len = len;
-	scope->state = INSIDE;
+	scope->state = err == 0 ? INSIDE : LEFT;
 	return err;
 }
 

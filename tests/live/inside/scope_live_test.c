@@ -322,6 +322,25 @@ TEST(what_is_too_long_is_counted)
 	assert_int_equal(wp_stray_count(), 0);
 }
 
+/* It is no permit: that a permitted write was made is still known where it ends. */
+TEST(what_is_not_in_force_permits_nothing)
+{
+	static volatile char too_large[1024];
+
+	word = 0;
+	WP_FREEZE(word) {
+		WP_PERMIT(word) {
+			word = 1;
+			WP_SCOPE(too_large)
+				other = word;
+		}
+		word = 2;
+	}
+	assert_int_equal(wp_stray_count(), 1);
+	if (strstr(wp_stray_text(), "  1 -> 2") == NULL)
+		fail_msg("%s", wp_stray_text());
+}
+
 static void *
 end_watched(void *unused)
 {
