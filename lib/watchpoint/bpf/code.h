@@ -5,6 +5,7 @@
 #define WP_CODE_H
 
 #include <linux/bpf.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { WP_CODE_INSNS = 4096, WP_CODE_PASSES = 64 };
@@ -18,10 +19,17 @@ struct code {
 					   kernel */
 };
 
+/* What is full is not to be loaded: its last instruction is any. */
+static inline bool
+is_full(const struct code *c)
+{
+	return c->n == WP_CODE_INSNS;
+}
+
 static inline void
 emit(struct code *c, int op, unsigned dst, unsigned src, int off, int imm)
 {
-	c->insn[c->n++] = (struct bpf_insn){
+	c->insn[is_full(c) ? c->n - 1 : c->n++] = (struct bpf_insn){
 		.code = (uint8_t)op, .dst_reg = dst & 15, .src_reg = src & 15,
 		.off = (int16_t)off, .imm = imm,
 	};

@@ -703,5 +703,5 @@ wp_sampler_load(const struct perf_event_attr *attr,
 		put_sample(&c, attr, sampler, (struct extent){0, 0});
 	}
 	end(&c);
-	return wp_bpf_load(c.insn, c.n);
+	return is_full(&c) ? -E2BIG : wp_bpf_load(c.insn, c.n);
 }
