@@ -1,8 +1,9 @@
 /*
  * counters: the programs that count.
  *
- * Registers: R6 what the program is given, R7 what the processor's were at its last switch, R8 the thread's own,
- * R9 whether one could not be read.  On the stack lies what enum stack says.
+ * Registers: R6 what the program is given, R7 what the processor's were at its last
+ * switch, R8 the thread's own, R9 whether one could not be read.  On the stack lies
+ * what enum stack says.
  */
 #include "bpf/counters.h"
 
@@ -358,8 +359,9 @@ open_switching(const struct wp_counters *w)
 
 /* --- when a thread ends --- */
 
-/* Its memory is gone by then, so it hits no more; its task may be another's
-   next. */
+/* Its task may be another's next.  What the kernel still writes for it, as it leaves
+   its memory, may begin it anew: that entry is the other's no more than this one,
+   whose number it has. */
 static int
 open_ending(const struct wp_counters *w)
 {

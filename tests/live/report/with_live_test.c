@@ -11,6 +11,7 @@
 #include "live.h"
 #include "os/clock.h"
 #include "os/counter.h"
+#include "os/cpus.h"
 #include "scratch.h"
 #include "ticketed.h"
 #include "watching.h"
@@ -72,18 +73,19 @@ hear_threads(const char *text, struct seen seen[THREADS])
 	assert_int_equal(lines, THREADS * WRITES);
 }
 
-/* A thread that was looked at twice in vain does not know. */
+/* A thread that was looked at twice in vain does not know; and what was counted
+   between two switches that both went unseen is missing (docs/design.md). */
 static unsigned
 expect_difference(const json_t *with, const char *name,
     const long long seen[WRITES], int n)
 {
 	if (seen[n] < 0 || seen[n - 1] < 0)
 		return 0;
-	if (number_of(with, name) != seen[n] - seen[n - 1])
+	if (number_of(with, name) > seen[n] - seen[n - 1])
 		fail_msg("write %d: %lld %s, and the thread saw %lld", n,
 		    (long long)number_of(with, name), name,
 		    seen[n] - seen[n - 1]);
-	return 1;
+	return number_of(with, name) == seen[n] - seen[n - 1];
 }
 
 /* Result: how many differences are known and right. */
@@ -232,11 +234,16 @@ TEST(kernel_hits_have_none)
 /* A machine that lacks one says so; with one, it counts. */
 TEST(a_counter_of_the_processor)
 {
-	const int fd = wp_counter_open(WP_COUNTER_INSTRUCTIONS, 0);
+	static struct wp_cpus online;
 	struct outcome o;
+	int cpu = 0, fd;
 
 	if (!can_count())
 		skip();
+	assert_true(wp_cpus_online(&online) > 0);
+	while (!online.has[cpu])
+		cpu++;
+	fd = wp_counter_open(WP_COUNTER_INSTRUCTIONS, cpu);
 	run(&o, (const char *[]){watchctl(), "-w", "word", "--with",
 	    "instructions", "-o", "json", "-O", "-", "--", victim("counted"),
 	    "1", "3", NULL});
