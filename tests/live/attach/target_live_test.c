@@ -707,6 +707,9 @@ TEST(one_watch_is_turned_off)
 	attach(target, pid, watch(target, regions, 2), 2);
 	await(counted(target, 0).value > 10);
 	wp_target_turn_off(target, 0);
+	/* what is on its way meanwhile may still be counted */
+	writes = shared->writes;
+	await(shared->writes > writes + 1);
 	before = counted(target, 0).value;
 	other = counted(target, 1).value;
 	(void)forks(target);
