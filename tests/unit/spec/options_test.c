@@ -77,6 +77,7 @@ TEST(counters_are_a_list)
 
 	ACCEPT(&o, "-w", "a", "x");
 	assert_int_equal(o.with, 0);
+	options_free(&o);
 	ACCEPT(&o, "-w", "a", "--with", "task-clock,page-faults", "--with",
 	    "page-faults", "x");
 	assert_int_equal(o.with, 1 << WP_COUNTER_TASK_CLOCK |
