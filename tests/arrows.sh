@@ -14,6 +14,13 @@ awk '/^```/ { on = $0 == "```arrows"; next }
     ' docs/design.md | sort -u > "$scratch/allowed"
 [ "$(wc -l < "$scratch/allowed")" -gt 30 ]
 
+# A room uses those above it only: then no arrows make a circle.
+awk '/^```/ { on = $0 == "```arrows"; next }
+    on && /^  / { for (i = 2; i <= NF; i++) if (!($i in above)) {
+	print "in the table, but not above it: " $1 " -> " $i; bad = 1 }
+	above[$1] = 1 }
+    END { exit bad }' docs/design.md
+
 # Sources outside of all rooms (main, the public headers) may use all of them.
 find lib watchctl -mindepth 2 -name '*.[ch]' | awk -F/ '
     { n = NF - 1 } $1 != "lib" || NF == 4 { print $n, $NF, $0 }' |

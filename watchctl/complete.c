@@ -18,7 +18,7 @@
 #include "box/live_box.h"
 #include "os/array.h"
 #include "processes/synthetic_records.h"
-#include "run/chosen.h"
+#include "processes/chosen.h"
 #include "spec/option_table.h"
 #include "spec/options.h"
 #include "util/buffer.h"

@@ -21,7 +21,7 @@
 #include "spec/option_table.h"
 #include "spec/options.h"
 #include "os/proc.h"
-#include "run/watch.h"
+#include "watch.h"
 
 static int
 is(const char *word, const char *verb)

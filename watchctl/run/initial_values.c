@@ -10,7 +10,6 @@
 #include "os/clock.h"
 #include "os/proc.h"
 #include "os/sharers.h"
-#include "run/everywhere.h"
 
 static bool
 is_lent(const struct run *run, pid_t pid)

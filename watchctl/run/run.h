@@ -1,14 +1,20 @@
 /*
- * run: one watch of live processes, as its stages share it.
+ * run: one watch of live processes, as its stages share it.  They are, in order:
  *
- *	setup.c		from the command line to armed watches
- *	watch.c		from there to the end
- *	run_ring.c	how hits are delivered: by the rings,
- *	run_stop.c	by a stop at each (--stop),
- *	run_debugreg.c	the same where there are no events to stop by
- *	recorder.c	the newest hits (--last)
- *	act.c		what is done at a hit (--on-hit)
- *	recording.c	-o perf
+ *	watchctl/watch.c	begins and ends it
+ *	setup			from the command line to armed watches
+ *	deliver			how hits are delivered: by rings, by a stop at
+ *				each, or by debug registers
+ *	pending, follow		what comes or moves meanwhile
+ *
+ * Here is what all of them use:
+ *
+ *	run.c			when it sleeps, goes on and ends
+ *	process.c		its processes and their watches
+ *	run_children.c		what becomes of these
+ *	initial_values.c	what was in memory before
+ *	act.c			what is done at a hit (--on-hit)
+ *	recording.c		-o perf
  */
 #ifndef RUN_H
 #define RUN_H
@@ -17,24 +23,35 @@
 #include "os/filter.h"
 #include "action/on_hit.h"
 #include "box/live_box.h"
-#include "run/absent.h"
+#include "processes/absent.h"
 #include "processes/synthetic_records.h"
 #include "session/session.h"
 #include "box/kept_session.h"
 #include "attach/target.h"
-#include "run/arrivals.h"
-#include "run/chosen.h"
+#include "processes/chosen.h"
 #include "processes/descendants.h"
-#include "run/follow.h"
 #include "processes/children.h"
 
+struct arrivals;
+struct exec_tracer;
+struct follow;
 struct process;
 struct run;
+
+/* The pid of the one process of a run that watches all, for which it stands. */
+#define EVERYWHERE (-1)
+
+/* ms between looks, where nothing wakes the loop. */
+enum { RUN_LOOK_MS = 20 };
 
 /* One way for hits to be delivered. */
 struct run_ops {
 	const char *mode;	/* as the report names it */
 	bool registers;		/* no events: debug registers are set */
+	/* no event can be opened, for this cause: if another way does what is
+	   asked for, choose that, and set run->features to what it allows.  0;
+	   -errno with the cause, or another.  NULL: there is none */
+	int (*without_events)(struct run *, struct wp_cause *);
 	/* be ready, once there is a target; NULL: nothing is needed.  0, or
 	   -errno after a line on stderr */
 	int (*open)(struct run *);
@@ -85,8 +102,6 @@ struct run_ops {
 	   ends.  NULL: there is nothing */
 	void (*close)(struct run *);
 };
-
-extern const struct run_ops run_by_ring, run_by_stop, run_by_debugreg;
 
 struct run {
 	const struct options *options;
@@ -189,6 +204,9 @@ bool run_is_ending(const struct run *);
    Whether the run goes on. */
 bool run_goes_on(struct run *);
 
+/* Take the signals that have come. */
+void run_take_signals(struct run *);
+
 /* A signal for watchctl: it ends, or passes it on to the command. */
 void run_signal(struct run *, int sig);
 
@@ -225,6 +243,9 @@ void run_track_children(struct run *, const struct process *);
 void run_take_child(struct run *, const struct ex_record *);
 void run_check_children(struct run *);
 
+/* The last word on them, when the watch has ended. */
+void run_settle_children(struct run *);
+
 /* Take in that a thread has ended: its instance of a thread-local variable is no
    more. */
 void run_take_thread_end(struct run *, const struct ex_record *);
@@ -240,18 +261,15 @@ void run_settle_descendants(struct run *);
 /* See whether a processor runs that is not watched; report it, once. */
 void run_check_processors(struct run *);
 
-/* Arm everything.  0, or the exit status after a line on stderr. */
-int run_begin(struct run *);
-
-/* No event can be opened, for this cause: if --stop is possible by debug
-   registers, choose that, and set run->features to what it allows.  0; -errno
-   with the cause, or another. */
-int run_choose_debugreg(struct run *, struct wp_cause *);
-
 /* Learn what a process maps now; executed: nothing of before holds.  0 or -errno
    with a cause. */
 int run_learn(struct run *, struct process *, bool executed,
     struct wp_cause *);
+
+/* Pass an armed watch of a process to the session.  Result: how many events it has,
+   for a recording, with ids to be freed; or -errno. */
+int run_describe_watch(struct run *, const struct process *, size_t w,
+    struct ex_perf_event *events);
 
 /* Describe an armed watch of a process to a session that has begun.  0 or
    -errno. */
@@ -282,24 +300,10 @@ void run_act_end(struct run *);
    left stopped. */
 bool run_act_pass(struct run *);
 
-/* Make what the loop sleeps on: signals and rings, once these are there; then
-   the processes, once their ids are known.  0, or -errno after a line on
-   stderr. */
-int run_poll_make(struct run *);
-int run_poll_processes(struct run *);
-
 /* Describe a slot of another place (a watch of the session) of a watch of the
    target that moves.  0 or -errno. */
 int run_describe_place(struct run *, int watch, size_t w,
     const struct wp_slot *);
-
-/* Watch one more process, which was to be watched from this time on, ns
-   (WATCH_NO_GAP: that is not known).  0; or -errno with a cause, and it is as if
-   it had not come. */
-int run_add_process(struct run *, pid_t, uint64_t since, struct wp_cause *);
-
-/* Take those that --exe is about (arrivals.c). */
-void run_take_arrivals(struct run *);
 
 /* The last process has been added: sleep on it, too.  0 or -ENOMEM. */
 int run_poll_add(struct run *, pid_t);
@@ -316,9 +320,6 @@ void run_turn_off(struct run *);
 
 /* Leave process i out, as if it had not been given. */
 void run_leave_out(struct run *, size_t i);
-
-/* Say that the watch has begun, and what it cannot vouch for. */
-void run_announce(struct run *);
 
 /* Begin the file of -o perf with what was there before, and events as armed.
    0 or -errno. */

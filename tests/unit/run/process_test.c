@@ -1,0 +1,36 @@
+/* process: what is remembered of programs that are looked at. */
+#include "test.h"
+
+#include <unistd.h>
+
+#include "run/run.h"
+
+/* Each program that is executed is learnt: whoever explains has it then, and
+   nothing else of it grows. */
+static void
+learn_often(struct run *run, struct kept_session *kept)
+{
+	struct process process = {.pid = getpid()};
+	struct wp_cause cause = {0};
+
+	run->kept = kept;
+	live_box_make(&run->live, 0, NULL);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(run_learn(run, &process, true, &cause), 0);
+	assert_string_equal(process.comm, "process_test");
+	live_box_close(&run->live);
+}
+
+TEST(what_is_learnt_is_kept_for_recordings_only)
+{
+	struct run run = {.began = 0}, recorded = {.began = 0};
+
+	learn_often(&run, (struct kept_session *)&run);
+	assert_int_equal(run.synthetic.len, 0);
+	learn_often(&recorded, NULL);
+	assert_true(recorded.synthetic.len > 0);
+	synthetic_records_free(&run.synthetic);
+	synthetic_records_free(&recorded.synthetic);
+}
+
+RUN_TESTS()

@@ -1,0 +1,624 @@
+/*
+ * run_ring: hits are read from the rings, and no thread waits for its report;
+ * or, with --count, they are only counted.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attach/drain.h"
+#include "deliver/deliver.h"
+#include "os/clock.h"
+#include "os/proc.h"
+#include "setup/everywhere.h"
+#include "pending/exec_tracer.h"
+#include "deliver/recorder.h"
+#include "follow/follow.h"
+#include "setup/arrivals.h"
+#include "util/complain.h"
+
+enum {
+	SAMPLE_REST = 512,	/* bytes that a sample takes beside the stack */
+	NAP = 200000,		/* ns between looks for records on their way */
+};
+
+struct ring_run {
+	struct wp_drain *drain;		/* NULL: not begun, or --count */
+	struct recorder *recorder;	/* NULL: hits are reported at once, or
+					   held by who explains them */
+};
+
+static size_t
+memory_of(const struct run *run)
+{
+	return run->options->buffer == 0 ? WP_DRAIN_USUAL :
+	    run->options->buffer;
+}
+
+/* --until takes an explanation of each hit. */
+static bool
+has_recorder(const struct options *o)
+{
+	return o->last != 0 && o->until.root == NULL;
+}
+
+/* Half of the memory is for what is kept, the other for what is drained while that
+   is reported. */
+static int
+ring_open(struct run *run)
+{
+	const struct options *o = run->options;
+	const uint64_t takes = o->last * (o->stack + SAMPLE_REST);
+	const unsigned shift = 20;
+
+	if (has_recorder(o) && takes > memory_of(run) / 2)
+		return complain("--last %" PRIu64 ": so many hits, with the "
+		    "stack of each, take %" PRIu64 "M, and %zuM of --buffer are "
+		    "for them; give --buffer %" PRIu64 "M", o->last,
+		    (takes >> shift) + 1, memory_of(run) / 2 >> shift,
+		    ((2 * takes) >> shift) + 1);
+	if ((run->own = calloc(1, sizeof(struct ring_run))) == NULL)
+		return complain("out of memory");
+	return 0;
+}
+
+/* The loop sleeps on the drain, and no longer on the rings. */
+static void
+poll_drain(struct run *run, const struct wp_drain *drain)
+{
+	const unsigned n = wp_rings_count(wp_target_rings(run->target));
+	struct pollfd *p = &run->poll[run->npoll - 1 - n];
+
+	for (unsigned i = 0; i < n; i++)
+		p[i].fd = -1;
+	p->fd = wp_drain_fd(drain);
+}
+
+/* Before there is anything to drain. */
+static int
+start_drain(struct run *run, struct wp_cause *cause)
+{
+	const struct options *o = run->options;
+	struct ring_run *ring = run->own;
+	int err;
+
+	if (ring->drain != NULL || o->count)
+		return 0;
+	err = wp_drain_start(&ring->drain, wp_target_rings(run->target),
+	    memory_of(run), cause);
+	if (err < 0)
+		return err;
+	poll_drain(run, ring->drain);
+	/* with children, several memories have the same tickets */
+	if (!o->follow)
+		wp_drain_marks(ring->drain, run->target);
+	if (has_recorder(o) && (ring->recorder = recorder_new(ring->drain,
+	    o->last, memory_of(run) / 2)) == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	return 0;
+}
+
+/* Without a process to begin with, there is none to be attached.  A command that
+   has nothing to watch yet is started by a thread that traces it. */
+static int
+ring_launch(struct run *run, struct wp_cause *cause)
+{
+	int err;
+
+	if (!run->waits)
+		return run->options->exe != NULL ? start_drain(run, cause) :
+		    run_launch(run, cause);
+	if ((err = start_drain(run, cause)) < 0)
+		return err;
+	/* an explainer ends with the thread that started it */
+	if ((err = box_start(&run->live.box)) < 0)
+		return wp_cause_errno(cause, "starting an explainer", -err);
+	if ((err = exec_tracer_start(&run->tracer, run, cause)) == 0)
+		run->poll[run->npoll - 1].fd = exec_tracer_fd(run->tracer);
+	return err;
+}
+
+static int
+ring_attach(struct run *run, const struct process *process,
+    struct wp_cause *cause)
+{
+	int err = start_drain(run, cause);
+
+	if (err < 0)
+		return err;
+	if (options_everywhere(run->options))
+		return everywhere_attach(run, process, cause);
+	return wp_target_holds(run->target, process->pid) ?
+	    wp_target_arm(run->target, cause) :
+	    wp_target_attach(run->target, process->pid, process->first,
+	    process->n, cause);
+}
+
+/* The same of one that is another program now.  One that is traced no more was not
+   caught when it executed the next. */
+static bool
+has_program_ended(struct run *run, struct process *process)
+{
+	if (run_is_armed(run, process))
+		return false;
+	if (process->n > 0 && !process->disarmed && process->alone &&
+	    !wp_proc_exiting(process->pid))
+		run_executed(run, process->pid);
+	run_disarm(run, process);
+	return true;
+}
+
+/*
+ * Whether a process has nothing to watch any more: it ended (and with -f its
+ * children too), or executed another program, which ends its watches.  Its
+ * slot in the poll set is then empty.
+ */
+static bool
+has_ended(struct run *run, size_t i)
+{
+	struct process *process = &run->process[i];
+	struct pollfd *p = &run->poll[1 + i];
+	bool watched;
+
+	if (process->program)
+		return has_program_ended(run, process);
+	watched = process->n > 0 && run_is_armed(run, process);
+	if (p->fd < 0)
+		return !run->options->follow || !watched;
+	if (p->revents == 0 && process->n == 0)	/* its programs are */
+		return true;
+	if (p->revents == 0 && watched)
+		return false;
+	if (p->revents == 0 && !wp_proc_exiting(process->pid))
+		run_executed(run, process->pid);
+	else if (p->revents == 0 && run->options->last != 0)
+		return false;	/* how it ends is known when it has */
+	if (p->revents != 0 && run->options->last != 0 &&
+	    wp_proc_killed(process->pid, p->fd) != 0)
+		run->crashed = true;
+	(void)close(p->fd);
+	p->fd = -1;	/* poll(2) passes over it */
+	return !run->options->follow || !watched;
+}
+
+static bool
+all_ended(struct run *run)
+{
+	bool all = true;
+
+	if (options_everywhere(run->options))
+		return false;
+	for (size_t i = 0; i < run->nprocesses; i++) {
+		const bool ended = has_ended(run, i);
+
+		if (ended && run->options->exe != NULL)
+			run_disarm(run, &run->process[i]);
+		all = all && ended;
+	}
+	return all;
+}
+
+/* Wait for something to happen, but not for long. */
+static void
+wait_a_little(struct run *run)
+{
+	run_poll(run, run->poll, run->npoll);
+	run_check_processors(run);
+	run_check_children(run);
+	exec_tracer_take(run->tracer);
+	if (all_ended(run) && run->reason == NULL &&
+	    run->options->exe == NULL && !exec_tracer_is_busy(run->tracer))
+		run->reason = "exit";
+	if (run->arrivals != NULL)
+		run_take_arrivals(run);
+	follow_report(run->follow);
+	if (run->crashed && run->tell_reason == NULL)
+		run_tell(run, "crash");
+	run_check_time(run);
+}
+
+/* Keep count of the threads that are covered.  A process that is made with the
+   number of one that was there before is another: what that one did is over, and
+   any end that follows is not its own. */
+static void
+count_threads(struct run *run, const struct ex_record *r)
+{
+	bool thread = r->task.pid == r->task.ppid;
+
+	run->threads_made += r->type == PERF_RECORD_FORK &&
+	    (thread || run->options->follow);
+	for (size_t i = 0; i < run->nprocesses; i++) {
+		struct process *process = &run->process[i];
+
+		if (process->pid != r->task.pid || process->replaced)
+			continue;
+		if (r->type == PERF_RECORD_FORK && !thread)
+			process->replaced = r->task.time > process->since;
+		else if (r->type == PERF_RECORD_EXIT)
+			process->threads--;
+		else if (thread)
+			process->threads++;
+	}
+}
+
+/* What a record says of threads and processes. */
+static void
+take_tasks(struct run *run, const struct ex_record *record)
+{
+	if (options_everywhere(run->options))
+		return;
+	if (record->type == PERF_RECORD_FORK ||
+	    record->type == PERF_RECORD_EXIT) {
+		count_threads(run, record);
+		run_take_descendant(run, record);
+	}
+	run_take_child(run, record);
+	run_take_thread_end(run, record);
+}
+
+/* Keep what was drained, and let go what is too much. */
+static bool
+keep_records(struct run *run)
+{
+	struct ring_run *ring = run->own;
+	const struct perf_event_header *header;
+	struct ex_record record;
+	bool more = true;
+
+	while (more && (header = wp_drain_look(ring->drain)) != NULL) {
+		follow_report(run->follow);
+		if (!run_decode(run, header, &record)) {
+			more = recorder_pass(ring->recorder, header);
+			continue;
+		}
+		take_tasks(run, &record);
+		more = recorder_keep(ring->recorder, run, header, &record);
+	}
+	return more;
+}
+
+/* The reason to tell what is kept, now that all from before the horizon is there;
+   UINT64_MAX: at the end.  NULL: there is none. */
+static const char *
+reason_to_tell(const struct run *run, uint64_t horizon)
+{
+	const struct ring_run *ring = run->own;
+
+	if (run->tell_reason != NULL)
+		return horizon >= run->tell ? run->tell_reason : NULL;
+	return horizon != UINT64_MAX || run->options->last == 0 ||
+	    (ring->recorder != NULL && !recorder_is_due(ring->recorder)) ?
+	    NULL : run->reason;
+}
+
+/* Have the session write what is there up to the horizon, and what is kept; and
+   then that it was kept, for this reason. */
+static bool
+tell(struct run *run, const char *reason, uint64_t horizon)
+{
+	const struct ring_run *ring = run->own;
+	struct session *s = &run->session;
+
+	if ((ring->recorder != NULL && !recorder_tell(ring->recorder, run)) ||
+	    !session_flush(s, horizon))
+		return false;
+	session_last(s, reason);
+	return session_flush(s, horizon);
+}
+
+/* The same if what is kept is due; else what is there. */
+static bool
+write_records(struct run *run, uint64_t horizon)
+{
+	const char *reason = reason_to_tell(run, horizon);
+
+	if (reason == NULL)
+		return session_flush(&run->session, horizon);
+	run->tell_reason = NULL;
+	run->crashed = false;
+	return tell(run, reason, horizon);
+}
+
+/* Take what was drained; up to the horizon, ns, that is all.  False: no more
+   are wanted. */
+static bool
+take_records(struct run *run, uint64_t horizon)
+{
+	struct ring_run *ring = run->own;
+	const struct perf_event_header *header;
+	struct ex_record record;
+
+	if (ring->recorder != NULL)
+		return keep_records(run) && write_records(run, horizon);
+	while ((header = wp_drain_next(ring->drain)) != NULL) {
+		follow_report(run->follow);
+		if (!run_decode(run, header, &record))
+			continue;
+		take_tasks(run, &record);
+		if (!session_record(&run->session, &record))
+			return false;
+	}
+	return write_records(run, horizon);
+}
+
+/* Take those from before this time, too, that are on their way.  Result: up to when
+   all are there; 0: no more are wanted. */
+static uint64_t
+take_until(struct run *run, uint64_t time)
+{
+	struct ring_run *ring = run->own;
+
+	for (;;) {
+		const uint64_t ready = wp_drain_ready(ring->drain);
+
+		if (!take_records(run, ready))
+			return 0;
+		if (ready >= time)
+			return ready;
+		wp_clock_sleep(NAP);
+	}
+}
+
+/* Also those that are kept: hits of the program that was cannot be explained by
+   what is mapped now. */
+static void
+ring_settle(struct run *run)
+{
+	struct ring_run *ring = run->own;
+	const uint64_t ready = take_until(run, wp_clock_ns());
+
+	if (ready == 0)
+		return;
+	if (ring->recorder != NULL && recorder_has_hits(ring->recorder))
+		(void)tell(run, "exit", ready);
+}
+
+/* The process is traced by the thread that runs this. */
+static int
+ring_pass(struct run *run, const struct process *process,
+    struct wp_cause *cause)
+{
+	return exec_tracer_pass(run->tracer, process, cause);
+}
+
+static uint64_t
+counted(const struct run *run, size_t watch)
+{
+	struct wp_perf_count count;
+
+	return wp_target_count(run->target, watch, &count) < 0 ? 0 :
+	    count.value;
+}
+
+/* What comes after the last hit that --each asks for does not count. */
+static uint64_t
+counted_in_all(const struct run *run)
+{
+	uint64_t sum = 0;
+
+	for (size_t w = run->npending; w < run->session.nwatches; w++)
+		sum += sieve_is_full(run->session.sieve, w) ?
+		    session_samples(&run->session, w) :
+		    counted(run, w - run->npending);
+	return sum;
+}
+
+/* At -n, what comes after the last hit is of no interest. */
+static void
+leave_descendants(struct run *run, bool more)
+{
+	const uint64_t now = wp_clock_ns();
+	uint64_t since = now;
+
+	if (run->options->count || !run->options->follow ||
+	    run->options->error_status == 0)
+		return;
+	if ((!more || take_until(run, now) == 0) &&
+	    run->session.last_hit > 0 && run->session.last_hit < now)
+		since = run->session.last_hit > run->began ?
+		    run->session.last_hit : run->began;
+	run_leave_descendants(run, since);
+}
+
+static void
+ring_loop(struct run *run)
+{
+	struct ring_run *ring = run->own;
+	bool more = true;
+
+	while (run->reason == NULL) {
+		wait_a_little(run);
+		if (run->options->count)
+			more = run->options->limit == 0 ||
+			    counted_in_all(run) < run->options->limit;
+		else
+			more = take_records(run, wp_drain_ready(ring->drain));
+		if (!more)
+			run->reason = run->options->count ? "count" :
+			    session_full_reason(&run->session);
+		run_turn_off(run);
+	}
+	if (more)
+		(void)all_ended(run);	/* until now */
+	run->poll[run->npoll - 1].fd = -1;
+	run->missed_module = exec_tracer_end(run->tracer,
+	    &run->missed_child);
+	run->tracer = NULL;
+	follow_end(run->follow);
+	leave_descendants(run, more);
+	wp_target_stop(run->target);
+	wp_drain_stop(ring->drain);
+}
+
+/* Whether a process was seen to be watched no more before the watch ended;
+   one that is traced was looked at. */
+static bool
+has_left(const struct run *run, size_t i)
+{
+	const struct process *process = &run->process[i];
+
+	return process->program ? process->alone && process->disarmed :
+	    run->poll[1 + i].fd < 0;
+}
+
+/* One that is traced is seen when it executes another program; and of its threads,
+   records come only while something of it is armed. */
+static bool
+is_counted(const struct process *process)
+{
+	return process->n > 0 && (!process->program || process->alone);
+}
+
+/* A process that executes another program and soon ends may not be caught at
+   it.  But all threads that end under watch leave a record of that; if no
+   record was lost, the missing ones show it. */
+static void
+report_all_executed(struct run *run)
+{
+	const bool all = strcmp(run->reason, "exit") == 0;
+
+	if (run->session.lost > 0)
+		return;
+	for (size_t i = 0; i < run->nprocesses; i++)
+		if (is_counted(&run->process[i]) &&
+		    run->process[i].threads > 0 && (all || has_left(run, i)))
+			run_executed(run, run->process[i].pid);
+}
+
+static int
+take_thread_counts(struct run *run)
+{
+	struct wp_thread_count *counts;
+	const ssize_t n = wp_target_thread_counts(run->target, &counts);
+	const int err = n < 0 ? (int)n : session_thread_counts(&run->session,
+	    counts, (size_t)n);
+
+	free(counts);
+	return err;
+}
+
+static int
+take_counts(struct run *run)
+{
+	const size_t n = run->session.nwatches;
+
+	if ((run->counts = calloc(n, sizeof(*run->counts))) == NULL)
+		return -ENOMEM;
+	for (size_t w = 0; w < n; w++)
+		run->counts[w] = counted(run, w);
+	return take_thread_counts(run);
+}
+
+/* The kernel runs no program where it was amid another one, and then delivers
+   nothing.  That shows only in the count, and so too late for the values. */
+static void
+withdraw_values(struct run *run)
+{
+	struct session *s = &run->session;
+
+	if (wp_rings_bpf(wp_target_rings(run->target), 0) < 0 || s->lost == 0 ||
+	    wp_rings_were_full(wp_target_rings(run->target)))
+		return;
+	session_warn(s, "the kernel counted %" PRIu64 " hit%s that its BPF "
+	    "programs did not get: old values in this report may be wrong; "
+	    "--delivery ring has such hits", s->lost, s->lost == 1 ? "" : "s");
+	session_doubt(s, "old values may be wrong");
+}
+
+/* Of what comes behind the last hit that is wanted, only which processes end. */
+static void
+take_ends(struct run *run)
+{
+	struct ring_run *ring = run->own;
+	const struct perf_event_header *header;
+	struct ex_record record;
+
+	while ((header = wp_drain_next(ring->drain)) != NULL)
+		if (run_decode(run, header, &record))
+			take_tasks(run, &record);
+}
+
+static int
+ring_account(struct run *run)
+{
+	struct session *s = &run->session;
+
+	if (run->options->count)
+		return take_counts(run);
+	if (s->err < 0)		/* what else was counted is lost */
+		session_counted(s, counted_in_all(run));
+	if (s->full || s->err < 0 || !take_records(run, UINT64_MAX)) {
+		take_ends(run);
+		run_settle_descendants(run);
+		return 0;
+	}
+	session_counted(s, counted_in_all(run));
+	withdraw_values(run);
+	report_all_executed(run);
+	run_settle_descendants(run);
+	return 0;
+}
+
+static void
+ring_turn_off(struct run *run, size_t watch)
+{
+	wp_target_turn_off(run->target, watch);
+}
+
+static int
+ring_scout(struct run *run, struct wp_target *scouts, pid_t pid, size_t first,
+    size_t n, struct wp_cause *cause)
+{
+	(void)run;
+	return wp_target_attach(scouts, pid, first, n, cause);
+}
+
+static int
+ring_move(struct run *run, pid_t pid, struct wp_target *target, size_t watch,
+    const struct wp_region *region)
+{
+	(void)run;
+	(void)pid;
+	return wp_target_move(target, watch, region, NULL);
+}
+
+static void
+ring_close(struct run *run)
+{
+	struct ring_run *ring = run->own;
+
+	recorder_free(ring->recorder);
+	wp_drain_free(ring->drain);
+	free(ring);
+}
+
+/* Threads that were made under watch are known by their records. */
+static void
+ring_uptime(const struct run *run, struct wp_uptime *uptime)
+{
+	const struct session *s = &run->session;
+
+	/* a move switches them off for a moment, which is reported */
+	if (run->follow != NULL)
+		return;
+	wp_target_uptime(run->target, uptime);
+	if (options_everywhere(run->options)) {
+		uptime->threads = 0;
+		return;
+	}
+	uptime->threads = run->options->count || s->lost > 0 || s->full ||
+	    s->err < 0 ? 0 : uptime->threads + run->threads_made;
+}
+
+const struct run_ops run_by_ring = {
+	.mode = "ring", .open = ring_open, .launch = ring_launch,
+	.attach = ring_attach,
+	.settle = ring_settle, .pass = ring_pass,
+	.threads = run_threads, .announce = run_announce_kernel,
+	.loop = ring_loop, .account = ring_account,
+	.uptime = ring_uptime, .close = ring_close, .turn_off = ring_turn_off,
+	.scout = ring_scout, .move = ring_move,
+};

@@ -1,0 +1,692 @@
+/* exec_tracer: a thread that traces programs which have nothing to watch. */
+#include "pending/exec_tracer.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "os/array.h"
+#include "os/clock.h"
+#include "os/proc.h"
+#include "pending/new_module.h"
+#include "pending/new_program.h"
+#include "run/run.h"
+#include "watch/ptrace_refused.h"
+#include "stop/ptrace_loop.h"
+
+enum { LOOK_MS = 10 };	/* between looks, if a signal should be lost */
+
+/* One that is held. */
+struct caught {
+	pid_t pid, tid;		/* tid 0: it has executed a program; else that
+				   thread called its hook */
+	bool runs;		/* neither: it is to be traced from now on */
+};
+
+/* A traced thread. */
+struct traced {
+	struct wp_thread thread;
+	uint64_t place;		/* of its program's hook; 0: none */
+	bool made;		/* it is of a process that was made by fork(2),
+				   where nothing is armed at a hook; */
+	uint64_t mapped;	/* then: which modules there were at first */
+	int hook;		/* the breakpoint; < 0: none */
+	uint64_t calls;		/* of it, that were looked at */
+	enum { RUNS, WAITS, PASSES } at_hook;
+};
+
+struct exec_tracer {
+	struct run *run;
+	pthread_t thread;
+	struct wp_ptrace_loop loop;
+	struct wp_command command;
+	int result;		/* of its start, */
+	int attached;		/* of the last exec_tracer_attach, */
+	struct wp_cause *cause;	/* and why */
+	int no_hook;		/* why one could not be set, -errno; 0: all
+				   could */
+	pthread_mutex_t lock;	/* of what follows */
+	pthread_cond_t changed;
+	bool begun;		/* there is a result */
+	bool leave;
+	struct caught *caught;	/* n of them, in their order */
+	size_t n, cap;
+	struct caught due;	/* is to be looked at now; pid 0: none is */
+	atomic_bool busy;
+	atomic_bool ends;	/* the run does */
+	bool missed;		/* the thread's, as of exec_tracer_end; */
+	pid_t child;		/* the same */
+	int wake;		/* an eventfd: there is one more */
+};
+
+/* --- the thread --- */
+
+/* False: there is no memory, or the run ends. */
+static bool
+put(struct exec_tracer *t, pid_t pid, pid_t tid)
+{
+	bool room;
+
+	(void)pthread_mutex_lock(&t->lock);
+	room = !t->leave && WP_ARRAY_ROOM(t, caught) == 0;
+	if (room)
+		t->caught[t->n++] = (struct caught){.pid = pid, .tid = tid};
+	(void)pthread_mutex_unlock(&t->lock);
+	(void)eventfd_write(t->wake, 1);
+	return room;
+}
+
+static bool
+executed(void *arg, pid_t pid)
+{
+	return put(arg, pid, 0);
+}
+
+/* --- hooks --- */
+
+/* The hook of a process whose program was looked at; 0: nothing waits there.  False:
+   it was not. */
+static bool
+hook_of(const struct run *run, pid_t pid, uint64_t *hook)
+{
+	bool known = false;
+
+	for (size_t i = 0; i < run->nprocesses; i++)
+		if (run->process[i].pid == pid && !run->process[i].module) {
+			*hook = run->process[i].hook;
+			known = true;
+		}
+	return known;
+}
+
+/* Which of the modules that are waited for a process has, a bit for each SPEC. */
+static uint64_t
+mapped_modules(const struct run *run, pid_t pid)
+{
+	const struct options *o = run->options;
+	uint64_t mapped = 0;
+
+	for (size_t i = 0; i < o->nspecs && i < 64; i++)
+		if (module_may_come(&o->spec[i]) &&
+		    module_is_mapped(pid, &o->spec[i]))
+			mapped |= UINT64_C(1) << i;
+	return mapped;
+}
+
+/* Another thread of a process; NULL: none is traced. */
+static const struct traced *
+other_of(const struct exec_tracer *t, pid_t pid, const struct traced *but)
+{
+	for (size_t i = 0; i < t->loop.all.n; i++) {
+		const struct wp_thread *thread = t->loop.all.thread[i];
+
+		if (thread->pid == pid && thread != &but->thread)
+			return (const struct traced *)thread;
+	}
+	return NULL;
+}
+
+/* The last that was found, for a process whose parent is not traced. */
+static uint64_t
+last_hook(const struct run *run)
+{
+	size_t i = run->nprocesses;
+
+	while (i > 0 && run->process[i - 1].hook == 0)
+		i--;
+	return i > 0 ? run->process[i - 1].hook : 0;
+}
+
+/* What a process has that was made by fork(2) is its parent's, also its modules, and
+   what is watched in them. */
+static void
+find_hook(struct exec_tracer *t, struct traced *traced)
+{
+	const pid_t pid = traced->thread.pid;
+	const struct traced *other;
+	struct wp_proc_status status;
+
+	if (hook_of(t->run, pid, &traced->place))
+		return;
+	if ((other = other_of(t, pid, traced)) != NULL) {
+		traced->place = other->place;
+		traced->made = other->made;
+		traced->mapped = other->mapped;
+		return;
+	}
+	if (wp_proc_status(pid, &status) == 0 &&
+	    (other = other_of(t, status.parent, traced)) != NULL)
+		traced->place = other->place;
+	else
+		traced->place = last_hook(t->run);
+	traced->made = traced->place != 0;
+	if (traced->made)
+		traced->mapped = mapped_modules(t->run, pid);
+}
+
+static void
+set_hook(struct exec_tracer *t, struct traced *traced)
+{
+	if (traced->hook >= 0)
+		return;
+	find_hook(t, traced);
+	if (traced->place == 0)
+		return;
+	traced->hook = wp_target_break(traced->thread.tid, traced->place);
+	if (traced->hook < 0 && traced->hook != -ESRCH) {
+		t->missed = true;
+		t->no_hook = traced->hook;
+	}
+}
+
+static void
+close_hook(struct exec_tracer *t, struct traced *traced)
+{
+	struct wp_perf_count count;
+
+	if (traced->hook < 0)
+		return;
+	if (wp_perf_read(traced->hook, PERF_FORMAT_TOTAL_TIME_RUNNING,
+	    &count) < 0 || count.value > traced->calls)
+		t->missed = true;
+	(void)close(traced->hook);
+	traced->hook = -1;
+}
+
+/* Its program handles the hook's signal by now, which it would get if this process
+   died: have another one. */
+static void
+change_signal(struct exec_tracer *t, struct traced *traced, int sig)
+{
+	struct wp_proc_status status;
+
+	if (wp_proc_status(traced->thread.tid, &status) == 0 &&
+	    wp_proc_signal_in(status.caught, sig)) {
+		close_hook(t, traced);
+		traced->calls = 0;
+		set_hook(t, traced);
+	}
+}
+
+/* One is about to get a signal that may be its hook's: then it waits until that
+   has been looked at, and gets none. */
+static int
+take_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
+{
+	struct traced *traced = (struct traced *)thread;
+	struct exec_tracer *t = arg;
+
+	if (info->si_code <= 0 || info->si_code == SI_KERNEL ||
+	    traced->hook < 0 || info->si_fd != traced->hook)
+		return info->si_signo;
+	traced->calls += traced->at_hook == RUNS;
+	if (traced->made) {
+		if (mapped_modules(t->run, thread->pid) != traced->mapped)
+			t->child = thread->pid;
+		return 0;
+	}
+	if (traced->at_hook == RUNS) {
+		traced->at_hook = put(t, thread->pid, thread->tid) ? WAITS :
+		    PASSES;
+	}
+	if (traced->at_hook == WAITS)
+		return WP_TRACER_LATER;
+	traced->at_hook = RUNS;
+	change_signal(t, traced, info->si_signo);
+	return 0;
+}
+
+static void
+pass_hook(struct exec_tracer *t, pid_t tid)
+{
+	struct traced *traced =
+	    (struct traced *)wp_thread_find(&t->loop.all, tid);
+
+	if (traced != NULL)
+		traced->at_hook = PASSES;
+}
+
+static struct wp_thread *
+add_thread(struct exec_tracer *t, pid_t pid, pid_t tid)
+{
+	struct traced *traced = (struct traced *)wp_thread_find(&t->loop.all,
+	    tid);
+
+	if (traced == NULL) {
+		traced = (struct traced *)wp_ptrace_loop_add(&t->loop, pid, tid,
+		    true);
+		if (traced == NULL)
+			return NULL;
+		traced->hook = -1;
+	}
+	set_hook(t, traced);
+	return &traced->thread;
+}
+
+/* Whether it was given, and not made by one that was. */
+static bool
+is_given(const struct exec_tracer *t, pid_t pid)
+{
+	const struct chosen *chosen = &t->run->chosen;
+
+	for (size_t i = 0; i < chosen->n; i++)
+		if (chosen->pid[i] == pid)
+			return true;
+	return pid == t->command.pid;
+}
+
+/* A thread that one of them has made, or a process. */
+static struct wp_thread *
+adopt(void *arg, pid_t tid)
+{
+	struct exec_tracer *t = arg;
+	struct wp_proc_status status;
+
+	if (wp_proc_status(tid, &status) < 0 || status.tracer != gettid())
+		return NULL;
+	if (!t->run->options->follow && !is_given(t, status.tgid))
+		return NULL;
+	return add_thread(t, status.tgid, tid);
+}
+
+/* Whether a process is held, since it has executed a program. */
+static bool
+is_caught(struct exec_tracer *t, pid_t pid)
+{
+	bool is;
+
+	(void)pthread_mutex_lock(&t->lock);
+	is = t->due.pid == pid;
+	for (size_t i = 0; i < t->n && !is; i++)
+		is = t->caught[i].pid == pid;
+	(void)pthread_mutex_unlock(&t->lock);
+	return is;
+}
+
+/* It is added while its creator is stopped, which might otherwise have ended by the
+   time it is reported: then its parent would not be known. */
+static bool
+made(void *arg, struct wp_thread *thread, const struct wp_trace *trace)
+{
+	(void)thread;
+	if (trace->made != 0 && !is_caught(arg, trace->made))
+		(void)adopt(arg, trace->made);	/* if not, at its first stop */
+	return true;
+}
+
+static bool
+arm(void *arg, struct wp_thread *thread)
+{
+	(void)arg;
+	(void)thread;
+	return true;
+}
+
+static void
+end(void *arg, struct wp_thread *thread)
+{
+	close_hook(arg, (struct traced *)thread);
+}
+
+static void
+ended(void *arg, pid_t pid, int status)
+{
+	const struct exec_tracer *t = arg;
+
+	if (pid == t->command.pid && pid != 0)
+		t->run->command_status = status;
+}
+
+static const struct wp_ptrace_loop_calls calls = {
+	.size = sizeof(struct traced), .arm = arm, .signal = take_signal,
+	.made = made, .end = end,
+	.executed = executed, .adopt = adopt, .ended = ended,
+};
+
+static void
+say_begun(struct exec_tracer *t, int result)
+{
+	(void)pthread_mutex_lock(&t->lock);
+	t->result = result;
+	t->begun = true;
+	(void)pthread_cond_broadcast(&t->changed);
+	(void)pthread_mutex_unlock(&t->lock);
+}
+
+/* Want of memory: the run has failed, and the process goes on. */
+static void
+leave_unwatched(struct exec_tracer *t, pid_t pid)
+{
+	session_note(&t->run->session, -ENOMEM);
+	wp_trace_let_go(pid, 0);
+}
+
+static int
+explain_no_hook(const struct exec_tracer *t, pid_t pid)
+{
+	if (t->no_hook == -EBUSY)
+		return wp_cause_set(t->cause, WP_CAUSE_NO_SIGNAL, pid);
+	if (t->no_hook != -ENOSPC)
+		return wp_cause_errno(t->cause, "perf_event_open", -t->no_hook);
+	return wp_cause_set(t->cause, WP_CAUSE_NO_SLOT, pid, 1,
+	    t->run->features.caps.slots, "for what is watched and one for its "
+	    "loader, which is to be seen mapping a module; watch less");
+}
+
+/* Its threads are held until the loop goes on.  One that fails is as if it had not
+   been added: it is no reason to believe that anything else is watched. */
+static void
+attach(struct exec_tracer *t, pid_t pid)
+{
+	const size_t before = t->run->nprocesses;
+
+	t->no_hook = 0;
+	t->attached = run_attach_waiting(t->run, pid, t->cause);
+	if (t->attached >= 0 && t->no_hook != 0)
+		t->attached = explain_no_hook(t, pid);
+	if (t->attached < 0)
+		run_leave_programs(t->run, before);
+}
+
+/* Do what the run asks for.  False: it is to end. */
+static bool
+serve(struct exec_tracer *t)
+{
+	struct caught due;
+	bool leave;
+
+	(void)pthread_mutex_lock(&t->lock);
+	due = t->due;
+	leave = t->leave;
+	(void)pthread_mutex_unlock(&t->lock);
+	if (due.pid == 0)
+		return !leave;
+	if (due.runs) {
+		attach(t, due.pid);
+	} else if (due.tid == 0) {
+		run_check_privileges(t->run, due.pid);
+		if (!run_program(t->run, due.pid))
+			leave_unwatched(t, due.pid);
+	} else {
+		run_modules(t->run, due.pid);
+	}
+	pass_hook(t, due.tid);
+	(void)pthread_mutex_lock(&t->lock);
+	t->due.pid = 0;
+	(void)pthread_cond_broadcast(&t->changed);
+	(void)pthread_mutex_unlock(&t->lock);
+	return !leave;
+}
+
+static bool
+is_command(const struct exec_tracer *t)
+{
+	return t->run->options->command != NULL;
+}
+
+static void *
+trace(void *arg)
+{
+	struct exec_tracer *t = arg;
+	sigset_t wake;
+
+	(void)sigemptyset(&wake);
+	(void)sigaddset(&wake, SIGCHLD);
+	say_begun(t, is_command(t) ? wp_target_hold(t->run->target, &t->command,
+	    t->run->options->command[0], t->cause) : 0);
+	if (t->result == 0 && is_command(t))
+		(void)put(t, t->command.pid, 0);
+	while (t->result == 0 && serve(t)) {
+		const bool more = wp_ptrace_loop_step(&t->loop) > 0;
+
+		(void)pthread_mutex_lock(&t->lock);
+		atomic_store(&t->busy, wp_ptrace_loop_busy(&t->loop) ||
+		    t->n > 0 || t->due.pid != 0);
+		(void)pthread_mutex_unlock(&t->lock);
+		if (!more)
+			(void)wp_ptrace_loop_await(&wake, LOOK_MS);
+	}
+	/* the kernel lets all go that this thread still traces */
+	wp_ptrace_loop_end(&t->loop);
+	return NULL;
+}
+
+/* --- the run --- */
+
+static void
+tracer_free(struct exec_tracer *t)
+{
+	(void)pthread_mutex_destroy(&t->lock);
+	(void)pthread_cond_destroy(&t->changed);
+	if (t->wake >= 0)
+		(void)close(t->wake);
+	free(t->caught);
+	free(t);
+}
+
+/* SIGCHLD is the thread's; one that is ignored or not blocked anywhere would not
+   wake it.  The command has the signals as they were. */
+static int
+make_thread(struct exec_tracer *t)
+{
+	sigset_t all, before;
+	int err;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_BLOCK, &all, &before);
+	(void)signal(SIGCHLD, SIG_DFL);
+	err = pthread_create(&t->thread, NULL, trace, t);
+	(void)sigaddset(&before, SIGCHLD);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -err;
+}
+
+int
+exec_tracer_start(struct exec_tracer **out, struct run *run,
+    struct wp_cause *cause)
+{
+	struct exec_tracer *t = calloc(1, sizeof(*t));
+	pthread_condattr_t monotonic;
+	int err;
+
+	if (t == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	t->run = run;
+	t->cause = cause;
+	atomic_store(&t->busy, true);
+	t->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	(void)pthread_mutex_init(&t->lock, NULL);
+	(void)pthread_condattr_init(&monotonic);
+	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&t->changed, &monotonic);
+	(void)pthread_condattr_destroy(&monotonic);
+	wp_ptrace_loop_begin(&t->loop, 0, UINT64_C(1) << (SIGURG - 1) |
+	    UINT64_C(1) << (SIGWINCH - 1), &calls, t);
+	if ((err = t->wake < 0 ? -EMFILE : 0) < 0 ||
+	    (err = is_command(t) ? wp_command_start(&t->command,
+	    run->options->command) : 0) < 0 || (err = make_thread(t)) < 0) {
+		tracer_free(t);
+		return wp_cause_errno(cause, "starting the command", -err);
+	}
+	(void)pthread_mutex_lock(&t->lock);
+	while (!t->begun)
+		(void)pthread_cond_wait(&t->changed, &t->lock);
+	(void)pthread_mutex_unlock(&t->lock);
+	if ((err = t->result) < 0) {
+		(void)pthread_join(t->thread, NULL);
+		tracer_free(t);
+		return err;
+	}
+	if (is_command(t))
+		run->process->pid = t->command.pid;
+	*out = t;
+	return 0;
+}
+
+/* Have the next one looked at.  False: there is none. */
+static bool
+next(struct exec_tracer *t)
+{
+	bool any;
+
+	(void)pthread_mutex_lock(&t->lock);
+	if ((any = t->n > 0)) {
+		t->due = t->caught[0];
+		t->n--;
+		for (size_t i = 0; i < t->n; i++)
+			t->caught[i] = t->caught[i + 1];
+	}
+	(void)pthread_mutex_unlock(&t->lock);
+	return any;
+}
+
+int
+exec_tracer_fd(const struct exec_tracer *t)
+{
+	return t->wake;
+}
+
+/* Wait until the thread has done it, but not for long.  False: it has not. */
+static bool
+await_done(struct exec_tracer *t)
+{
+	const uint64_t limit = wp_clock_ns() + LOOK_MS * 1000000;
+	const struct timespec until = {
+		(time_t)(limit / 1000000000), (long)(limit % 1000000000),
+	};
+	bool done;
+
+	(void)pthread_mutex_lock(&t->lock);
+	while (!(done = t->due.pid == 0) &&
+	    pthread_cond_timedwait(&t->changed, &t->lock, &until) == 0)
+		;
+	(void)pthread_mutex_unlock(&t->lock);
+	return done;
+}
+
+/* The thread does it, and this one waits; before the report has begun signals end
+   watchctl by themselves, and -t has no meaning yet. */
+static void
+have_done(struct exec_tracer *t)
+{
+	(void)pthread_kill(t->thread, SIGCHLD);
+	while (!await_done(t))
+		if (t->run->session.started && !run_goes_on(t->run))
+			atomic_store(&t->ends, true);
+}
+
+bool
+exec_tracer_goes_on(const struct exec_tracer *t)
+{
+	return !atomic_load(&t->ends);
+}
+
+int
+exec_tracer_attach(struct exec_tracer *t, pid_t pid, struct wp_cause *cause)
+{
+	(void)pthread_mutex_lock(&t->lock);
+	t->cause = cause;
+	t->due = (struct caught){.pid = pid, .runs = true};
+	(void)pthread_mutex_unlock(&t->lock);
+	have_done(t);
+	return t->attached;
+}
+
+void
+exec_tracer_take(struct exec_tracer *t)
+{
+	eventfd_t n;
+
+	if (t != NULL)
+		(void)eventfd_read(t->wake, &n);
+	while (t != NULL && next(t))
+		have_done(t);
+}
+
+void
+exec_tracer_take_one(struct exec_tracer *t)
+{
+	while (!next(t)) {
+		struct pollfd p = {.fd = t->wake, .events = POLLIN};
+
+		(void)poll(&p, 1, LOOK_MS);
+	}
+	have_done(t);
+}
+
+int
+exec_tracer_pass(struct exec_tracer *t, const struct process *process,
+    struct wp_cause *cause)
+{
+	struct wp_target *target = t->run->target;
+	struct wp_hold hold;
+	size_t known;
+	int err;
+
+	wp_target_give(target, &hold);
+	known = hold.n;
+	err = wp_trace_process(&hold, process->pid, t->run->options->follow);
+	if (err < 0) {
+		wp_hold_release(&hold);
+		return is_command(t) ? wp_cause_errno(cause,
+		    "tracing a process", -err) : err == -ESRCH ?
+		    wp_cause_set(cause, WP_CAUSE_GONE, process->pid) :
+		    ptrace_refused(process->pid, -err, cause);
+	}
+	if (process->n > 0)
+		err = wp_target_arm_held(target, &hold, process->pid,
+		    process->first, process->n, cause);
+	for (size_t i = 0; i < hold.n && err == 0; i++)
+		if (add_thread(t, process->pid, hold.thread[i].tid) == NULL)
+			err = wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	for (size_t i = 0; i < known; i++)
+		wp_trace_continue(hold.thread[i].tid, hold.thread[i].signal);
+	free(hold.thread);
+	return err;
+}
+
+/* Those that are stopped for it report that, and go on. */
+int
+exec_tracer_arm(struct exec_tracer *t, const struct process *process,
+    struct wp_cause *cause)
+{
+	struct wp_hold hold = {0};
+	int err = wp_trace_process(&hold, process->pid,
+	    t->run->options->follow);
+
+	if (err < 0)
+		return wp_cause_errno(cause, "holding a process", -err);
+	err = wp_target_arm_held(t->run->target, &hold, process->pid,
+	    process->first, process->n, cause);
+	free(hold.thread);
+	return err;
+}
+
+bool
+exec_tracer_is_busy(const struct exec_tracer *t)
+{
+	return t != NULL && atomic_load(&t->busy);
+}
+
+bool
+exec_tracer_end(struct exec_tracer *t, pid_t *child)
+{
+	bool missed;
+
+	if (t == NULL)
+		return false;
+	(void)pthread_mutex_lock(&t->lock);
+	t->leave = true;
+	(void)pthread_mutex_unlock(&t->lock);
+	(void)pthread_kill(t->thread, SIGCHLD);
+	(void)pthread_join(t->thread, NULL);
+	missed = t->missed;
+	*child = t->child;
+	tracer_free(t);
+	return missed;
+}

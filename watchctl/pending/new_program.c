@@ -1,0 +1,470 @@
+/*
+ * new_program: what a process executes while the watch is on.
+ *
+ * Addresses mean nothing in another program.  So what the SPECs name is looked
+ * for there, while the process stands in front of its first instruction, and as
+ * often as its loader has mapped more libraries, until the program itself
+ * begins.  What is found is armed as further watches, with the SPECs' numbers.
+ *
+ *	held at execve -> learnt -> resolved (-> run to its libraries ...)
+ *	    -> armed, reported, let go
+ *	    -> or nothing is there: reported, and traced to its next execve
+ */
+#include "pending/new_program.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/clock.h"
+#include "os/proc.h"
+#include "ptrace/ptrace.h"
+#include "pending/exec_tracer.h"
+#include "pending/loader.h"
+#include "pending/new_module.h"
+#include "run/run.h"
+#include "util/complain.h"
+
+enum {
+	EXPLAIN_MS = 2000,	/* that a held process waits for that */
+	LIMIT_S = 10,		/* for a loader to get on */
+};
+
+/* A program in which SPECs are looked for. */
+struct program {
+	struct process *process;
+	char path[PATH_MAX];
+	bool *found;		/* by SPEC; */
+	bool *waits;		/* those whose module is not mapped */
+	size_t nfound, nwaiting;
+	uint64_t hook;		/* what its loader calls then; 0: it has
+				   none */
+};
+
+bool
+run_program_wanted(const struct run *run)
+{
+	const struct options *o = run->options;
+
+	for (size_t i = 0; i < o->nspecs; i++)
+		if (o->spec[i].symbol != NULL)
+			return o->form != FORM_PERF && !o->count &&
+			    !run->ops->registers;
+	return false;
+}
+
+/* --- the process --- */
+
+struct process *
+run_new_program(struct run *run, pid_t pid)
+{
+	struct process *process = run_new_process(run, pid);
+
+	if (process != NULL) {
+		process->program = true;
+		process->since = wp_clock_ns();
+	}
+	return process;
+}
+
+void
+run_leave_programs(struct run *run, size_t first)
+{
+	while (run->nprocesses > first) {
+		struct process *process = &run->process[run->nprocesses - 1];
+
+		if (process->n > 0) {
+			run_disarm(run, process);
+			wp_target_unwatch(run->target, process->first,
+			    process->n);
+		}
+		run_leave_out(run, run->nprocesses - 1);
+	}
+}
+
+/* --- what it has --- */
+
+/* Look for what is not found yet.  Result: how many SPECs still are missing that
+   may come with more libraries. */
+static size_t
+resolve(struct run *run, struct program *program, bool early)
+{
+	const struct options *o = run->options;
+	size_t missing = 0;
+
+	program->nwaiting = 0;
+	for (size_t i = 0; i < o->nspecs; i++) {
+		const bool may_come = module_may_come(&o->spec[i]);
+		struct wp_cause cause = {0};
+		int err;
+
+		if (program->found[i] || o->spec[i].symbol == NULL)
+			continue;
+		o->spec[i].unborn = true;
+		err = live_box_resolve(&run->live, program->process->pid,
+		    &o->spec[i], early, &program->process->place[i],
+		    may_come ? &cause : NULL);
+		program->found[i] = err == 0;
+		program->waits[i] = may_come && run->tracer != NULL &&
+		    cause.code == WP_CAUSE_MODULE_UNKNOWN;
+		program->nwaiting += program->waits[i];
+		program->nfound += err == 0;
+		missing += err == -ENOENT;
+	}
+	return missing;
+}
+
+/* The same, unless these files were searched in vain before. */
+static size_t
+resolve_unless_absent(struct run *run, struct program *program, bool early)
+{
+	struct buffer set;
+	size_t missing = 1;
+
+	if (program->nfound > 0 || program->nwaiting > 0)
+		return resolve(run, program, early);
+	set = absent_set(program->process->pid, early);
+	if (!absent_has(&run->absent, &set))
+		missing = resolve(run, program, early);
+	if (program->nfound == 0 && program->nwaiting == 0 &&
+	    missing == run->options->nspecs)
+		absent_add(&run->absent, &set);
+	buffer_free(&set);
+	return missing;
+}
+
+/* How long a program is waited for, whose loader may be waiting for a file, or be
+   stopped; others may be waiting for watchctl meanwhile. */
+struct waiting {
+	struct run *run;
+	uint64_t limit;		/* until then, ns */
+};
+
+static bool
+goes_on(void *arg)
+{
+	const struct waiting *waiting = arg;
+	struct run *run = waiting->run;
+
+	return wp_clock_ns() < waiting->limit && (run->tracer != NULL ?
+	    exec_tracer_goes_on(run->tracer) : run_goes_on(run));
+}
+
+/* -EINTR, the run ends, or another -errno, some with a cause. */
+static int
+explain_late(const struct waiting *waiting, int err, struct wp_cause *cause)
+{
+	if (err != -EINTR || wp_clock_ns() < waiting->limit)
+		return err;
+	return wp_cause_set(cause, WP_CAUSE_LOADER_LATE, LIMIT_S);
+}
+
+/* Let it map its libraries, one step after the other, until nothing is missing
+   or the program begins.  0 or -errno with or without a cause: -ECHILD, it has
+   ended; -EINTR, the run ends. */
+static int
+find(struct run *run, struct program *program, struct wp_cause *why)
+{
+	struct waiting waiting = {.run = run};
+	const struct wp_patience patience = {goes_on, &waiting};
+	const pid_t pid = program->process->pid;
+	const unsigned first = loader_count(pid);
+	struct wp_cause cause;
+	struct loader loader;
+	uint64_t base = 0;
+	bool early = true;
+	int at, status, err = run_learn(run, program->process, true, &cause);
+
+	if (err < 0)
+		return err;
+	loader_find(pid, &run->live, &loader);
+	if (wp_proc_auxv(pid, AT_BASE, &base) == 0 && base != 0)
+		program->hook = loader.hook;	/* it has a loader */
+	while (resolve_unless_absent(run, program, early) > 0) {
+		const uint64_t stop[] = {loader.hook, loader.entry};
+
+		/* what was looked for before may have taken long */
+		waiting.limit = wp_clock_ns() + LIMIT_S * UINT64_C(1000000000);
+		at = wp_target_run_to(run->target, stop, 2, &patience,
+		    &status);
+		if (at == -ECHILD && pid == run->process->pid)
+			run->command_status = status;
+		if (at < 0)
+			return explain_late(&waiting, at, why);
+		if ((err = run_learn(run, program->process, true, &cause)) < 0)
+			return err;
+		early = at == 0 && loader_count(pid) == first;
+		if (at == 1) {
+			(void)resolve_unless_absent(run, program, false);
+			break;
+		}
+	}
+	return 0;
+}
+
+/* --- watching it --- */
+
+int
+run_plan(struct run *run, struct process *process, const bool *found,
+    struct wp_cause *cause)
+{
+	const struct options *o = run->options;
+	struct wp_region region[WP_SLOTS_MAX];
+	size_t n = 0, nfound = 0;
+	int err;
+
+	for (size_t i = 0; i < o->nspecs; i++)
+		nfound += found[i];
+	if (nfound > WP_SLOTS_MAX)
+		return wp_cause_set(cause, WP_CAUSE_TOO_MANY,
+		    (unsigned)nfound, run->features.caps.slots);
+	for (size_t i = 0; i < o->nspecs; i++) {
+		if (!found[i])
+			continue;
+		region[n] = (struct wp_region){
+			.addr = process->place[i].addr,
+			.len = process->place[i].len,
+			.access = o->spec[i].access,
+		};
+		process->spec[n++] = i;
+	}
+	for (size_t i = 0; i < n; i++)
+		if ((err = wp_target_mapped(process->pid, &region[i],
+		    cause)) < 0)
+			return err;
+	if ((err = wp_target_watch(run->target, region, n, cause)) < 0)
+		return err;
+	process->first = (size_t)err;
+	process->n = n;
+	for (size_t i = 0; i < n; i++) {
+		const size_t spec = process->spec[i];
+
+		if (o->spec[spec].line != 0 && (err = wp_target_places(
+		    run->target, process->first + i,
+		    process->place[spec].more, process->place[spec].nmore,
+		    cause)) < 0)
+			return err;
+	}
+	for (size_t i = 0; i < n; i++)
+		(void)session_object(&run->session, process->pid,
+		    &o->spec[process->spec[i]], region[i].addr,
+		    region[i].len);
+	return 0;
+}
+
+static void
+report(struct run *run, const struct program *program,
+    enum watch_event_what what, const struct ex_watch *watch)
+{
+	const bool there = what == WATCH_ARMED;
+	struct watch_event event = {
+		.what = what, .watch = watch->id - 1,
+		.time = there ? program->process->since : wp_clock_ns(),
+		.pid = program->process->pid, .gap = WATCH_NO_GAP,
+		.addr = there ? watch->addr : 0, .len = there ? watch->len : 0,
+	};
+
+	(void)snprintf(event.program, sizeof(event.program), "%.*s",
+	    (int)sizeof(event.program) - 1, program->path);
+	session_event(&run->session, &event);
+}
+
+/* It is armed: whoever explains gets to know that before its first hit. */
+static void
+describe(struct run *run, const struct program *program)
+{
+	const struct process *process = program->process;
+	const size_t end = process->first + process->n;
+	int err = 0;
+
+	for (size_t w = process->first; w < end && err == 0; w++)
+		err = run_describe_armed(run, process, w);
+	session_note(&run->session, err);
+	for (size_t w = process->first; w < end && err == 0; w++)
+		report(run, program, WATCH_ARMED, run_watch(run, w));
+}
+
+/* Modules come with a loader only. */
+static void
+wait_for_modules(struct run *run, struct program *program)
+{
+	if (program->nwaiting == 0 || program->hook != 0)
+		return;
+	session_warn(&run->session, "process %d executed %s, which is static: "
+	    "it has no loader, and so no module comes that is waited for",
+	    program->process->pid, program->path);
+	memset(program->waits, 0, run->options->nspecs * sizeof(bool));
+	program->nwaiting = 0;
+}
+
+/* The command itself has not what it must have: it does not begin. */
+static bool
+is_refused(struct run *run, struct program *program)
+{
+	const struct options *o = run->options;
+	struct wp_cause cause;
+
+	for (size_t i = 0; i < o->nspecs && !o->skip_missing &&
+	    !run->session.started; i++) {
+		if (program->found[i] || program->waits[i])
+			continue;
+		(void)live_box_resolve(&run->live, program->process->pid,
+		    &o->spec[i], false, &program->process->place[i], &cause);
+		(void)complain("%s", cause.text);
+		run->refused = true;
+		(void)kill(program->process->pid, SIGKILL);
+		return true;
+	}
+	return false;
+}
+
+/* Which SPECs it has not, and what that means for the run. */
+static void
+report_missing(struct run *run, const struct program *program)
+{
+	const struct options *o = run->options;
+
+	for (size_t i = 0; i < o->nspecs; i++) {
+		if (program->found[i] || program->waits[i] ||
+		    o->spec[i].symbol == NULL)
+			continue;
+		report(run, program, WATCH_MISSING, run_spec_watch(run, i));
+		if (!o->skip_missing)
+			session_doubt(&run->session, "process %d executed %s, "
+			    "which has no %s", program->process->pid,
+			    program->path, o->spec[i].text);
+	}
+}
+
+/* Watch what was found; or if there is nothing, go on as far as the next
+   program.  0 or -errno with a cause. */
+static int
+go_on(struct run *run, struct program *program, struct wp_cause *cause)
+{
+	struct process *process = program->process;
+	const bool stays = program->nfound == 0 || program->nwaiting > 0;
+	int err;
+
+	if (program->nwaiting > 0) {
+		process->hook = program->hook;
+		process->waits = program->waits;
+		program->waits = NULL;
+	}
+	if (program->nfound > 0 && (err = run_plan(run, process,
+	    program->found, cause)) < 0)
+		return err;
+	process->since = wp_clock_ns();	/* there are no hits from before */
+	if ((err = (stays ? run->ops->pass : run->ops->attach)(run, process,
+	    cause)) < 0 || program->nfound == 0)
+		return err;
+	process->alone = !stays && !run->options->stop;
+	process->threads = process->alone;	/* so far */
+	run->found = true;
+	if (run->session.started)
+		describe(run, program);
+	return 0;
+}
+
+/* What goes wrong is no reason to end the watch. */
+static void
+give_up(struct run *run, const struct program *program, int err,
+    const struct wp_cause *cause)
+{
+	struct process *process = program->process;
+	const pid_t pid = process->pid;
+
+	if (err != -ECHILD && err != -ESRCH && err != -EINTR) {
+		session_warn(&run->session, "process %d executed %s, which is "
+		    "not watched: %s", pid, program->path,
+		    cause->code != WP_CAUSE_NONE ? cause->text :
+		    strerror(-err));
+		session_doubt(&run->session, "process %d executed %s, which "
+		    "was not watched", pid, program->path);
+	}
+	/* the session does not know of them: the next have their numbers */
+	if (process->n > 0)
+		wp_target_unwatch(run->target, process->first, process->n);
+	process->n = 0;
+	wp_target_let_go(run->target);
+}
+
+static void
+program_free(struct program *program)
+{
+	free(program->found);
+	free(program->waits);
+}
+
+static int
+begin(struct run *run, struct program *program, pid_t pid)
+{
+	if (!wp_target_holds(run->target, pid) &&
+	    wp_target_adopt(run->target, pid) < 0)
+		return -EBUSY;
+	program->found = calloc(run->options->nspecs, sizeof(bool));
+	program->waits = calloc(run->options->nspecs, sizeof(bool));
+	program->process = run_new_program(run, pid);
+	if (program->found != NULL && program->waits != NULL &&
+	    program->process != NULL)
+		return 0;
+	program_free(program);
+	wp_target_let_go(run->target);
+	return -ENOMEM;
+}
+
+static bool
+has_addresses(const struct options *o)
+{
+	for (size_t i = 0; i < o->nspecs; i++)
+		if (o->spec[i].symbol == NULL)
+			return true;
+	return false;
+}
+
+bool
+run_explain_before(struct run *run, pid_t pid)
+{
+	bool watched = false;
+
+	for (size_t i = 0; i < run->nprocesses; i++)
+		watched = watched || (run->process[i].pid == pid &&
+		    run->process[i].n > 0 && !run->process[i].disarmed);
+	if (!watched || run->kept == NULL)
+		return watched;
+	run->ops->settle(run);
+	(void)session_flush(&run->session, UINT64_MAX);
+	kept_session_catch_up(run->kept, EXPLAIN_MS);
+	return true;
+}
+
+bool
+run_program(struct run *run, pid_t pid)
+{
+	struct program program = {.path = ""};
+	struct wp_cause cause = {0};
+	int err;
+
+	if (!run_program_wanted(run))
+		return false;
+	if (run_explain_before(run, pid) && has_addresses(run->options))
+		run_executed(run, pid);
+	if (begin(run, &program, pid) < 0)
+		return false;
+	(void)wp_proc_exe(pid, program.path);
+	if ((err = find(run, &program, &cause)) == 0) {
+		wait_for_modules(run, &program);
+		if (is_refused(run, &program)) {
+			wp_target_let_go(run->target);
+		} else {
+			report_missing(run, &program);
+			err = go_on(run, &program, &cause);
+		}
+	}
+	if (err < 0)
+		give_up(run, &program, err, &cause);
+	program_free(&program);
+	return true;
+}

@@ -1,0 +1,290 @@
+/*
+ * process: the processes of a run, their watches, and how the session knows these.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#include "os/proc.h"
+#include "run/initial_values.h"
+#include "run/run.h"
+#include "session/replay.h"
+
+struct process *
+run_new_process(struct run *run, pid_t pid)
+{
+	struct process *process = reallocarray(run->process,
+	    run->nprocesses + 1, sizeof(*process));
+	struct spec_place *place = calloc(run->options->nspecs, sizeof(*place));
+
+	if (process != NULL)
+		run->process = process;
+	if (process == NULL || place == NULL) {
+		free(place);
+		return NULL;
+	}
+	process += run->nprocesses;
+	*process = (struct process){.pid = pid, .place = place};
+	run->nprocesses++;
+	return process;
+}
+
+int
+run_poll_add(struct run *run, pid_t pid)
+{
+	const size_t at = 1 + run->nprocesses - 1;
+	struct pollfd *p = reallocarray(run->poll, run->npoll + 1, sizeof(*p));
+
+	if (p == NULL)
+		return -ENOMEM;
+	run->poll = p;
+	memmove(p + at + 1, p + at, (run->npoll - at) * sizeof(*p));
+	p[at] = (struct pollfd){.fd = pidfd_open(pid, 0), .events = POLLIN};
+	run->npoll++;
+	return 0;
+}
+
+void
+run_leave_out(struct run *run, size_t i)
+{
+	struct process *process = &run->process[i];
+	const bool program = process->program;
+	struct pollfd *p;
+
+	for (size_t k = 0; process->place != NULL &&
+	    k < run->options->nspecs; k++)
+		free(process->place[k].symbol);
+	free(process->place);
+	free(process->waits);
+	run->nprocesses--;
+	memmove(process, process + 1,
+	    (run->nprocesses - i) * sizeof(*process));
+	if (run->poll == NULL || program)
+		return;
+	p = &run->poll[1 + i];
+	if (p->fd >= 0)
+		(void)close(p->fd);
+	run->npoll--;
+	memmove(p, p + 1, (run->npoll - 1 - i) * sizeof(*p));
+}
+
+bool
+run_is_armed(const struct run *run, const struct process *process)
+{
+	return !process->disarmed &&
+	    wp_target_alive(run->target, process->first, process->n);
+}
+
+void
+run_disarm(struct run *run, struct process *process)
+{
+	if (process->disarmed)
+		return;
+	process->disarmed = true;
+	wp_target_disarm(run->target, process->first, process->n);
+}
+
+void
+run_turn_off(struct run *run)
+{
+	const struct wp_watched *watched;
+	size_t n;
+
+	if (run->options->each == 0 || run->ops->turn_off == NULL)
+		return;
+	watched = wp_target_watches(run->target, &n);
+	for (size_t w = 0; w < n; w++)
+		if (!watched[w].off && sieve_is_full(run->session.sieve,
+		    w + run->npending))
+			run->ops->turn_off(run, w);
+}
+
+int
+run_launch(struct run *run, struct wp_cause *cause)
+{
+	return run->options->command == NULL ? 0 :
+	    wp_target_launch(run->target, run->options->command,
+	    &run->process->pid, cause);
+}
+
+unsigned
+run_threads(const struct run *run)
+{
+	return wp_target_threads(run->target);
+}
+
+int
+run_learn(struct run *run, struct process *process, bool executed,
+    struct wp_cause *cause)
+{
+	const size_t before = run->synthetic.len;
+	int err = synthetic_records_take(&run->synthetic, process->pid);
+
+	if (err == 0 && executed)
+		synthetic_records_executed(&run->synthetic, before);
+	if (err == 0)
+		err = live_box_learn(&run->live, process->pid,
+		    run->synthetic.bytes + before, run->synthetic.len - before);
+	if (run->kept != NULL)		/* a recording begins with them all */
+		run->synthetic.len = before;
+	if (err == -ESRCH)
+		return wp_cause_set(cause, WP_CAUSE_GONE, process->pid);
+	if (err == -EACCES || err == -EPERM)
+		return wp_cause_denied(cause, process->pid);
+	if (err < 0)
+		return wp_cause_errno(cause, "reading its mappings", -err);
+	if (wp_proc_comm(process->pid, process->pid, process->comm) < 0)
+		process->comm[0] = '\0';
+	return 0;
+}
+
+const struct process *
+run_process_of(const struct run *run, size_t w)
+{
+	const struct process *process = run->process;
+
+	while (w < process->first || w >= process->first + process->n)
+		process++;
+	return process;
+}
+
+const struct ex_watch *
+run_spec_watch(const struct run *run, size_t i)
+{
+	const struct session *s = &run->session;
+	size_t w = 0;
+
+	while (w < s->nwatches && ex_watch_number(s->watches[w]) != i + 1)
+		w++;
+	return w < s->nwatches ? s->watches[w] : NULL;
+}
+
+const struct ex_watch *
+run_watch(const struct run *run, size_t w)
+{
+	return run->session.watches[w + run->npending];
+}
+
+/* Tell session and formats of one slot; event describes it for a
+   recording, its ids malloc'd. */
+static int
+describe_slot(struct run *run, size_t w, unsigned i,
+    const struct wp_slot *slot, struct ex_perf_event *event)
+{
+	uint64_t *ids;
+	int err, n = wp_target_slot_ids(run->target, w, i, &event->attr, &ids);
+
+	if (n < 0)
+		return n;
+	event->ids = ids;
+	event->nids = (size_t)n;
+	err = ex_formats_add(run->formats, &event->attr, ids, event->nids);
+	session_format(&run->session, &event->attr, ids, event->nids);
+	return err < 0 ? err : session_add_slot(&run->session,
+	    (int)(w + run->npending), slot->addr,
+	    wp_slot_bytes(slot->type, slot->len));
+}
+
+/* Which SPEC a watch of a process is for. */
+static size_t
+spec_of(const struct process *process, size_t w)
+{
+	return process->program ? process->spec[w - process->first] :
+	    w - process->first;
+}
+
+/* Whether the watch of a SPEC moves with the pointers on the way. */
+static bool
+is_followed(const struct run *run, const struct process *process, size_t i)
+{
+	return run->follow != NULL && run->options->spec[i].line == 0 &&
+	    process->place[i].nmore > 0;
+}
+
+/* How the session knows a watch; of several processes, which one it is in. */
+static int
+add_watch(struct run *run, const struct process *process, size_t w,
+    const struct wp_watched *watched)
+{
+	const size_t i = spec_of(process, w);
+	const struct spec *spec = &run->options->spec[i];
+
+	/* of a command its first program is another one in the list */
+	if (run->nprocesses > (run->waits ? 2 : 1) || run->npending > 0 ||
+	    run->options->exe != NULL)
+		session_of_process(&run->session, (unsigned)i + 1,
+		    process->pid, process->comm);
+	session_moves(&run->session, is_followed(run, process, i), 0);
+	session_pending(&run->session, watched->region.addr == 0 &&
+	    is_followed(run, process, i));
+	return session_add_watch(&run->session, spec->text,
+	    process->place[i].symbol, watched->region.addr,
+	    watched->region.len, spec->access, watched->nslots);
+}
+
+int
+run_describe_place(struct run *run, int watch, size_t w,
+    const struct wp_slot *slot)
+{
+	struct perf_event_attr attr;
+	uint64_t *ids;
+	int err, n = wp_target_slot_ids(run->target, w, 0, &attr, &ids);
+
+	if (n < 0)
+		return n;
+	/* its events are those of the first place */
+	free(ids);
+	err = ex_formats_add(run->formats, &attr, NULL, 0);
+	session_format(&run->session, &attr, NULL, 0);
+	return err < 0 ? err : session_add_slot(&run->session, watch,
+	    slot->addr, wp_slot_bytes(slot->type, slot->len));
+}
+
+/* Pass an armed watch of a process to the session.  Result: how many events it has,
+   for a recording, with ids to be freed; or -errno. */
+int
+run_describe_watch(struct run *run, const struct process *process, size_t w,
+    struct ex_perf_event *events)
+{
+	size_t n;
+	const struct wp_watched *watched =
+	    &wp_target_watches(run->target, &n)[w];
+	const struct spec *spec = &run->options->spec[spec_of(process, w)];
+	int err = add_watch(run, process, w, watched);
+
+	for (unsigned i = 0; i < watched->nslots && err >= 0; i++) {
+		events[i].name = spec->text;
+		err = describe_slot(run, w, i, &watched->slot[i], &events[i]);
+		events[i].attr.config = spec->access == WP_READ ? REPLAY_READS :
+		    0;
+	}
+	return err < 0 ? err : (int)watched->nslots;
+}
+
+int
+run_describe_armed(struct run *run, const struct process *process, size_t w)
+{
+	struct ex_perf_event events[WP_SLOTS_MAX] = {{.ids = NULL}};
+	const int n = run_describe_watch(run, process, w, events);
+
+	for (size_t i = 0; i < WP_SLOTS_MAX; i++)
+		free((uint64_t *)(uintptr_t)events[i].ids);
+	if (n < 0)
+		return n;
+	if (run->kept != NULL)
+		initial_value_report(run, w, process->pid);
+	return 0;
+}
+
+void
+run_announce_kernel(struct run *run)
+{
+	if (!run->options->user_only && !wp_target_options(run->target)->kernel)
+		session_warn(&run->session, "the kernel's accesses on the "
+		    "program's behalf are not watched: not permitted "
+		    "(kernel.perf_event_paranoid is %d); --user-only accepts "
+		    "that", run->features.paranoid);
+}

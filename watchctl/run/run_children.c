@@ -1,0 +1,243 @@
+/*
+ * run_children: what becomes of the processes that are watched, of those that they
+ * create, and of their threads, as far as the report has to say so.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "os/proc.h"
+#include "run/run.h"
+#include "util/executable.h"
+
+enum { CHILD_MS = 1000 };	/* for one to execute another program */
+
+/* What the process executed was not watched, and may have touched anything. */
+void
+run_executed(struct run *run, pid_t pid)
+{
+	struct process *process = run->process;
+
+	while (process < run->process + run->nprocesses && process->pid != pid)
+		process++;
+	if (process == run->process + run->nprocesses || process->executed ||
+	    run->options->exe != NULL)
+		return;
+	process->executed = true;
+	session_warn(&run->session, "process %d executed another program, "
+	    "where addresses mean something else: its watches have ended",
+	    pid);
+	session_doubt(&run->session, "process %d executed another program, "
+	    "which was not watched", pid);
+}
+
+void
+run_check_privileges(struct run *run, pid_t pid)
+{
+	if (run->unprivileged_reported || !executable_lost_privileges(pid))
+		return;
+	run->unprivileged_reported = true;
+	session_warn(&run->session, "process %d runs without the privileges "
+	    "that its file gives (set-user-ID, set-group-ID or capabilities), "
+	    "because it was traced as it began, by an ordinary user: run "
+	    "watchctl as root", pid);
+}
+
+/* Whether children are not watched. */
+static bool
+leaves_children(const struct run *run)
+{
+	const struct wp_options *got = wp_target_options(run->target);
+
+	return !run->options->follow && (run->ops->registers ||
+	    got->inherit_thread || got->stop);
+}
+
+/* Knowing what became of children that soon end takes events, so it is done
+   only for a run whose status has to vouch for it. */
+void
+run_track_children(struct run *run, const struct process *process)
+{
+	if (run->ops->registers)
+		run->children.blind = true;
+	else if (leaves_children(run) && run->options->error_status != 0)
+		children_track(&run->children, process->pid);
+}
+
+void
+run_take_child(struct run *run, const struct ex_record *r)
+{
+	if (r->type == PERF_RECORD_FORK && r->task.pid != r->task.ppid &&
+	    leaves_children(run))
+		children_made(&run->children, r->task.pid, r->task.ppid,
+		    r->task.time);
+}
+
+/* Where its instance was is nobody's, or soon another thread's: what it has done
+   there by now is not reported either (explained_session.c). */
+static void
+leave_instances(struct run *run, const struct process *process, pid_t tid)
+{
+	for (size_t i = 0; i < process->n && !process->disarmed; i++) {
+		const struct spec *spec = &run->options->spec[process->program ?
+		    process->spec[i] : i];
+
+		if (spec->thread != tid)
+			continue;
+		if (run->ops->turn_off != NULL)
+			run->ops->turn_off(run, process->first + i);
+		session_warn(&run->session, "thread %d has ended, and with it "
+		    "its '%s', which is watched no more", tid, spec->text);
+	}
+}
+
+static bool
+is_named(const struct run *run, pid_t tid)
+{
+	for (size_t i = 0; i < run->options->nspecs; i++)
+		if (run->options->spec[i].thread == tid)
+			return true;
+	return false;
+}
+
+void
+run_take_thread_end(struct run *run, const struct ex_record *r)
+{
+	if (r->type != PERF_RECORD_EXIT || !is_named(run, r->task.tid) ||
+	    wp_proc_exiting(r->task.pid))
+		return;
+	for (size_t i = 0; i < run->nprocesses; i++)
+		if (run->process[i].pid == r->task.pid)
+			leave_instances(run, &run->process[i], r->task.tid);
+}
+
+/* One is reported. */
+static void
+report_child(struct run *run)
+{
+	const struct children *children = &run->children;
+	const struct child *child = &children->went_on;
+
+	if (child->pid == 0 || run->child_reported)
+		return;
+	run->child_reported = true;
+	session_warn(&run->session, "process %d created process %d, which %s "
+	    "and is not watched%s", child->parent, child->pid,
+	    children->ended ? "ended without executing another program" :
+	    "goes on in the same program", run->ops->registers ? "" :
+	    "; -f watches it too");
+	session_doubt(&run->session, "process %d, which process %d created, "
+	    "was not watched", child->pid, child->parent);
+}
+
+void
+run_check_children(struct run *run)
+{
+	children_look(&run->children);
+	report_child(run);
+}
+
+void
+run_settle_children(struct run *run)
+{
+	const bool vouched = run->options->error_status != 0;
+
+	if (!leaves_children(run))
+		return;
+	children_settle(&run->children, vouched ? CHILD_MS : 0);
+	report_child(run);
+	if (!run->children.unknown || !vouched || run->child_reported)
+		return;
+	session_warn(&run->session, "a child process may have gone on in the "
+	    "program, unwatched: %s%s", run->ops->registers ?
+	    "without perf events it is not known what became of it" :
+	    run->children.blind ? run->children.side.cause.text :
+	    "records of what it did were lost", run->ops->registers ? "" :
+	    "; -f watches children too");
+	session_doubt(&run->session, "a child process was perhaps not watched");
+}
+
+/* --exe watches again what executes its file. */
+static bool
+vouches_for_descendants(const struct run *run)
+{
+	const struct options *o = run->options;
+
+	return o->follow && o->error_status != 0 && o->exe == NULL &&
+	    !options_everywhere(o);
+}
+
+/* Whether it was traced as it executed a program, and so was looked at. */
+static bool
+was_caught(void *arg, const struct child *child)
+{
+	const struct run *run = arg;
+
+	for (size_t i = 0; i < run->nprocesses; i++)
+		if (run->process[i].pid == child->pid &&
+		    run->process[i].program &&
+		    run->process[i].since >= child->born)
+			return true;
+	return false;
+}
+
+void
+run_take_descendant(struct run *run, const struct ex_record *r)
+{
+	const struct child child = {
+		.pid = r->task.pid, .parent = r->task.ppid,
+		.born = r->task.time,
+	};
+
+	if (!vouches_for_descendants(run))
+		return;
+	if (r->type == PERF_RECORD_FORK && child.pid != child.parent)
+		descendants_made(&run->descendants, &child, was_caught, run);
+	else
+		descendants_thread(&run->descendants, child.pid,
+		    r->type == PERF_RECORD_EXIT);
+}
+
+void
+run_leave_descendants(struct run *run, uint64_t since)
+{
+	if (vouches_for_descendants(run))
+		descendants_leave(&run->descendants, since);
+}
+
+/* Where records were lost, an end may be among them; and that is a reason already
+   not to vouch for the run. */
+void
+run_settle_descendants(struct run *run)
+{
+	struct descendants *d = &run->descendants;
+	const struct child *child = &d->executed;
+
+	if (!vouches_for_descendants(run) || run->session.lost > 0)
+		return;
+	descendants_settle(d, was_caught, run);
+	if (d->unknown)
+		session_note(&run->session, -ENOMEM);
+	if (child->pid == 0)
+		return;
+	session_warn(&run->session, "process %d, which process %d created, "
+	    "executed another program, where addresses mean something else: "
+	    "its watches have ended; --stop watches what it executes too",
+	    child->pid, child->parent);
+	session_doubt(&run->session, "process %d executed another program, "
+	    "which was not watched", child->pid);
+}
+
+void
+run_check_processors(struct run *run)
+{
+	int cpu = run->uncovered_reported ? -1 :
+	    wp_rings_uncovered(wp_target_rings(run->target));
+
+	if (cpu < 0)
+		return;
+	run->uncovered_reported = true;
+	session_warn(&run->session, "processor %d runs and cannot be watched: "
+	    "perf_event_open(2) refused it; accesses there are neither seen "
+	    "nor counted", cpu);
+	session_doubt(&run->session, "processor %d was not watched", cpu);
+}

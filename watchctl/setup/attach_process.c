@@ -1,0 +1,316 @@
+/*
+ * attach_process: what the SPECs mean in a process, and its watches armed there.
+ */
+#include "setup/setup.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "follow/follow.h"
+#include "os/proc.h"
+#include "pending/loader.h"
+#include "pending/new_module.h"
+#include "pending/thread_local.h"
+#include "run/initial_values.h"
+#include "run/run.h"
+#include "setup/arrivals.h"
+#include "setup/everywhere.h"
+
+/* Forget a process, and the watches planned for it. */
+void
+run_forget(struct run *run, size_t i)
+{
+	const size_t nspecs = run->options->nspecs;
+	size_t planned = 0;
+
+	if (run->target != NULL)
+		(void)wp_target_watches(run->target, &planned);
+	if (!run->waits && planned > i * nspecs) {
+		wp_target_unwatch(run->target, i * nspecs, nspecs);
+		for (size_t k = i + 1; k < run->nprocesses; k++)
+			run->process[k].first -= nspecs;
+	}
+	run_leave_out(run, i);
+}
+
+/* What keeps this run from waiting for a module. */
+const char *
+run_waits_not_with(const struct options *o)
+{
+	return o->stop ? "--stop" : o->count ? "--count" :
+	    o->follow_pointers ? "--follow" : o->form == FORM_PERF ?
+	    "-o perf" : o->exe != NULL ? "--exe" : NULL;
+}
+
+/* A SPEC's module is not mapped, for this cause. */
+static void
+explain_not_waiting(const struct run *run, const struct spec *spec,
+    struct wp_cause *cause)
+{
+	const char *with = run_waits_not_with(run->options);
+	const size_t len = strlen(cause->text);
+
+	if (with != NULL && cause->code == WP_CAUSE_MODULE_UNKNOWN &&
+	    module_may_come(spec))
+		(void)snprintf(cause->text + len, sizeof(cause->text) - len,
+		    "; %s cannot wait for it", with);
+}
+
+static int
+resolve_one(struct run *run, struct process *process, size_t i, bool early,
+    struct wp_cause *cause)
+{
+	struct spec *spec = &run->options->spec[i];
+
+	return run->options->command == NULL && run->follow == NULL ?
+	    thread_local_resolve(&run->live, process->pid, spec,
+	    &process->place[i], cause) : live_box_resolve(&run->live,
+	    process->pid, spec, early, &process->place[i], cause);
+}
+
+/* Find each SPEC in a process; early: before its libraries are mapped.  0 or
+   -errno with a cause; -ENOENT: not there, as far as its modules are mapped. */
+static int
+resolve(struct run *run, struct process *process, bool early,
+    struct wp_cause *cause)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < run->options->nspecs && err == 0; i++) {
+		free(process->place[i].symbol);
+		process->place[i].symbol = NULL;
+		run->options->spec[i].unborn = run->options->command != NULL;
+		run->options->spec[i].follow = run->follow != NULL;
+		err = resolve_one(run, process, i, early, cause);
+		if (err < 0)
+			explain_not_waiting(run, &run->options->spec[i], cause);
+	}
+	return err;
+}
+
+/* Let the held command's loader map more modules, until the SPECs are found or
+   the program itself begins. */
+static int
+resolve_launched(struct run *run, struct wp_cause *cause)
+{
+	enum { HOOK, ENTRY, STOPS };
+	struct process *process = run->process;
+	const unsigned first = loader_count(process->pid);
+	struct loader loader;
+	bool early = true;
+	int err, at = HOOK;
+
+	loader_find(process->pid, &run->live, &loader);
+	/* it takes an event to stop it elsewhere */
+	while ((err = resolve(run, process, early, cause)) == -ENOENT &&
+	    at == HOOK && !run->ops->registers) {
+		const uint64_t stop[STOPS] = {loader.hook, loader.entry};
+
+		at = wp_target_run_to(run->target, stop, STOPS, NULL,
+		    &run->command_status);
+		if (at == -ECHILD)
+			return wp_cause_set(cause, WP_CAUSE_ENDED_EARLY);
+		if (at < 0)
+			return wp_cause_errno(cause, "running the command up "
+			    "to its libraries", -at);
+		synthetic_records_free(&run->synthetic);
+		if ((err = run_learn(run, process, false, cause)) < 0)
+			return err;
+		early = at == HOOK && loader_count(process->pid) == first;
+	}
+	return err;
+}
+
+/* Whether the bytes are there; of a command an address need not be yet, such as
+   one of a heap. */
+static int
+check_mapped(const struct run *run, struct process *process, size_t i,
+    const struct wp_region *region, struct wp_cause *cause)
+{
+	int err = wp_target_mapped(process->pid, region, cause);
+
+	if (err == 0 || run->options->command == NULL ||
+	    cause->code != WP_CAUSE_UNMAPPED ||
+	    run->options->spec[i].symbol != NULL)
+		return err;
+	*cause = (struct wp_cause){0};
+	process->place[i].later = true;
+	return 0;
+}
+
+/* What the SPECs mean in a process, and that it can be watched there. */
+int
+run_find_watches(struct run *run, struct process *process, struct wp_cause *cause)
+{
+	const struct options *o = run->options;
+	struct wp_region *regions;
+	int err;
+
+	if (process->pid == EVERYWHERE)
+		return everywhere_find(run, process, cause);
+	if ((err = run_learn(run, process, false, cause)) < 0)
+		return err;
+	if ((regions = calloc(o->nspecs, sizeof(*regions))) == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	err = o->command != NULL ? resolve_launched(run, cause) :
+	    resolve(run, process, false, cause);
+	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
+		regions[i] = (struct wp_region){
+			.addr = process->place[i].addr,
+			.len = process->place[i].len,
+			.access = o->spec[i].access,
+		};
+	if (err >= 0 && run->follow != NULL)
+		err = follow_plan(run->follow, process, regions, cause);
+	if (err >= 0)
+		err = wp_target_watch(run->target, regions, o->nspecs, cause);
+	process->first = err >= 0 ? (size_t)err : 0;
+	process->n = o->nspecs;
+	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
+		if (o->spec[i].line != 0)
+			err = wp_target_places(run->target, process->first + i,
+			    process->place[i].more, process->place[i].nmore,
+			    cause);
+	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
+		if (o->spec[i].line != 0 || process->place[i].nmore == 0)
+			err = check_mapped(run, process, i, &regions[i],
+			    cause);
+	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
+		if (!o->count && o->form != FORM_PERF && regions[i].addr != 0)
+			err = session_object(&run->session, process->pid,
+			    &o->spec[i], regions[i].addr, regions[i].len);
+	free(regions);
+	return err < 0 ? err : 0;
+}
+
+/* From here on every access counts. */
+int
+run_arm(struct run *run, struct process *process, struct wp_cause *cause)
+{
+	const unsigned before = wp_target_threads(run->target);
+	int err;
+
+	if (process->pid != EVERYWHERE)
+		run_track_children(run, process);
+	if (run->follow != NULL &&
+	    (err = follow_arm(run->follow, process, cause)) < 0)
+		return err;
+	if ((err = run->ops->attach(run, process, cause)) == 0)
+		err = thread_local_check(process->pid, run->options->spec,
+		    run->options->nspecs, cause);
+	process->threads = (long)(wp_target_threads(run->target) - before);
+	if (err == 0 && run->arrivals != NULL)
+		arrivals_armed(run->arrivals, process->pid,
+		    wp_target_armed(run->target));
+	return err;
+}
+
+/* Who has the memory of the processes from this one on, before they are armed, and
+   when they are.  A command has been held since its execve(2). */
+void
+run_find_sharers(struct run *run, size_t first, bool armed)
+{
+	if (run->options->command != NULL || first == run->nprocesses)
+		return;
+	initial_sharers_find(run, &run->process[first],
+	    run->nprocesses - first, armed);
+	for (size_t i = first; armed && run->ops->lend != NULL &&
+	    i < run->nprocesses; i++)
+		run->ops->lend(run, &run->process[i]);
+}
+
+/* Describe the watches of the last process to a report that has begun. */
+static int
+describe_process(struct run *run, const struct process *process, uint64_t since)
+{
+	const uint64_t armed = wp_target_armed(run->target);
+
+	for (size_t i = 0; i < run->options->nspecs; i++) {
+		const size_t w = process->first + i;
+		const int err = run_describe_armed(run, process, w);
+		size_t n;
+
+		if (err < 0)
+			return err;
+		session_event(&run->session, &(struct watch_event){
+			.what = WATCH_ARMED, .watch = (unsigned)w,
+			.time = armed, .pid = process->pid,
+			.addr = wp_target_watches(run->target,
+			    &n)[w].region.addr,
+			.len = process->place[i].len,
+			.gap = since == WATCH_NO_GAP ? since :
+			    armed > since ? armed - since : 0,
+		});
+	}
+	return 0;
+}
+
+/* One that is slept on, too. */
+static struct process *
+new_polled(struct run *run, pid_t pid)
+{
+	struct process *process = run_new_process(run, pid);
+
+	if (process == NULL || run_poll_add(run, pid) == 0)
+		return process;
+	run->nprocesses--;
+	free(process->place);
+	return NULL;
+}
+
+/* It was watched as another program, or another process had this id: what is kept
+   of that is told. */
+static void
+settle_before(struct run *run, pid_t pid)
+{
+	bool known = false;
+
+	for (size_t i = 0; i < run->nprocesses; i++)
+		known = known || run->process[i].pid == pid;
+	if (known && run->options->last != 0)
+		run->ops->settle(run);
+}
+
+int
+run_add_process(struct run *run, pid_t pid, uint64_t since,
+    struct wp_cause *cause)
+{
+	const size_t i = run->nprocesses;
+	struct process *process;
+	uint64_t program = 0, now = 0;
+	int err;
+
+	settle_before(run, pid);
+	if ((process = new_polled(run, pid)) == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	(void)wp_proc_program(pid, &program);
+	if ((err = run_find_watches(run, process, cause)) == 0) {
+		run_find_sharers(run, i, false);
+		err = run_arm(run, process, cause);
+	}
+	if (err < 0) {
+		run_forget(run, i);
+		return err;
+	}
+	run_find_sharers(run, i, true);
+	/* addresses are those of the program that it was */
+	if (wp_proc_program(pid, &now) < 0 || now != program) {
+		arrivals_armed(run->arrivals, pid, 0);
+		run_disarm(run, process);
+		run_forget(run, i);
+		return wp_cause_set(cause, WP_CAUSE_GONE, pid), -ENOENT;
+	}
+	synthetic_records_free(&run->synthetic);
+	if (describe_process(run, process, since) < 0)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	initial_sharers_report(run, process);
+	if (since == WATCH_NO_GAP)
+		session_doubt(&run->session, "process %d ran before it was "
+		    "watched, for how long is not known", pid);
+	else
+		session_doubt(&run->session, "process %d ran for %.1f ms "
+		    "before it was watched", pid,
+		    (double)(wp_target_armed(run->target) - since) / 1e6);
+	return 0;
+}
