@@ -108,18 +108,26 @@ parse_delivery(const char *text, enum delivery *delivery)
 	    text);
 }
 
+static const char *const form_names[] = {
+	[FORM_TEXT] = "text", [FORM_JSON] = "json",
+	[FORM_FOLDED] = "folded", [FORM_PERF] = "perf",
+	[FORM_SUMMARY] = "summary", [FORM_SUMMARY_JSON] = "summary,json",
+	[FORM_GCC] = "gcc",
+};
+
+/* For messages: what is said of a summary is said of both forms of it. */
+static const char *
+form_name(const struct options *o)
+{
+	return form_names[o->form == FORM_SUMMARY_JSON ? FORM_SUMMARY :
+	    o->form];
+}
+
 static int
 parse_form(const char *text, enum form *form)
 {
-	static const char *const names[] = {
-		[FORM_TEXT] = "text", [FORM_JSON] = "json",
-		[FORM_FOLDED] = "folded", [FORM_PERF] = "perf",
-		[FORM_SUMMARY] = "summary",
-		[FORM_SUMMARY_JSON] = "summary,json", [FORM_GCC] = "gcc",
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcmp(text, names[i]) == 0) {
+	for (size_t i = 0; i < sizeof(form_names) / sizeof(*form_names); i++) {
+		if (strcmp(text, form_names[i]) == 0) {
 			*form = (enum form)i;
 			return 0;
 		}
@@ -680,10 +688,9 @@ check_with(const struct options *o)
 		return 0;
 	if (o->count || options_sum(o) || o->form == FORM_GCC)
 		return complain("--with has a hit report what was counted, and "
-		    "%s has no words for that: leave out one of them",
-		    o->count ? "--count" : o->form == FORM_FOLDED ?
-		    "-o folded" : o->form == FORM_GCC ? "-o gcc" :
-		    "-o summary");
+		    "%s%s has no words for that: leave out one of them",
+		    o->count ? "--count" : "-o ",
+		    o->count ? "" : form_name(o));
 	if (o->stop)
 		return complain("--with counts what a thread does between its "
 		    "hits, and a stop at each is a context switch itself: "
@@ -875,8 +882,7 @@ check_together(const struct options *o)
 		    "give --allow and --error-exitcode to watchctl report");
 	if ((options_sum(o) || o->form == FORM_GCC) && o->count)
 		return complain("--count has no backtraces for -o %s: leave "
-		    "out one of them", o->form == FORM_FOLDED ? "folded" :
-		    o->form == FORM_GCC ? "gcc" : "summary");
+		    "out one of them", form_name(o));
 	if (o->count && o->nallow > 0)
 		return complain("--allow judges by backtraces, and --count "
 		    "has none: leave out one of them");
