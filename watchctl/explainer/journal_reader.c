@@ -237,12 +237,13 @@ read_start(struct reader *r, const struct journal_entry *e)
 	struct report_start start;
 
 	memcpy(&r->start, e->bytes, sizeof(r->start));
+	r->start.origin.host[sizeof(r->start.origin.host) - 1] = '\0';
 	start = (struct report_start){
 		.pid = it->pid, .mode = it->mode,
 		.comm = it->comm[0] != '\0' ? it->comm : NULL,
 		.delivery = it->delivery[0] != '\0' ? it->delivery : NULL,
 		.threads = it->threads, .frozen_ms = it->frozen_ms,
-		.time = it->time, .wall = it->wall,
+		.time = it->time, .wall = it->wall, .origin = it->origin,
 	};
 
 	r->began = it->time;

@@ -274,7 +274,8 @@ run(struct serve *serve, struct wp_channel *channel, int fd)
 	catch_signals(channel);
 	if ((status = launch(serve->options, &pid)) != 0)
 		return status;
-	if (serve_open(serve, serve->options->argv, channel, fd, pid) < 0) {
+	if (session_first_process(&serve->session, pid) < 0 ||
+	    serve_open(serve, serve->options->argv, channel, fd, pid) < 0) {
 		(void)kill(pid, SIGKILL);
 		(void)wait_for(pid);
 		return STATUS_OWN_FAILURE;

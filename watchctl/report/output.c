@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "util/complain.h"
+#include "util/origin.h"
 
 /* Whether both are names of one file, which is there. */
 static bool
@@ -77,22 +78,34 @@ empty(int fd)
 	return ftruncate(fd, 0) < 0 ? -errno : 0;
 }
 
+static int
+open_named(struct output *o, const struct options *options, pid_t pid)
+{
+	if ((o->path = origin_name(options->output, pid)) == NULL)
+		return complain("out of memory");
+	if (options->form == FORM_PERF)
+		return open_file(o, o->path);
+	if (options->file != NULL && is_same_file(o->path, options->file))
+		return complain("-O %s: that is the recording, which the "
+		    "report would overwrite", o->path);
+	return open_stream(o, o->path);
+}
+
 int
 output_open(struct output *o, const struct options *options, FILE *otherwise)
 {
-	const char *path = options->output;
+	*o = (struct output){.file = -1};
+	if (options->output == NULL)
+		o->stream = options->to_stdout ? stdout : otherwise;
+	return options->output == NULL || origin_name_has_pid(options->output) ?
+	    0 : open_named(o, options, 0);
+}
 
-	*o = (struct output){
-		.path = path, .file = -1,
-		.stream = options->to_stdout ? stdout : otherwise,
-	};
-	if (options->form == FORM_PERF)
-		return open_file(o, path);
-	if (path != NULL && options->file != NULL &&
-	    is_same_file(path, options->file))
-		return complain("-O %s: that is the recording, which the "
-		    "report would overwrite", path);
-	return path != NULL ? open_stream(o, path) : 0;
+int
+output_open_of(struct output *o, const struct options *options, pid_t pid)
+{
+	return o->path == NULL && options->output != NULL ?
+	    open_named(o, options, pid) : 0;
 }
 
 int
@@ -128,5 +141,6 @@ output_close(struct output *o)
 		(void)fclose(o->stream);
 	if (o->made)	/* what failed leaves nothing behind */
 		(void)unlink(o->path);
+	free(o->path);
 	*o = (struct output){.file = -1};
 }

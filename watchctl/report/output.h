@@ -10,7 +10,7 @@
 #include "spec/options.h"
 
 struct output {
-	const char *path;	/* of -O; NULL: none */
+	char *path;		/* what -O names, malloc'd; NULL: none */
 	FILE *stream;		/* a report's; NULL: there is none */
 	int file;		/* -o perf: the recording's; else -1 */
 	bool own;		/* the stream or file is ours to close */
@@ -22,6 +22,10 @@ struct output {
    removed by output_close if nothing began.  0, or -errno after a line on
    stderr. */
 int output_open(struct output *, const struct options *, FILE *otherwise);
+
+/* A name with %p is opened when that is known: until then there is no stream.
+   Opens it; of other names it is done.  0, or as above. */
+int output_open_of(struct output *, const struct options *, pid_t);
 
 /* The report or recording begins: forget what the file held.  0 or -errno. */
 int output_begin(struct output *);

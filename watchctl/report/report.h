@@ -16,6 +16,7 @@
 #include "report/watch_event.h"
 #include "attach/target.h"
 #include "attach/uptime.h"
+#include "util/origin.h"
 
 /* How a run began. */
 struct report_start {
@@ -33,6 +34,7 @@ struct report_start {
 	uint64_t time;		/* ns on the records' clock: 0 of the report */
 	uint64_t wall;		/* the same by the time of day, ns since 1970;
 				   0: not known */
+	struct origin origin;	/* where that was */
 };
 
 /* How it ended. */

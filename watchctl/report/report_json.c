@@ -72,7 +72,8 @@ struct json {
 	struct kept_access access[PLACES_MAX];
 };
 
-/* The name of a backtrace; of one variant where it has to lead to frames. */
+/* The name of a backtrace; and where that has to lead to frames, which of those
+   that have it: they are the same places at other addresses. */
 static void
 field_stack(struct buffer *b, const char *name, const struct report *r,
     const struct ex_stack *stack)
@@ -80,9 +81,9 @@ field_stack(struct buffer *b, const char *name, const struct report *r,
 	field(b, name);
 	buffer_put(b, "\"", 1);
 	buffer_hex_digits(b, stack->id, 16);
+	buffer_put(b, "\"", 1);
 	if (r->stacks_once && stack->variant > 0)
-		buffer_printf(b, "-%u", stack->variant + 1);
-	buffer_puts(b, "\"");
+		field_dec(b, "variant", stack->variant + 1);
 }
 
 /* Seconds since the run began, from times on the records' clock. */
@@ -265,6 +266,10 @@ json_start(struct report *r, const struct report_start *start)
 	json->stacks.forget = forget_stack;
 	b = line_begin(r, "start");
 	field_text(b, "schema", "watchctl/1");
+	if (*start->origin.host != '\0')
+		field_text(b, "host", start->origin.host);
+	if (start->origin.ranked)
+		field_dec(b, "rank", start->origin.rank);
 	if (start->pid > 0)
 		field_dec(b, "pid", (uint64_t)start->pid);
 	if (start->comm != NULL)

@@ -14,6 +14,7 @@
 
 #include "attach/uptime.h"
 #include "judge/sieve.h"
+#include "util/origin.h"
 
 enum journal_what {
 	JOURNAL_NOTHING,	/* that is no more to be done */
@@ -99,6 +100,7 @@ struct journal_slot {
 };
 
 struct journal_start {
+	struct origin origin;
 	uint64_t time, wall;
 	double frozen_ms;
 	pid_t pid;

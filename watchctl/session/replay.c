@@ -180,14 +180,20 @@ name_watch(struct session *s, struct ex_watch *watch, pid_t pid)
 /* The recording's own beginning: the first record that is reported.  0;
    -EINVAL: the condition is not meant for it. */
 static int
-start(struct session *s, const struct ex_record *first)
+start(struct session *s, const struct ex_perfdata *data,
+    const struct ex_record *first)
 {
+	const unsigned *rank = ex_perfdata_rank(data);
 	struct report_start begin = {
 		.pid = first == NULL || first->pid < 0 ? 0 : first->pid,
 		.frozen_ms = -1,
 		.time = first == NULL ? 0 : first->time,
+		.origin.ranked = rank != NULL,
+		.origin.rank = rank != NULL ? *rank : 0,
 	};
 
+	(void)snprintf(begin.origin.host, sizeof(begin.origin.host), "%s",
+	    ex_perfdata_host(data));
 	if (first != NULL) {
 		for (size_t i = 0; i < s->nwatches; i++) {
 			const struct ex_watch *watch = s->watches[i];
@@ -226,7 +232,7 @@ play(struct session *s, struct ex_perfdata *data)
 		}
 		if (!started && (record.type == PERF_RECORD_SAMPLE ||
 		    record.type == PERF_RECORD_LOST)) {
-			if (start(s, &record) < 0)
+			if (start(s, data, &record) < 0)
 				return STATUS_OWN_FAILURE;
 			started = true;
 		}
@@ -236,7 +242,7 @@ play(struct session *s, struct ex_perfdata *data)
 			break;
 	}
 	if (!started)
-		(void)start(s, NULL);
+		(void)start(s, data, NULL);
 	if (got < 0) {	/* what would come next may have come before */
 		record = (struct ex_record){.type = PERF_RECORD_LOST};
 		(void)ex_explain(s->explainer, &record);

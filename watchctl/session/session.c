@@ -56,6 +56,15 @@ session_open(struct session *s, const struct options *options, FILE *out)
 	return 0;
 }
 
+int
+session_first_process(struct session *s, pid_t pid)
+{
+	const int err = output_open_of(&s->output, s->options, pid);
+
+	s->report.out = s->output.stream;
+	return err;
+}
+
 static void
 free_watch(struct ex_watch *watch)
 {
@@ -346,13 +355,19 @@ session_record_to_file(struct session *s, const struct ex_perf_event *events,
     size_t n)
 {
 	int err = output_begin(&s->output);
+	struct origin origin;
 
 	if (err == 0) {
 		err = ex_perfwriter_open(s->output.file, events, n,
 		    &s->recording);
 		s->output.own = err < 0;	/* else the writer's now */
 	}
-	return err < 0 ? complain("-O %s: %s", s->options->output,
+	if (err == 0) {
+		origin_here(&origin);
+		ex_perfwriter_origin(s->recording, origin.host, origin.ranked ?
+		    &origin.rank : NULL);
+	}
+	return err < 0 ? complain("-O %s: %s", s->output.path,
 	    strerror(-err)) : 0;
 }
 
@@ -361,7 +376,7 @@ put_start(struct session *s, const struct report_start *start)
 {
 	const struct journal_entry entry = {.what = JOURNAL_START};
 	struct journal_start it = {
-		.time = start->time, .wall = start->wall,
+		.origin = start->origin, .time = start->time, .wall = start->wall,
 		.frozen_ms = start->frozen_ms, .pid = start->pid,
 		.threads = start->threads,
 	};
@@ -379,6 +394,8 @@ session_start(struct session *s, struct report_start *start)
 {
 	start->watches = (const struct ex_watch *const *)s->watches;
 	start->nwatches = (unsigned)s->nwatches;
+	if (s->journal != NULL)
+		origin_here(&start->origin);
 	session_note(s, output_begin(&s->output));
 	s->started = true;
 	if (s->journal != NULL)
@@ -1003,8 +1020,7 @@ session_end(struct session *s, const char *reason, int status,
 	last_words_end();
 	if (s->err != 0 && s->err != -EPIPE) {
 		(void)complain("the report is incomplete: %s: %s",
-		    s->options->output != NULL ? s->options->output :
-		    "output", s->err == -EINTR ? "it was not being read when a "
+		    s->output.path != NULL ? s->output.path : "output", s->err == -EINTR ? "it was not being read when a "
 		    "signal for watchctl came" : s->err == -ECONNRESET ?
 		    "there is no process any more that explains" :
 		    strerror(-s->err));

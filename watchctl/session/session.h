@@ -169,6 +169,10 @@ struct session {
    if nothing began.  0, or -errno after a line on stderr. */
 int session_open(struct session *, const struct options *, FILE *out);
 
+/* The first process is known, and by it what -O names: open that, if it is not
+   open.  0 or as above. */
+int session_first_process(struct session *, pid_t);
+
 /* Keep the first failure of the report's stream: nothing, or -errno. */
 void session_note(struct session *, int err);
 

@@ -468,6 +468,9 @@ run_begin(struct run *run)
 		run->command = run->process->pid;
 		run_check_privileges(run, run->command);
 	}
+	if (run->nprocesses > 0 && session_first_process(&run->session,
+	    run->process->pid) < 0)
+		return STATUS_OWN_FAILURE;
 	/* a file's limit is an error like others; the command has it as it
 	   was */
 	(void)signal(SIGXFSZ, SIG_IGN);

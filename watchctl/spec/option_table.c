@@ -136,7 +136,8 @@ const struct option_entry option_table[] = {
 	    "own, to which hits refer"},
 	{'O', NULL, 0, "FILE", NULL,
 	    EVERY_FORM,
-	    "write the report there; -: to standard output"},
+	    "write the report there; -: to standard output; %h is this\n"
+	    "host, %r this rank of a parallel job, %p the first process"},
 	{0, "explain-memory", OPT_EXPLAIN_MEMORY, "SIZE", NULL,
 	    OPTION_REPORT,
 	    "let the process that explains take so much memory (1G)"},

@@ -10,6 +10,7 @@
 #include "os/attr.h"
 #include "os/counter.h"
 #include "util/complain.h"
+#include "util/origin.h"
 #include "spec/nearest.h"
 #include "spec/option_table.h"
 
@@ -404,7 +405,7 @@ option(struct options *o, int c)
 	case 'O':
 		o->to_stdout = strcmp(optarg, "-") == 0;
 		o->output = o->to_stdout ? NULL : optarg;
-		return 0;
+		return origin_name_check(optarg);
 	case 'v':
 		o->verbose = true;
 		return 0;
@@ -872,6 +873,11 @@ check_together(const struct options *o)
 	if (o->no_aslr && o->command == NULL)
 		return complain("--no-aslr is for a command that watchctl "
 		    "starts: a running process has its addresses already");
+	if (origin_name_has_pid(o->output) && (o->exe != NULL ||
+	    options_everywhere(o)))
+		return complain("-O '%s': %%p is the first process, which %s "
+		    "may not have yet: leave out %%p", o->output, o->exe !=
+		    NULL ? "--exe" : "a watch of the kernel's memory");
 	if (o->form == FORM_PERF && o->output == NULL)
 		return complain("-o perf writes a binary file: name it with "
 		    "-O FILE");
@@ -936,6 +942,9 @@ options_parse_report(int argc, char **argv, struct options *o)
 	if (o->form == FORM_PERF)
 		return complain("report reads perf.data files and does not "
 		    "write them: choose text, json, folded, gcc or summary");
+	if (origin_name_has_pid(o->output))
+		return complain("-O '%s': %%p is a process that is watched, and "
+		    "report watches none: leave it out", o->output);
 	o->file = strcmp(argv[optind], "-") == 0 ? "/dev/stdin" : argv[optind];
 	return check_form(o);
 }

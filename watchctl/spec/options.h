@@ -61,7 +61,7 @@ struct options {
 	bool stop;		/* --stop, or --on-hit, which takes it */
 	struct on_hit on_hit;	/* --on-hit */
 	enum form form;		/* -o */
-	const char *output;	/* -O; NULL: none, or "-" */
+	const char *output;	/* -O, of origin_name(); NULL: none, or "-" */
 	bool to_stdout;		/* -O - */
 	bool stacks_once;	/* --stacks once */
 	bool verbose;		/* -v */

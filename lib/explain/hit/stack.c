@@ -272,6 +272,14 @@ more_frames(struct ex_stacks *stacks, unsigned n)
 	return stacks->frame + stacks->nframes - n;
 }
 
+/* Of an address without a name what is the same in each process and on each
+   host: its place in the page. */
+static uint64_t
+unnamed_id(uint64_t id, uint64_t pc)
+{
+	return ex_hash(ex_hash(id, 0), pc % 4096);
+}
+
 static bool
 add_kernel_frame(struct ex_stacks *stacks, const struct ex_pc *pc)
 {
@@ -285,7 +293,7 @@ add_kernel_frame(struct ex_stacks *stacks, const struct ex_pc *pc)
 		frame->function = ex_kernel_symbol(pc->pc - !pc->exact,
 		    &offset);
 	if (frame->function == NULL) {
-		stacks->id = ex_hash(stacks->id, pc->pc);
+		stacks->id = unnamed_id(stacks->id, pc->pc);
 		return true;
 	}
 	frame->offset = offset + !pc->exact;
@@ -312,7 +320,7 @@ add_other_frame(struct ex_stacks *stacks, struct ex_process *process,
 		    &start);
 	if (frame->function == NULL) {
 		stacks->unnamed = true;
-		stacks->id = ex_hash(stacks->id, pc->pc);
+		stacks->id = unnamed_id(stacks->id, pc->pc);
 		return true;
 	}
 	frame->module = ex_jit_module(jit);

@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -41,15 +42,19 @@
 #define LINE 64
 
 #define FEATURE_BITS 256
+#define HOST_MAX 65		/* of a host's name, with its NUL */
+#define RANK_IS "WATCHCTL_RANK="
 #define BUILD_ID_MAX 20
 #define ATTR_SIZE sizeof(struct perf_event_attr)
 
 /* Bits of the header's flags that matter here. */
 enum feature {
 	FEATURE_BUILD_ID = 2,
+	FEATURE_HOSTNAME = 3,
 	FEATURE_OSRELEASE = 4,
 	FEATURE_ARCH = 6,
 	FEATURE_NRCPUS = 7,
+	FEATURE_CMDLINE = 11,
 	FEATURE_EVENT_DESC = 12,
 	FEATURE_CLOCKID = 23,
 	FEATURE_CLOCK_DATA = 29,
@@ -126,6 +131,9 @@ struct ex_perfdata {
 	size_t next;		/* record to give next: of both, in turn */
 	bool damaged;		/* what follows the last place cannot be read */
 	uint64_t skipped;
+	char host[HOST_MAX];	/* "": not known */
+	bool ranked;
+	unsigned rank;		/* if it is ranked */
 	const char *why;	/* what to tell the user of a failure */
 };
 
@@ -283,6 +291,26 @@ read_build_ids(struct ex_perfdata *d, struct cursor c)
 	return 0;
 }
 
+static void
+read_host(struct ex_perfdata *d, struct cursor c)
+{
+	char *host = take_header_string(&c);
+
+	if (host != NULL)
+		(void)snprintf(d->host, sizeof(d->host), "%s", host);
+	free(host);
+}
+
+static void
+read_rank(struct ex_perfdata *d, struct cursor c)
+{
+	char *text = take32(&c) == 0 ? NULL : take_header_string(&c);
+
+	d->ranked = text != NULL &&
+	    sscanf(text, RANK_IS "%9u", &d->rank) == 1;
+	free(text);
+}
+
 /* A feature: what is damaged in it is only missing.  0 or -ENOMEM. */
 static int
 read_feature(struct ex_perfdata *d, uint64_t feature, struct cursor c)
@@ -290,6 +318,12 @@ read_feature(struct ex_perfdata *d, uint64_t feature, struct cursor c)
 	switch (feature) {
 	case FEATURE_BUILD_ID:
 		return read_build_ids(d, c);
+	case FEATURE_HOSTNAME:
+		read_host(d, c);
+		return 0;
+	case FEATURE_CMDLINE:
+		read_rank(d, c);
+		return 0;
 	case FEATURE_EVENT_DESC:
 		read_event_desc(d, c);
 		return 0;
@@ -663,6 +697,18 @@ ex_perfdata_skipped(const struct ex_perfdata *d)
 	return d->skipped;
 }
 
+const char *
+ex_perfdata_host(const struct ex_perfdata *d)
+{
+	return d->host;
+}
+
+const unsigned *
+ex_perfdata_rank(const struct ex_perfdata *d)
+{
+	return d->ranked ? &d->rank : NULL;
+}
+
 /*
  * The writer.
  */
@@ -683,6 +729,9 @@ struct ex_perfwriter {
 	clockid_t clockid;
 	struct timespec wall, clock;	/* one instant on both clocks */
 	struct blob event_desc, build_ids;	/* features, as they grow */
+	char host[HOST_MAX];	/* "": not to be named */
+	bool ranked;
+	unsigned rank;
 	uint64_t at;		/* file offset of the buffer's start */
 	size_t used;		/* of the buffer */
 	uint8_t buffer[BUFFER_SIZE];
@@ -950,7 +999,7 @@ ex_perfwriter_build_id(struct ex_perfwriter *w, const char *path,
 
 /* The features' sections, with offsets from the first, and their contents. */
 struct features {
-	struct section where[8];
+	struct section where[10];
 	unsigned n;
 	struct blob contents;
 };
@@ -984,6 +1033,20 @@ add_cpus(struct ex_perfwriter *w, struct features *f)
 	blob_put32(w, &b, (uint32_t)sysconf(_SC_NPROCESSORS_CONF));
 	blob_put32(w, &b, (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
 	add_feature(w, f, FEATURE_NRCPUS, &b);
+	free(b.p);
+}
+
+/* The rank, as a command line that sets it: there is no feature of its own. */
+static void
+add_rank(struct ex_perfwriter *w, struct features *f)
+{
+	struct blob b = {0};
+	char text[32];
+
+	(void)snprintf(text, sizeof(text), RANK_IS "%u", w->rank);
+	blob_put32(w, &b, 1);
+	blob_put_string(w, &b, text);
+	add_feature(w, f, FEATURE_CMDLINE, &b);
 	free(b.p);
 }
 
@@ -1022,11 +1085,15 @@ write_features(struct ex_perfwriter *w)
 
 	if (w->build_ids.len > 0)
 		add_feature(w, &f, FEATURE_BUILD_ID, &w->build_ids);
+	if (*w->host != '\0')
+		add_string(w, &f, FEATURE_HOSTNAME, w->host);
 	if (uname(&u) == 0) {
 		add_string(w, &f, FEATURE_OSRELEASE, u.release);
 		add_string(w, &f, FEATURE_ARCH, u.machine);
 	}
 	add_cpus(w, &f);
+	if (w->ranked)
+		add_rank(w, &f);
 	if (w->event_desc.len > 0)
 		add_feature(w, &f, FEATURE_EVENT_DESC, &w->event_desc);
 	if (w->has_clock)
@@ -1037,6 +1104,15 @@ write_features(struct ex_perfwriter *w)
 	(void)append(w, f.where, f.n * sizeof(f.where[0]));
 	(void)append(w, f.contents.p, f.contents.len);
 	free(f.contents.p);
+}
+
+void
+ex_perfwriter_origin(struct ex_perfwriter *w, const char *host,
+    const unsigned *rank)
+{
+	(void)snprintf(w->host, sizeof(w->host), "%s", host);
+	w->ranked = rank != NULL;
+	w->rank = rank != NULL ? *rank : 0;
 }
 
 int

@@ -36,6 +36,11 @@ void ex_perfdata_close(struct ex_perfdata *);
 size_t ex_perfdata_events(const struct ex_perfdata *,
     const struct ex_perf_event **);
 
+/* The host on which it was recorded, "": not known; and the rank there, NULL:
+   none. */
+const char *ex_perfdata_host(const struct ex_perfdata *);
+const unsigned *ex_perfdata_rank(const struct ex_perfdata *);
+
 /* Call fn for each entry of the build-id table. */
 void ex_perfdata_build_ids(const struct ex_perfdata *,
     void (*fn)(void *arg, const char *path, const uint8_t *id, size_t len),
@@ -72,6 +77,10 @@ int ex_perfwriter_open(int fd, const struct ex_perf_event *, size_t n,
 
 /* Append a record, header first, header->size bytes.  -EINVAL: no record. */
 int ex_perfwriter_record(struct ex_perfwriter *, const void *record);
+
+/* Name the host that it is recorded on, and the rank there; NULL: none. */
+void ex_perfwriter_origin(struct ex_perfwriter *, const char *host,
+    const unsigned *rank);
 
 /* Have the file hold what was appended, should this process be killed. */
 int ex_perfwriter_flush(struct ex_perfwriter *);

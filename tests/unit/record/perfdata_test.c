@@ -343,6 +343,33 @@ written_session(size_t n)
  * Written and read back.
  */
 
+TEST(says_where_it_was_recorded)
+{
+	const struct ex_perf_event event = {.attr = watch_attr(0x404090)};
+	static const unsigned ranks[] = {0, 7, 999999999};
+
+	for (size_t i = 0; i <= COUNT(ranks); i++) {
+		const unsigned *rank = i < COUNT(ranks) ? &ranks[i] : NULL;
+		struct ex_perfwriter *w;
+		struct ex_perfdata *d;
+		const char *why;
+		int fd = memory_file();
+
+		assert_int_equal(ex_perfwriter_open(dup(fd), &event, 1, &w), 0);
+		ex_perfwriter_origin(w, rank == NULL ? "" : "n1.example", rank);
+		assert_int_equal(ex_perfwriter_close(w), 0);
+		assert_int_equal(ex_perfdata_open(path_of(fd), &d, &why), 0);
+		assert_string_equal(ex_perfdata_host(d), rank == NULL ? "" :
+		    "n1.example");
+		if (rank == NULL)
+			assert_null(ex_perfdata_rank(d));
+		else
+			assert_int_equal(*ex_perfdata_rank(d), *rank);
+		ex_perfdata_close(d);
+		(void)close(fd);
+	}
+}
+
 TEST(reads_the_records_in_time_order)
 {
 	struct bytes b = {.len = 0};

@@ -781,9 +781,14 @@ TEST(backtraces_once)
 			assert_null(json_object_get(lines.line[i], "frames"));
 	assert_null(json_object_get(lines.line[4], "truncated"));
 	assert_string_equal(json_string_value(json_object_get(lines.line[6],
-	    "id")), "9f3c000000000001-2");
+	    "id")), "9f3c000000000001");
 	assert_string_equal(json_string_value(json_object_get(lines.line[7],
-	    "stack")), "9f3c000000000001-2");
+	    "stack")), "9f3c000000000001");
+	for (size_t i = 6; i < 8; i++)
+		assert_int_equal(json_integer_value(json_object_get(
+		    lines.line[i], "variant")), 2);
+	assert_null(json_object_get(lines.line[1], "variant"));
+	assert_null(json_object_get(lines.line[2], "variant"));
 	assert_null(json_object_get(lines.line[8], "stack"));
 	assert_string_equal(json_string_value(json_object_get(lines.line[9],
 	    "stack")), "9f3c000000000001");

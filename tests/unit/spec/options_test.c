@@ -592,6 +592,13 @@ static const struct {
 	{{"w", "-o", "summary,text"}, "-o 'summary,text': no such form; "},
 	{{"w", "-w", "a", "-o", "perf", "ls"},
 	    "-o perf writes a binary file: name it with -O FILE"},
+	{{"w", "-w", "a", "-O", "f%x", "ls"}, "-O: %x stands for nothing: "},
+	{{"w", "-w", "a", "-O", "f%%%", "ls"}, "-O: a % at the end of"},
+	{{"w", "-w", "a", "-O", "%p", "--exe", "x"}, "-O '%p': %p is the first "
+	    "process, which --exe may not have yet: "},
+	{{"w", "-w", "kernel!jiffies", "-O", "%p"}, "-O '%p': %p is the first"},
+	{{"report", "-O", "%p", "f"}, "-O '%p': %p is a process that is "
+	    "watched, and report watches none: "},
 	{{"w", "-w", "a", "-o", "perf", "-O", "f", "--count", "ls"},
 	    "--count has no records to write with -o perf"},
 	{{"w", "-w", "a", "-o", "perf", "-O", "-", "ls"},
