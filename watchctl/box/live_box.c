@@ -312,10 +312,10 @@ live_box_resolve(struct live_box *live, pid_t pid, const struct spec *spec,
 	live->box.answers.starved = false;
 	err = box_ask(&live->box, &message, lost);
 	if (err == -ECHILD) {
-		(void)wp_cause_set(cause, WP_CAUSE_SPEC_RANGE, spec->text,
-		    live->box.ran ? "reading symbols ends the process that "
-		    "does it; give an address" : "watchctl-explain, which "
-		    "reads symbols, does not run here: see watchctl doctor");
+		(void)spec_refuse(spec, live->box.ran ? "reading symbols ends "
+		    "the process that does it; give an address" :
+		    "watchctl-explain, which reads symbols, does not run "
+		    "here: see watchctl doctor", cause);
 		if (cause != NULL)
 			cause->err = ECHILD;
 		return err;

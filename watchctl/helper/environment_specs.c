@@ -60,9 +60,9 @@ resolve_line(struct program *p, char *line, struct wp_cell_watch *region,
 	spec.unborn = true;
 	if ((err = live_box_resolve(&p->serve->live, p->pid, &spec, false,
 	    &place, cause)) == 0 && place.nmore > 0)
-		err = wp_cause_set(cause, WP_CAUSE_SPEC_RANGE, spec.text,
-		    "this line has more than one address, and --inside takes "
-		    "one for a SPEC: give addresses");
+		err = spec_refuse(&spec, "this line has more than one address, "
+		    "and --inside takes one for a SPEC: give addresses",
+		    cause);
 	else if (err == 0 && (err = answer(p, &spec, &place, region)) < 0)
 		(void)wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	free(place.symbol);

@@ -224,11 +224,7 @@ run_plan(struct run *run, struct process *process, const bool *found,
 	for (size_t i = 0; i < o->nspecs; i++) {
 		if (!found[i])
 			continue;
-		region[n] = (struct wp_region){
-			.addr = process->place[i].addr,
-			.len = process->place[i].len,
-			.access = o->spec[i].access,
-		};
+		region[n] = run_region(run, process, i);
 		process->spec[n++] = i;
 	}
 	for (size_t i = 0; i < n; i++)

@@ -116,20 +116,38 @@ run_threads(const struct run *run)
 	return wp_target_threads(run->target);
 }
 
+struct wp_region
+run_region(const struct run *run, const struct process *process, size_t i)
+{
+	return (struct wp_region){
+		.addr = process->place[i].addr, .len = process->place[i].len,
+		.access = run->options->spec[i].access,
+	};
+}
+
+int
+run_learn_records(struct run *run, pid_t pid, bool executed)
+{
+	struct synthetic_records *all = &run->synthetic;
+	const size_t before = all->len;
+	int learnt = 0, err = synthetic_records_take(all, pid);
+
+	if (err == 0 && executed)
+		synthetic_records_executed(all, before);
+	if (err == 0 || err == -EACCES || err == -EPERM)
+		learnt = live_box_learn(&run->live, pid, all->bytes + before,
+		    all->len - before);
+	if (run->kept != NULL)		/* a recording begins with them all */
+		all->len = before;
+	return learnt < 0 ? learnt : err;
+}
+
 int
 run_learn(struct run *run, struct process *process, bool executed,
     struct wp_cause *cause)
 {
-	const size_t before = run->synthetic.len;
-	int err = synthetic_records_take(&run->synthetic, process->pid);
+	const int err = run_learn_records(run, process->pid, executed);
 
-	if (err == 0 && executed)
-		synthetic_records_executed(&run->synthetic, before);
-	if (err == 0)
-		err = live_box_learn(&run->live, process->pid,
-		    run->synthetic.bytes + before, run->synthetic.len - before);
-	if (run->kept != NULL)		/* a recording begins with them all */
-		run->synthetic.len = before;
 	if (err == -ESRCH)
 		return wp_cause_set(cause, WP_CAUSE_GONE, process->pid);
 	if (err == -EACCES || err == -EPERM)

@@ -261,8 +261,16 @@ void run_settle_descendants(struct run *);
 /* See whether a processor runs that is not watched; report it, once. */
 void run_check_processors(struct run *);
 
-/* Learn what a process maps now; executed: nothing of before holds.  0 or -errno
-   with a cause. */
+/* Where a SPEC, by its index, is watched in a process that it was found in. */
+struct wp_region run_region(const struct run *, const struct process *, size_t i);
+
+/* Take records of what a process maps now, and learn them; executed: nothing of
+   before holds.  Even of one that may not be looked into the name is known: that is
+   learnt too.  0 or -errno, -EACCES or -EPERM in that case. */
+int run_learn_records(struct run *, pid_t, bool executed);
+
+/* The same, with its name, of one that is to be watched.  0 or -errno with a
+   cause. */
 int run_learn(struct run *, struct process *, bool executed,
     struct wp_cause *);
 

@@ -156,11 +156,7 @@ run_find_watches(struct run *run, struct process *process, struct wp_cause *caus
 	err = o->command != NULL ? resolve_launched(run, cause) :
 	    resolve(run, process, false, cause);
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
-		regions[i] = (struct wp_region){
-			.addr = process->place[i].addr,
-			.len = process->place[i].len,
-			.access = o->spec[i].access,
-		};
+		regions[i] = run_region(run, process, i);
 	if (err >= 0 && run->follow != NULL)
 		err = follow_plan(run->follow, process, regions, cause);
 	if (err >= 0)

@@ -32,11 +32,7 @@ everywhere_find(struct run *run, struct process *process,
 	for (size_t i = 0; i < o->nspecs && err == 0; i++) {
 		err = kernel_place_find(&o->spec[i], WP_KALLSYMS,
 		    &process->place[i], cause);
-		regions[i] = (struct wp_region){
-			.addr = process->place[i].addr,
-			.len = process->place[i].len,
-			.access = o->spec[i].access,
-		};
+		regions[i] = run_region(run, process, i);
 	}
 	if (err == 0)
 		err = wp_target_watch(run->target, regions, o->nspecs, cause);
@@ -128,23 +124,6 @@ everywhere_attach(struct run *run, const struct process *process,
 	return err < 0 ? explain(run, err, cause) : 0;
 }
 
-/* Some may not be looked into even by root: their names are known.  0 or
-   -errno. */
-static int
-learn(struct run *run, pid_t pid)
-{
-	struct synthetic_records *all = &run->synthetic;
-	const size_t before = all->len;
-	int err = synthetic_records_take(all, pid);
-
-	if (err == 0 || err == -EACCES || err == -EPERM)
-		err = live_box_learn(&run->live, pid, all->bytes + before,
-		    all->len - before);
-	if (run->kept != NULL)		/* a recording begins with them all */
-		all->len = before;
-	return err == -ESRCH ? 0 : err;
-}
-
 void
 everywhere_learn(struct run *run)
 {
@@ -153,9 +132,14 @@ everywhere_learn(struct run *run)
 	int err, worst, n = wp_proc_processes(&pids, &cap);
 
 	worst = n < 0 ? n : 0;
-	for (int i = 0; i < n; i++)
-		if (pids[i] != getpid() && (err = learn(run, pids[i])) < 0)
+	for (int i = 0; i < n; i++) {
+		if (pids[i] == getpid())
+			continue;
+		err = run_learn_records(run, pids[i], false);
+		/* some may not be looked into even by root: they are named */
+		if (err < 0 && err != -ESRCH && err != -EACCES && err != -EPERM)
 			worst = err;
+	}
 	free(pids);
 	if (worst < 0)
 		session_warn(&run->session, "not all processes could be looked "

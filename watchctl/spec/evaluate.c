@@ -1136,7 +1136,7 @@ take_place(struct evaluation *e, const struct value *v,
 		return fail(e, root->at, "the offset reaches beyond the last "
 		    "address");
 	place->addr = v->addr + spec->off;
-	unit = find_symbol_alignment(place->addr);
+	unit = spec_alignment(place->addr);
 	place->len = spec->len != 0 ? spec->len : spec->has_off && unit < left ?
 	    unit : left;
 	if (place->len - 1 > UINT64_MAX - place->addr)

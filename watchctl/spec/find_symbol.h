@@ -27,7 +27,4 @@ int find_symbol_modules(const struct spec *, struct ex_process *,
 /* "counter", "table+8", demangled; malloc'd.  NULL: no memory. */
 char *find_symbol_name(const char *symbol, uint64_t off);
 
-/* The largest of 8, 4, 2, 1 that an address is aligned to. */
-uint64_t find_symbol_alignment(uint64_t addr);
-
 #endif

@@ -1,7 +1,6 @@
 /* kernel_place: finds symbols of the kernel. */
 #include "spec/kernel_place.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,18 +62,6 @@ take_next(void *arg, uint64_t addr, char type, const char *name)
 }
 
 static int
-refuse(const struct spec *spec, const char *why, struct wp_cause *cause)
-{
-	struct buffer text = {0};
-	int err;
-
-	visible_put(&text, spec->text);
-	err = wp_cause_set(cause, WP_CAUSE_SPEC_RANGE, buffer_text(&text), why);
-	buffer_free(&text);
-	return err;
-}
-
-static int
 unreadable(const struct spec *spec, const char *kallsyms, int err,
     struct wp_cause *cause)
 {
@@ -82,7 +69,7 @@ unreadable(const struct spec *spec, const char *kallsyms, int err,
 
 	buffer_printf(&why, "%s, which has the kernel's symbols, cannot be "
 	    "read: %s; give the address", kallsyms, strerror(-err));
-	err = refuse(spec, buffer_text(&why), cause);
+	err = spec_refuse(spec, buffer_text(&why), cause);
 	buffer_free(&why);
 	return err;
 }
@@ -99,7 +86,7 @@ hidden(const struct spec *spec, struct wp_cause *cause)
 	    geteuid() == 0 && restricted < 2 ? "though this is root, it lacks "
 	    "CAP_SYSLOG of the machine: add it, or give the address" :
 	    "run as root (sudo), with at most 1 there");
-	err = refuse(spec, buffer_text(&why), cause);
+	err = spec_refuse(spec, buffer_text(&why), cause);
 	buffer_free(&why);
 	return err;
 }
@@ -155,27 +142,12 @@ static uint64_t
 usual_length(const char *kallsyms, uint64_t addr)
 {
 	struct search s = {.above = addr};
-	uint64_t len = 8;
+	uint64_t len = spec_alignment(addr);
 
 	(void)wp_kallsyms_each(kallsyms, take_next, &s);
-	while (len > 1 && (addr % len != 0 ||
-	    (s.next != 0 && s.next - addr < len)))
+	while (len > 1 && s.next != 0 && s.next - addr < len)
 		len /= 2;
 	return len;
-}
-
-static int
-name_it(const struct spec *spec, struct spec_place *place,
-    struct wp_cause *cause)
-{
-	const int n = spec->off == 0 ? asprintf(&place->symbol, "%s",
-	    spec->symbol) : asprintf(&place->symbol, "%s+%" PRIu64,
-	    spec->symbol, spec->off);
-
-	if (n >= 0)
-		return 0;
-	place->symbol = NULL;
-	return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 }
 
 /* Nothing is where these symbols say, but in each processor's copy: on x86-64
@@ -209,13 +181,15 @@ find_symbol(const struct spec *spec, const char *kallsyms,
 	if (err < 0)
 		return err;
 	if (is_per_cpu(&s, s.addr[0]))
-		return refuse(spec, "each processor has its own: give the "
+		return spec_refuse(spec, "each processor has its own: give the "
 		    "address of one", cause);
 	place->addr = s.addr[0] + spec->off;
 	if (place->addr < s.addr[0])
-		return refuse(spec, "the offset reaches beyond the last "
+		return spec_refuse(spec, "the offset reaches beyond the last "
 		    "address", cause);
-	return name_it(spec, place, cause);
+	place->symbol = spec_place_name(spec->symbol, spec->off);
+	return place->symbol == NULL ? wp_cause_set(cause,
+	    WP_CAUSE_NO_MEMORY) : 0;
 }
 
 int
@@ -235,6 +209,6 @@ kernel_place_find(const struct spec *spec, const char *kallsyms,
 		return 0;
 	free(place->symbol);
 	place->symbol = NULL;
-	return refuse(spec, "the length reaches beyond the last address",
+	return spec_refuse(spec, "the length reaches beyond the last address",
 	    cause);
 }

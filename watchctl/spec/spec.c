@@ -534,6 +534,40 @@ spec_parse(const char *text, enum wp_access access, struct spec *spec,
 	return rc;
 }
 
+int
+spec_refuse(const struct spec *spec, const char *why, struct wp_cause *cause)
+{
+	struct buffer text = {0};
+	int err;
+
+	visible_put(&text, spec->text);
+	err = wp_cause_set(cause, WP_CAUSE_SPEC_RANGE, buffer_text(&text), why);
+	buffer_free(&text);
+	return err;
+}
+
+char *
+spec_place_name(const char *symbol, uint64_t off)
+{
+	struct buffer b = {0};
+	char *name;
+
+	buffer_puts(&b, symbol);
+	if (off != 0) {
+		buffer_puts(&b, "+");
+		buffer_dec(&b, off);
+	}
+	name = b.failed ? NULL : strdup(buffer_text(&b));
+	buffer_free(&b);
+	return name;
+}
+
+uint64_t
+spec_alignment(uint64_t addr)
+{
+	return addr % 8 == 0 ? 8 : addr % 4 == 0 ? 4 : addr % 2 == 0 ? 2 : 1;
+}
+
 void
 spec_free(struct spec *spec)
 {

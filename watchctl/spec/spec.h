@@ -74,6 +74,18 @@ void spec_free(struct spec *);
 int spec_error(const struct spec *, const char *at, const char *what,
     struct wp_cause *);
 
+/* Refuse one that parses: what it names cannot be watched, and why.  -ERANGE with a
+   cause. */
+int spec_refuse(const struct spec *, const char *why, struct wp_cause *);
+
+/* What to call the place that is so far behind a symbol: "table+8", malloc'd.  NULL:
+   no memory. */
+char *spec_place_name(const char *symbol, uint64_t off);
+
+/* How many bytes at an address are meant if that is not said: the largest of 8, 4,
+   2, 1 that it is aligned to. */
+uint64_t spec_alignment(uint64_t addr);
+
 /*
  * Find the place in a process.  0 or -errno with a cause: symbol unknown (the
  * nearest names), ambiguous (the candidates), thread-local, or module not

@@ -262,17 +262,6 @@ shown(const char *text)
 }
 
 static int
-range_error(const struct spec *spec, const char *why, struct wp_cause *cause)
-{
-	struct buffer text = shown(spec->text);
-	int rc = wp_cause_set(cause, WP_CAUSE_SPEC_RANGE, buffer_text(&text),
-	    why);
-
-	buffer_free(&text);
-	return rc;
-}
-
-static int
 module_unknown(struct search *s, struct ex_process *process,
     struct wp_cause *cause)
 {
@@ -454,25 +443,12 @@ symbol_ambiguous(const struct search *s, struct wp_cause *cause)
 	return rc;
 }
 
-uint64_t
-find_symbol_alignment(uint64_t addr)
-{
-	return addr % 8 == 0 ? 8 : addr % 4 == 0 ? 4 : addr % 2 == 0 ? 2 : 1;
-}
-
 char *
 find_symbol_name(const char *symbol, uint64_t off)
 {
-	struct buffer b = {0};
-	char *owned = NULL, *name;
+	char *owned = NULL;
+	char *name = spec_place_name(ex_demangle(symbol, &owned), off);
 
-	buffer_puts(&b, ex_demangle(symbol, &owned));
-	if (off != 0) {
-		buffer_puts(&b, "+");
-		buffer_dec(&b, off);
-	}
-	name = b.failed ? NULL : strdup(buffer_text(&b));
-	buffer_free(&b);
 	free(owned);
 	return name;
 }
@@ -494,7 +470,7 @@ symbol_indirect(struct search *s, struct wp_cause *cause)
 		buffer_puts(&why, ", nearest: ");
 		nearest_put(&s->near, &why);
 	}
-	rc = range_error(s->spec, buffer_text(&why), cause);
+	rc = spec_refuse(s->spec, buffer_text(&why), cause);
 	nearest_free(&s->near);
 	buffer_free(&why);
 	return rc;
@@ -509,7 +485,7 @@ offset_error(const struct spec *spec, uint64_t size, struct wp_cause *cause)
 	buffer_printf(&why, "the offset lies beyond the symbol's end: it has "
 	    "%llu byte%s; give a smaller one, or an address",
 	    (unsigned long long)size, size == 1 ? "" : "s");
-	rc = range_error(spec, buffer_text(&why), cause);
+	rc = spec_refuse(spec, buffer_text(&why), cause);
 	buffer_free(&why);
 	return rc;
 }
@@ -524,22 +500,22 @@ place_symbol(const struct spec *spec, const struct found_symbol *c,
 	uint64_t unit;
 
 	if (spec->access == WP_EXEC && c->symbol.object)
-		return range_error(spec, "this is data, not a function: watch "
+		return spec_refuse(spec, "this is data, not a function: watch "
 		    "it with -w, -r or -a", cause);
 	if (spec->access != WP_EXEC && c->symbol.function && spec->len == 0)
-		return range_error(spec, "this is a function: watch its "
+		return spec_refuse(spec, "this is a function: watch its "
 		    "execution with -x, or bytes of it with :LEN", cause);
 	if (size > 0 && left == 0)
 		return offset_error(spec, size, cause);
 	if (spec->off > UINT64_MAX - c->addr)
-		return range_error(spec, "the offset reaches beyond the last "
+		return spec_refuse(spec, "the offset reaches beyond the last "
 		    "address", cause);
 	place->addr = c->addr + spec->off;
 	/* where its arguments are known */
 	if (spec->access == WP_EXEC && !spec->has_off && c->symbol.function)
 		place->addr += ex_code_entry(c->module, c->symbol.value) -
 		    c->symbol.value;
-	unit = find_symbol_alignment(place->addr);
+	unit = spec_alignment(place->addr);
 	if (spec->access == WP_EXEC)
 		place->len = 1;
 	else if (spec->len != 0)
@@ -549,7 +525,7 @@ place_symbol(const struct spec *spec, const struct found_symbol *c,
 	else
 		place->len = left;
 	if (place->len - 1 > UINT64_MAX - place->addr)
-		return range_error(spec, "it reaches beyond the last address",
+		return spec_refuse(spec, "it reaches beyond the last address",
 		    cause);
 	place->symbol = find_symbol_name(spec->symbol, spec->off);
 	if (place->symbol == NULL)
@@ -640,16 +616,16 @@ resolve_symbol(struct search *s, struct ex_process *process,
 	    !s->spec->has_off)
 		return symbol_indirect(s, cause);
 	if (!s->found[0].symbol.tls && s->spec->thread != 0)
-		return range_error(s->spec, "this is not thread-local: leave "
+		return spec_refuse(s->spec, "this is not thread-local: leave "
 		    "out @TID", cause);
 	if (!s->found[0].symbol.tls)
 		return place_symbol(s->spec, &s->found[0], place, cause);
 	if (s->spec->access == WP_EXEC)
-		return range_error(s->spec, "this is data, not a function: "
+		return spec_refuse(s->spec, "this is data, not a function: "
 		    "watch it with -w, -r or -a", cause);
 	if (s->spec->thread != 0)
 		return s->spec->finds_local ? place_local(s, place, cause) :
-		    range_error(s->spec, "one thread's is watched with -p "
+		    spec_refuse(s->spec, "one thread's is watched with -p "
 		    "alone, and without --follow", cause);
 	text = shown(s->spec->text);
 	rc = wp_cause_set(cause, WP_CAUSE_SYMBOL_TLS, buffer_text(&text));
@@ -667,7 +643,7 @@ resolve_address(const struct spec *spec, struct ex_process *process,
 
 	place->addr = spec->addr;
 	place->len = spec->len != 0 ? spec->len :
-	    spec->access == WP_EXEC ? 1 : find_symbol_alignment(spec->addr);
+	    spec->access == WP_EXEC ? 1 : spec_alignment(spec->addr);
 	module = ex_process_module(process, spec->addr, &vaddr);
 	if (module == NULL || !ex_symbol_at(module, vaddr, &symbol) ||
 	    symbol.tls || symbol.value > vaddr)
@@ -861,7 +837,7 @@ line_everywhere(const struct line_search *s, struct wp_cause *cause)
 		buffer_puts(&why, i > 0 ? ", " : "");
 		buffer_hex(&why, s->addr[i]);
 	}
-	rc = range_error(s->spec, buffer_text(&why), cause);
+	rc = spec_refuse(s->spec, buffer_text(&why), cause);
 	buffer_free(&why);
 	return rc;
 }
