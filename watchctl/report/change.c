@@ -85,15 +85,21 @@ is_same(const char *path, const char *name)
 	return name != NULL && strcmp(path, name) == 0;
 }
 
-void
-change_put_path(struct buffer *b, const struct ex_hit *hit)
+bool
+change_is_part(const struct ex_hit *hit)
 {
 	const char *path = hit->change.path;
 
-	if (path == NULL || is_same(path, hit->watch->spec) ||
-	    is_same(path, hit->watch->symbol))
+	return path != NULL && !is_same(path, hit->watch->spec) &&
+	    !is_same(path, hit->watch->symbol);
+}
+
+void
+change_put_path(struct buffer *b, const struct ex_hit *hit)
+{
+	if (!change_is_part(hit))
 		return;
-	visible_put(b, path);
+	visible_put(b, hit->change.path);
 	buffer_puts(b, ": ");
 }
 

@@ -71,6 +71,7 @@ struct report_end {
 };
 
 struct report;
+struct summary_row;
 
 /* Bytes that a form holds back: what goes through a box goes through it at once,
    and each time is a change of processes.  At the end it is more, as long as there
@@ -95,9 +96,10 @@ struct report_ops {
 	/* something became of one of the watches; NULL: of no interest */
 	int (*event)(struct report *, const struct watch_event *);
 	int (*hit)(struct report *, const struct ex_hit *);
-	/* there were such hits before, which another one reported; NULL: that
-	   is for the summary */
-	int (*recall)(struct report *, const struct ex_hit *, uint64_t count);
+	/* there were hits like this before, as many as that row says, which
+	   another one reported; NULL: that is for the summary */
+	int (*recall)(struct report *, const struct ex_hit *,
+	    const struct summary_row *);
 	int (*lost)(struct report *, uint64_t count);
 	/* a thread began or ended; NULL: of no interest to a reader */
 	int (*thread)(struct report *, bool exited, pid_t tid);
@@ -114,7 +116,7 @@ struct report_ops {
 };
 
 extern const struct report_ops report_text, report_json, report_folded,
-    report_gcc;
+    report_gcc, report_trace;
 
 /* The caller fills those up to ending; start makes the rest. */
 struct report {

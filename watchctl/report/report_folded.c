@@ -15,6 +15,7 @@
 #include <search.h>
 #include <stdlib.h>
 
+#include "report/summary.h"
 #include "util/visible.h"
 
 /* The hits of one thread name and backtrace. */
@@ -85,9 +86,10 @@ folded_hit(struct report *r, const struct ex_hit *hit)
 
 /* Threads of several names may have had this backtrace. */
 static int
-folded_recall(struct report *r, const struct ex_hit *hit, uint64_t n)
+folded_recall(struct report *r, const struct ex_hit *hit,
+    const struct summary_row *past)
 {
-	return count(r, hit, "", n);
+	return count(r, hit, "", past->count);
 }
 
 /* A name, without the characters that the format gives a meaning. */

@@ -5,8 +5,7 @@
 #include "type/object.h"
 #include "util/visible.h"
 
-/* What the hit left in the bytes that it touched, if that is proved; of a read,
-   what it found.  NULL: it is not. */
+/* NULL: it is not proved. */
 static const struct ex_value *
 proved_value(const struct ex_hit *hit, const char **text)
 {
@@ -51,8 +50,8 @@ take_text(struct range_value *v, const char *text)
 	    "%s" : "%.36s...", text);
 }
 
-static void
-take_value(struct range_value *v, const struct ex_hit *hit)
+void
+value_range_take(struct range_value *v, const struct ex_hit *hit)
 {
 	const char *text = "";
 	const struct ex_value *value = proved_value(hit, &text);
@@ -110,7 +109,7 @@ value_range_add(struct value_range *range, const struct ex_hit *hit, bool alone)
 {
 	struct range_value *v = &range->last;
 
-	take_value(v, hit);
+	value_range_take(v, hit);
 	if (!alone) {
 		widen(range, v);
 		return;

@@ -29,6 +29,10 @@ struct value_range {
 	struct range_value least, largest;	/* of all, or not known */
 };
 
+/* What the hit left in the bytes that it touched, if that is proved; of a read,
+   what it found. */
+void value_range_take(struct range_value *, const struct ex_hit *);
+
 /* Add a hit; alone: it is the first of its row. */
 void value_range_add(struct value_range *, const struct ex_hit *, bool alone);
 

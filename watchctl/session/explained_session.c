@@ -17,6 +17,7 @@ static const struct report_ops *const forms[] = {
 	[FORM_SUMMARY] = &report_text,
 	[FORM_SUMMARY_JSON] = &report_json,
 	[FORM_GCC] = &report_gcc,
+	[FORM_TRACE] = &report_trace,
 };
 
 /* The report is where the one before it was: go on there. */
@@ -49,7 +50,7 @@ recall(struct session *s, struct ex_hit *hit)
 		    s->recall));
 	if (s->report.ops->recall != NULL)
 		session_note(s, s->report.ops->recall(&s->report, hit,
-		    s->recall->count));
+		    s->recall));
 	sieve_recall(s->sieve, hit);
 	call_given(s, hit, SESSION_REPORTED);
 	return 0;

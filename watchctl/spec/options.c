@@ -113,7 +113,7 @@ static const char *const form_names[] = {
 	[FORM_TEXT] = "text", [FORM_JSON] = "json",
 	[FORM_FOLDED] = "folded", [FORM_PERF] = "perf",
 	[FORM_SUMMARY] = "summary", [FORM_SUMMARY_JSON] = "summary,json",
-	[FORM_GCC] = "gcc",
+	[FORM_GCC] = "gcc", [FORM_TRACE] = "trace",
 };
 
 /* For messages: what is said of a summary is said of both forms of it. */
@@ -134,7 +134,7 @@ parse_form(const char *text, enum form *form)
 		}
 	}
 	return complain("-o '%s': no such form; there are text, json, folded, "
-	    "summary, 'summary,json', gcc and perf", text);
+	    "summary, 'summary,json', gcc, trace and perf", text);
 }
 
 /* One of a list. */
@@ -681,13 +681,20 @@ check_delivery(const struct options *o)
 	    "them", is_ring ? "ring" : "bpf", is_ring ? "--inside" : none);
 }
 
+/* Hits in the words of a tool, which has none for what else there is. */
+static bool
+is_for_tools(const struct options *o)
+{
+	return o->form == FORM_GCC || o->form == FORM_TRACE;
+}
+
 /* Counters are read by BPF programs alone. */
 static int
 check_with(const struct options *o)
 {
 	if (o->with == 0)
 		return 0;
-	if (o->count || options_sum(o) || o->form == FORM_GCC)
+	if (o->count || options_sum(o) || is_for_tools(o))
 		return complain("--with has a hit report what was counted, and "
 		    "%s%s has no words for that: leave out one of them",
 		    o->count ? "--count" : "-o ",
@@ -886,7 +893,7 @@ check_together(const struct options *o)
 	if (o->form == FORM_PERF && options_judge(o))
 		return complain("-o perf explains nothing while it records: "
 		    "give --allow and --error-exitcode to watchctl report");
-	if ((options_sum(o) || o->form == FORM_GCC) && o->count)
+	if ((options_sum(o) || is_for_tools(o)) && o->count)
 		return complain("--count has no backtraces for -o %s: leave "
 		    "out one of them", form_name(o));
 	if (o->count && o->nallow > 0)
@@ -941,7 +948,8 @@ options_parse_report(int argc, char **argv, struct options *o)
 		return complain("report takes one FILE; see watchctl --help");
 	if (o->form == FORM_PERF)
 		return complain("report reads perf.data files and does not "
-		    "write them: choose text, json, folded, gcc or summary");
+		    "write them: choose text, json, folded, gcc, trace or "
+		    "summary");
 	if (origin_name_has_pid(o->output))
 		return complain("-O '%s': %%p is a process that is watched, and "
 		    "report watches none: leave it out", o->output);

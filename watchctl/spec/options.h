@@ -26,7 +26,7 @@ enum {
 enum delivery { DELIVERY_USUAL, DELIVERY_BPF, DELIVERY_RING };
 
 enum form { FORM_TEXT, FORM_JSON, FORM_FOLDED, FORM_PERF, FORM_SUMMARY,
-	FORM_SUMMARY_JSON, FORM_GCC };
+	FORM_SUMMARY_JSON, FORM_GCC, FORM_TRACE };
 
 struct options {
 	char **argv;		/* as they were given */

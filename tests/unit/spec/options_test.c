@@ -240,7 +240,7 @@ TEST(forms)
 		{"text", FORM_TEXT}, {"json", FORM_JSON},
 		{"folded", FORM_FOLDED}, {"perf", FORM_PERF},
 		{"summary", FORM_SUMMARY}, {"summary,json", FORM_SUMMARY_JSON},
-		{"gcc", FORM_GCC},
+		{"gcc", FORM_GCC}, {"trace", FORM_TRACE},
 	};
 	struct options o;
 
@@ -588,7 +588,7 @@ static const struct {
 	{{"w", "-t", "5s"}, "-t '5s': not a time; "},
 	{{"w", "-t", ""}, "-t '': not a time; "},
 	{{"w", "-o", "xml"}, "-o 'xml': no such form; there are text, json, "
-	    "folded, summary, 'summary,json', gcc and perf"},
+	    "folded, summary, 'summary,json', gcc, trace and perf"},
 	{{"w", "-o", "summary,text"}, "-o 'summary,text': no such form; "},
 	{{"w", "-w", "a", "-o", "perf", "ls"},
 	    "-o perf writes a binary file: name it with -O FILE"},
@@ -607,6 +607,8 @@ static const struct {
 	    "--count has no backtraces for -o folded: "},
 	{{"w", "-w", "a", "-o", "gcc", "--count", "ls"},
 	    "--count has no backtraces for -o gcc: "},
+	{{"w", "-w", "a", "-o", "trace", "--count", "ls"},
+	    "--count has no backtraces for -o trace: "},
 	{{"w", "-w", "a", "-o", "summary", "--count", "ls"},
 	    "--count has no backtraces for -o summary: "},
 	{{"w", "-w", "a", "-o", "summary,json", "--count", "ls"},
@@ -735,6 +737,8 @@ static const struct {
 	    "--with has a hit report what was counted, and -o folded "},
 	{{"w", "-w", "a", "--with", "cycles", "-o", "gcc", "x"},
 	    "--with has a hit report what was counted, and -o gcc has no "},
+	{{"w", "-w", "a", "--with", "cycles", "-o", "trace", "x"},
+	    "--with has a hit report what was counted, and -o trace has no "},
 	{{"w", "-w", "a", "--with", "cycles", "--stop", "x"},
 	    "--with counts what a thread does between its hits, and a stop "
 	    "at each is a context switch itself: leave out --with or --stop"},
@@ -821,7 +825,8 @@ static const struct {
 	    "the end of a text: leave out -v or --count"},
 	{{"report", "-O"}, "-O needs an argument" SEE},
 	{{"report", "-o", "perf", "a"}, "report reads perf.data files and "
-	    "does not write them: choose text, json, folded, gcc or summary"},
+	    "does not write them: choose text, json, folded, gcc, trace or "
+	    "summary"},
 };
 
 TEST(refusals)

@@ -1,0 +1,32 @@
+/*
+ * trace_samples: of each hit of a trace when it was, in which thread, and its
+ * backtrace: some eight bytes, until the trace ends.
+ */
+#ifndef TRACE_SAMPLES_H
+#define TRACE_SAMPLES_H
+
+#include <sys/types.h>
+
+#include "util/buffer.h"
+
+struct trace_sample {
+	uint64_t time;		/* ns, no less than that of the one before it */
+	pid_t pid, tid;
+	unsigned frame;
+};
+
+/* All zero: empty. */
+struct trace_samples {
+	struct buffer packed;
+	struct trace_sample last;	/* that was added */
+	uint64_t left_out;	/* samples for which there was no room */
+};
+
+void trace_samples_add(struct trace_samples *, const struct trace_sample *);
+
+/* The first, when *at is 0 and *sample all zero, and those behind it.  False: there
+   are no more. */
+bool trace_samples_next(const struct trace_samples *, size_t *at,
+    struct trace_sample *);
+
+#endif

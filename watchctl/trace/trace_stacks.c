@@ -1,0 +1,171 @@
+/* trace_stacks: each frame of a trace is known by its name, module and caller. */
+#include "trace/trace_stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/culprit.h"
+#include "util/field.h"
+
+enum { FRAMES_BYTES_MAX = 64 << 20 };
+
+/* A frame that is in the text. */
+struct trace_frame {
+	size_t at, len;		/* where, from its '{' on */
+	unsigned id;
+};
+
+static uint64_t
+hash_of(const char *text, size_t len)
+{
+	uint64_t hash = 0, word;
+
+	for (; len >= sizeof(word); text += sizeof(word), len -= sizeof(word)) {
+		memcpy(&word, text, sizeof(word));
+		hash = ex_hash(hash, word);
+	}
+	word = len;
+	memcpy(&word, text, len);
+	return ex_hash(hash, word);
+}
+
+/* The id of what was appended from start on, with its text from at on: it is new,
+   or taken back.  0: no room. */
+static unsigned
+intern(struct trace_stacks *s, size_t start, size_t at)
+{
+	struct buffer *b = &s->frames;
+	const size_t len = b->len - at;
+	const uint64_t key = b->failed ? 0 : hash_of(b->bytes + at, len);
+	struct trace_frame *frame;
+	size_t i = 0;
+
+	while (!b->failed &&
+	    (frame = ex_table_next(&s->by_text, key, &i)) != NULL)
+		if (frame->len == len && memcmp(b->bytes + frame->at,
+		    b->bytes + at, len) == 0) {
+			b->len = start;
+			return frame->id;
+		}
+	frame = malloc(sizeof(*frame));
+	if (b->failed || b->len > FRAMES_BYTES_MAX || frame == NULL ||
+	    !ex_table_reserve(&s->by_text, 1)) {
+		b->failed = false;
+		b->len = start;
+		free(frame);
+		return 0;
+	}
+	*frame = (struct trace_frame){at, len, ++s->n};
+	ex_table_put(&s->by_text, key, frame);
+	return frame->id;
+}
+
+/* A frame of this name, called by another (0: by none). */
+static unsigned
+put_frame(struct trace_stacks *s, const char *name, const char *category,
+    unsigned parent)
+{
+	struct buffer *b = &s->frames;
+	const size_t start = b->len;
+	size_t at;
+
+	buffer_puts(b, s->n == 0 ? "\"" : ",\n\"");
+	buffer_dec(b, s->n + 1);
+	buffer_puts(b, "\":");
+	at = b->len;
+	buffer_puts(b, "{");
+	field_text(b, "name", name);
+	field_text(b, "category", category);
+	if (parent != 0)
+		field_dec(b, "parent", parent);
+	buffer_puts(b, "}");
+	return intern(s, start, at);
+}
+
+static const char *
+module_of(const struct ex_frame *frame)
+{
+	return frame->kernel ? "[kernel]" : frame->module == NULL ?
+	    "[unknown]" : ex_module_name(frame->module);
+}
+
+static const char *
+name_of(const struct ex_frame *frame)
+{
+	return frame->function != NULL && *frame->function != '\0' ?
+	    frame->function : module_of(frame);
+}
+
+/* The innermost frame of a backtrace; 0: no room. */
+static unsigned
+put_frames(struct trace_stacks *s, const struct ex_stack *stack)
+{
+	unsigned id = stack->end == EX_END_OUTERMOST ? 0 :
+	    put_frame(s, "[truncated]", "", 0);
+
+	for (unsigned i = stack->n; i-- > 0;) {
+		id = put_frame(s, name_of(&stack->frame[i]),
+		    module_of(&stack->frame[i]), id);
+		if (id == 0)
+			return 0;
+	}
+	return id != 0 ? id : put_frame(s, "[no backtrace]", "", 0);
+}
+
+/* A name as a JSON string; NULL: no memory. */
+static char *
+quote(const char *name)
+{
+	struct buffer b = {0};
+
+	visible_put_json(&b, name);
+	buffer_put(&b, "", 1);
+	if (!b.failed)
+		return b.bytes;
+	buffer_free(&b);
+	return NULL;
+}
+
+static void
+forget(void *item)
+{
+	struct trace_stack *known = item;
+
+	free(known->name);
+}
+
+const struct trace_stack *
+trace_stacks_of(struct trace_stacks *s, const struct ex_hit *hit)
+{
+	static struct trace_stack nowhere;
+	const bool none = hit->stack == NULL || hit->late;
+	const char *why = hit->late ? "[late]" : "[no backtrace]";
+	static char text[2][20] = {"\"[late]\"", "\"[no backtrace]\""};
+	const struct ex_frame *culprit;
+	struct trace_stack *known;
+
+	if (none) {
+		nowhere = (struct trace_stack){
+			put_frame(s, why, "", 0), text[!hit->late],
+		};
+		return &nowhere;
+	}
+	s->known.forget = forget;
+	known = by_stack_at(&s->known, hit->stack->index, sizeof(*known));
+	if (known == NULL || known->name != NULL)
+		return known;
+	culprit = culprit_of(hit->stack);
+	known->frame = put_frames(s, hit->stack);
+	known->name = quote(culprit == NULL ? "[no backtrace]" :
+	    name_of(culprit));
+	return known->name == NULL ? NULL : known;
+}
+
+void
+trace_stacks_free(struct trace_stacks *s)
+{
+	buffer_free(&s->frames);
+	ex_table_free(&s->by_text, free);
+	by_stack_free(&s->known, sizeof(struct trace_stack));
+	s->n = 0;
+}

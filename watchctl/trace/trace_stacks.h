@@ -1,0 +1,37 @@
+/*
+ * trace_stacks: backtraces as a trace has them: frames, each with the one that called
+ * it, so that what backtraces have in common is there once.
+ */
+#ifndef TRACE_STACKS_H
+#define TRACE_STACKS_H
+
+#include <stdbool.h>
+
+#include "base/table.h"
+#include "hit/hit.h"
+#include "judge/by_stack.h"
+#include "util/buffer.h"
+
+/* All zero: empty. */
+struct trace_stacks {
+	struct buffer frames;	/* members of a JSON object, a line each */
+	struct ex_table by_text;	/* of struct trace_frame */
+	struct by_stack known;	/* of struct trace_stack */
+	unsigned n;		/* frames; their ids are 1 to n */
+};
+
+/* What is known of a backtrace. */
+struct trace_stack {
+	unsigned frame;		/* the id of its innermost frame; 0: there was
+				   no room for it */
+	char *name;		/* of the function to be blamed, as a JSON
+				   string; malloc'd, NULL: not looked at yet */
+};
+
+/* That of a hit; valid until the next call.  NULL: out of memory. */
+const struct trace_stack *trace_stacks_of(struct trace_stacks *,
+    const struct ex_hit *);
+
+void trace_stacks_free(struct trace_stacks *);
+
+#endif
