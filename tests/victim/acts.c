@@ -202,6 +202,34 @@ father(void)
 	return number();
 }
 
+static void *
+do_nothing(void *arg)
+{
+	return arg;
+}
+
+/* N times: a write, a thread, a signal, whose handler writes, and a child that
+   executes a program. */
+static OWN long
+stop_often(void)
+{
+	pthread_t thread;
+
+	(void)signal(SIGUSR1, handler);
+	for (long i = 0; i < number(); i++) {
+		store(i);
+		if (pthread_create(&thread, NULL, do_nothing, NULL) != 0 ||
+		    pthread_join(thread, NULL) != 0 || raise(SIGUSR1) != 0)
+			abort();
+		if (fork() == 0) {
+			(void)execl("/bin/true", "true", (char *)NULL);
+			_exit(1);
+		}
+		(void)wait(NULL);
+	}
+	return 2 * number();
+}
+
 /* Before the address is said: a child, and its child.  After the line, each writes ten times,
    and then this process writes N times. */
 static int begin[2];
@@ -400,6 +428,7 @@ static const struct act {
 	{"tell_time", NULL, tell_time},
 	{"handle", NULL, handle},
 	{"father", NULL, father},
+	{"stop_often", NULL, stop_often},
 	{"family", NULL, family},
 	{"father_of_another", NULL, father_of_another},
 	{"become_another", NULL, become_another},

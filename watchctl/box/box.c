@@ -625,6 +625,8 @@ box_ask(struct box *box, struct box_message *message, const char *lost)
 			box->given_up = true;
 			break;
 		}
+		if (box->release != NULL)
+			box->release(box);
 		(void)box_tell(box, &question, -1);
 		if ((err = hear_answer(box, message)) == 0) {
 			box->deaths = 0;

@@ -51,6 +51,9 @@ struct box {
 	/* take what comes before the answer to a question; false: it makes no
 	   sense.  NULL: nothing may come */
 	bool (*other)(struct box *, const struct box_message *);
+	/* it is to answer a question: do not keep it waiting.  NULL: it never
+	   waits */
+	void (*release)(struct box *);
 	void *keeper;		/* whose it is */
 	double patience;	/* s that an answer may take; 0: as usual */
 	bool asking;		/* for an answer, */

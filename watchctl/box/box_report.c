@@ -45,7 +45,7 @@ take_message(struct boxed_report *report, const struct box_message *message)
 {
 	if (message->what == BOX_REPORT)
 		return written_report_take(&report->written, &report->box,
-		    message);
+		    message, -1);
 	if (message->what != BOX_END || message->value[0] > 255)
 		return false;
 	report->ended = true;
@@ -126,7 +126,7 @@ box_report(const struct options *options, char **argv)
 			;
 	}
 	output_close(&report.output);
-	buffer_free(&report.written.pending);
+	written_report_free(&report.written);
 	box_close(&report.box);
 	return complain_failed() ? STATUS_OWN_FAILURE : report.status;
 }

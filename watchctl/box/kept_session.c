@@ -27,6 +27,8 @@ enum {
 	TIDY = 2 << 20,		/* bytes from which on it is made smaller */
 	DETAILS_MAX = 64,	/* hits of one stop */
 	PATIENCE = 2000,	/* ms that a thread which is stopped waits */
+	LATER_MAX = 64 << 20,	/* bytes from which on it does so for who reads
+				   the report */
 };
 
 struct kept_session {
@@ -46,6 +48,7 @@ struct kept_session {
 	bool given;		/* and whether it has the journal's memory */
 	long since;		/* so: ms; 0: it is not */
 	size_t waiting;		/* samples that are not settled */
+	uint64_t reported;	/* hits of what was read, perhaps not written */
 	struct buffer later;	/* entries for which there is no room yet */
 	bool urged;		/* none came of urging those that wait */
 	long round;		/* when the last round began, ms; 0: there are
@@ -308,8 +311,10 @@ settle_all(struct kept_session *kept, uint64_t hits)
 static void
 wrote(struct written_report *report, uint64_t hits)
 {
-	settle_all((struct kept_session *)((char *)report -
-	    offsetof(struct kept_session, report)), hits);
+	struct kept_session *kept = (struct kept_session *)((char *)report -
+	    offsetof(struct kept_session, report));
+
+	settle_all(kept, hits > kept->reported ? hits : kept->reported);
 }
 
 /* --- making it smaller --- */
@@ -512,6 +517,7 @@ learn_numbers(struct kept_session *kept)
 static bool
 take_taken(struct kept_session *kept, const struct box_message *message)
 {
+	const bool behind = written_report_is_behind(&kept->report);
 	struct session *s = kept->session;
 
 	if (message->err > 0 || (kept->asked == 0 && kept->learnt.at == NULL))
@@ -519,7 +525,8 @@ take_taken(struct kept_session *kept, const struct box_message *message)
 	if (kept->asked != 0) {
 		if (message->value[0] > s->written)
 			kept->box->deaths = 0;
-		settle_all(kept, message->value[0]);
+		kept->reported = message->value[0];
+		settle_all(kept, behind ? kept->report.hits : kept->reported);
 		kept->taken = kept->asked;
 		kept->asked = 0;
 	} else {
@@ -570,6 +577,28 @@ take_forget(const struct kept_session *kept, const struct box_message *message)
 	return true;
 }
 
+/* ms that may still be waited; -1: for ever. */
+static int
+left(const struct kept_session *kept)
+{
+	const long now = wp_clock_ms();
+
+	return kept->until == 0 ? -1 :
+	    kept->until > now ? (int)(kept->until - now) : 0;
+}
+
+/* While it is asked something it is not kept waiting for who reads the report. */
+static bool
+take_report(struct kept_session *kept, const struct box_message *message)
+{
+	if (!written_report_take(&kept->report, kept->box, message,
+	    kept->box->asking ? 0 : left(kept)))
+		return false;
+	if (kept->box->asking)
+		written_report_answer(&kept->report, kept->box);
+	return true;
+}
+
 /* False: it makes no sense. */
 static bool
 take(struct kept_session *kept, const struct box_message *message)
@@ -578,7 +607,7 @@ take(struct kept_session *kept, const struct box_message *message)
 	case BOX_DETAILS:
 		return take_details(kept, message);
 	case BOX_REPORT:
-		return written_report_take(&kept->report, kept->box, message);
+		return take_report(kept, message);
 	case BOX_KNOWN:
 		return take_known(kept, message);
 	case BOX_FORGET:
@@ -596,21 +625,26 @@ take(struct kept_session *kept, const struct box_message *message)
 	}
 }
 
-/* ms that may still be waited; -1: for ever. */
-static int
-left(const struct kept_session *kept)
-{
-	const long now = wp_clock_ms();
-
-	return kept->until == 0 ? -1 :
-	    kept->until > now ? (int)(kept->until - now) : 0;
-}
-
 /* Whether what it was to read is read, as far as that is waited for. */
 static bool
 is_read(const struct kept_session *kept)
 {
 	return kept->asked == 0 || (kept->hasty && kept->waiting == 0);
+}
+
+/* Go on with what its reader did not read.  0 or -EAGAIN: it still does not. */
+static int
+write_on(struct kept_session *kept)
+{
+	const bool owed = kept->report.owed;
+	int err;
+
+	if (!written_report_is_behind(&kept->report))
+		return 0;
+	err = written_report_go_on(&kept->report, kept->box, left(kept));
+	if (err < 0 && err != -EAGAIN && !owed)	/* else its explainer says so */
+		session_note(kept->session, err);
+	return err == -EAGAIN ? err : 0;
 }
 
 /* Attend to it until it has read what it was to read, or all, or time is over.
@@ -619,13 +653,15 @@ static int
 attend(struct kept_session *kept)
 {
 	struct box_message message;
-	int err = 0;
+	int err;
 
-	while (err == 0 && !kept->ended &&
+	while ((err = write_on(kept)) == 0 && !kept->ended &&
 	    (!is_read(kept) || kept->learnt.at != NULL)) {
 		err = box_hear_for(kept->box, &message, left(kept));
 		if (err == 0 && !take(kept, &message))
 			err = -EPROTO;
+		if (err < 0)
+			break;
 	}
 	return err;
 }
@@ -917,8 +953,8 @@ exchange(struct kept_session *kept, long ms)
 	int err;
 
 	kept->until = ms < 0 ? 0 : wp_clock_ms() + ms;
-	while (!kept->failed && !kept->ended &&
-	    (kept->taken < kept->end || kept->later.len > 0)) {
+	while (!kept->failed && !kept->ended && (kept->taken < kept->end ||
+	    kept->later.len > 0 || written_report_is_behind(&kept->report))) {
 		if (box_start(kept->box) < 0) {
 			kept->failed = true;
 			session_note(kept->session, -ECONNRESET);
@@ -952,8 +988,17 @@ lesser(long a, long b)
 	return a < b ? a : b;
 }
 
+/* Whether threads that are traced here do not wait for who does not read. */
+static bool
+is_not_read(const struct kept_session *kept)
+{
+	return kept->round != 0 && !kept->together &&
+	    written_report_is_behind(&kept->report);
+}
+
 /* For how long, ms, threads may be kept waiting; -1: none waits.  When there is no
-   room, threads are not to make hits as if there were. */
+   room, threads are not to make hits as if there were.  Who does not read the
+   report is not waited for a second time. */
 static long
 patience(const struct kept_session *kept)
 {
@@ -962,6 +1007,8 @@ patience(const struct kept_session *kept)
 
 	if (kept->round == 0)
 		return -1;
+	if (is_not_read(kept) && kept->later.len < LATER_MAX)
+		return 0;
 	if (kept->together && kept->since != 0 && kept->later.len == 0)
 		left = lesser(left, kept->since + PATIENCE - now);
 	return left > 0 ? left : 0;
@@ -988,6 +1035,8 @@ kept_session_is_behind(const struct kept_session *kept)
 void
 kept_session_catch_up(struct kept_session *kept, int ms)
 {
+	if (is_not_read(kept))
+		ms = 0;
 	if (kept_session_is_behind(kept) && wait_for(kept, ms))
 		tidy_if_large(kept);
 }
@@ -1199,6 +1248,14 @@ take_other(struct box *box, const struct box_message *message)
 }
 
 static void
+release(struct box *box)
+{
+	struct kept_session *kept = box->keeper;
+
+	written_report_answer(&kept->report, box);
+}
+
+static void
 warn(struct box *box, const char *text)
 {
 	session_warn(box->warned, "%s", text);
@@ -1229,6 +1286,7 @@ kept_session_open(struct kept_session **out, struct session *session,
 	box->warn = warn;
 	box->warned = session;
 	box->other = take_other;
+	box->release = release;
 	box->keeper = kept;
 	session->journal = &kept->journal;
 	return 0;
@@ -1265,7 +1323,7 @@ kept_session_close(struct kept_session *kept)
 	past_free(&kept->past);
 	buffer_free(&kept->log);
 	buffer_free(&kept->later);
-	buffer_free(&kept->report.pending);
+	written_report_free(&kept->report);
 	shared_memory_free(&kept->memory);
 	free(kept);
 }

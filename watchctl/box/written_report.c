@@ -8,52 +8,122 @@
 
 enum { PENDING_MAX = 64 << 20 };	/* bytes of a report in one piece */
 
-/* Write what is pending: whole lines. */
-static int
-write_pending(struct written_report *report, struct box *box, uint64_t hits)
+/* Whether what has come is whole lines that no terminal obeys. */
+static bool
+is_sound(const struct written_report *report)
 {
-	struct buffer *pending = &report->pending;
+	const struct buffer *coming = &report->coming;
+
+	return coming->len > 0 && coming->bytes[coming->len - 1] == '\n' &&
+	    visible_is_harmless(coming->bytes, coming->len,
+	    report->screen.colour);
+}
+
+static void
+answer(struct written_report *report, struct box *box, int err)
+{
+	const struct box_message message = {
+		.what = BOX_ANSWER, .err = err,
+		.value = {report->written > report->answered ?
+		    report->written - report->answered : 0},
+	};
+
+	report->owed = false;
+	(void)box_tell(box, &message, -1);
+}
+
+void
+written_report_answer(struct written_report *report, struct box *box)
+{
+	if (!report->owed)
+		return;
+	answer(report, box, 0);
+	report->answered = report->written + report->pending.len;
+}
+
+bool
+written_report_is_behind(const struct written_report *report)
+{
+	return report->pending.len > 0;
+}
+
+int
+written_report_go_on(struct written_report *report, struct box *box, int ms)
+{
 	int err = 0;
 
-	if (pending->failed)
-		return -ENOMEM;
-	if (pending->len == 0 || pending->bytes[pending->len - 1] != '\n' ||
-	    !visible_is_harmless(pending->bytes, pending->len,
-	    report->screen.colour))
-		return -EPROTO;
 	if (!report->begun)
 		err = output_begin(report->output);
 	report->begun = true;
 	if (err == 0)
-		err = buffer_write(pending, report->output->stream);
-	if (err < 0)
+		err = buffer_write_for(&report->pending,
+		    report->output->stream, ms);
+	report->written += report->pending.written;
+	if (err == -EAGAIN)
 		return err;
-	if (hits > report->hits)
+	report->pending.len = 0;
+	if (err == 0 && report->pending_hits > report->hits)
 		box->deaths = 0;
-	report->hits = hits;
-	if (report->wrote != NULL)
-		report->wrote(report, hits);
-	return 0;
+	if (err == 0)
+		report->hits = report->pending_hits;
+	if (err == 0 && report->wrote != NULL)
+		report->wrote(report, report->hits);
+	if (report->owed)
+		answer(report, box, err);
+	report->written = report->answered = 0;
+	return err;
+}
+
+/* All of it has come.  0; -ENOMEM; or -EPROTO: the message lies. */
+static int
+make_pending(struct written_report *report, uint64_t hits)
+{
+	struct buffer *coming = &report->coming;
+	int err = 0;
+
+	if (coming->failed)
+		err = -ENOMEM;
+	else if (!is_sound(report))
+		return -EPROTO;
+	else
+		buffer_put(&report->pending, coming->bytes, coming->len);
+	if (report->pending.failed) {
+		report->pending.failed = false;
+		err = -ENOMEM;
+	}
+	if (err == 0)
+		report->pending_hits = hits;
+	buffer_free(coming);
+	return err;
 }
 
 bool
 written_report_take(struct written_report *report, struct box *box,
-    const struct box_message *message)
+    const struct box_message *message, int ms)
 {
-	const bool whole = message->err == 0;
-	struct box_message answer = {.what = BOX_ANSWER};
+	const struct box_message more = {.what = BOX_ANSWER};
+	struct buffer *coming = &report->coming;
+	int err;
 
 	if (message->value[0] > sizeof(box->shared->report) ||
-	    message->value[0] > PENDING_MAX - report->pending.len ||
+	    message->value[0] > PENDING_MAX - coming->len ||
 	    message->value[1] < report->hits)
 		return false;
-	buffer_put(&report->pending, box->shared->report, message->value[0]);
-	if (whole)
-		answer.err = write_pending(report, box, message->value[1]);
-	answer.value[0] = report->pending.written;
-	if (answer.err == -EPROTO)
+	buffer_put(coming, box->shared->report, message->value[0]);
+	if (message->err != 0) {
+		(void)box_tell(box, &more, -1);
+		return true;
+	}
+	/* it was let go on before */
+	if (coming->len > PENDING_MAX - report->pending.len)
+		(void)written_report_go_on(report, box, -1);
+	if ((err = make_pending(report, message->value[1])) == -EPROTO)
 		return false;
-	(void)box_tell(box, &answer, -1);
+	report->owed = true;
+	if (err < 0)
+		answer(report, box, err);
+	else
+		(void)written_report_go_on(report, box, ms);
 	return true;
 }
 
@@ -62,8 +132,18 @@ written_report_survive(struct written_report *report, struct box *box, int err)
 {
 	char lost[96];
 
+	report->owed = false;
+	if (written_report_is_behind(report))
+		(void)written_report_go_on(report, box, -1);
 	(void)snprintf(lost, sizeof(lost), "what comes after hit #%llu is not "
 	    "reported", (unsigned long long)report->hits);
-	report->pending.len = 0;
+	buffer_free(&report->coming);
 	return box_survive(box, err, lost);
+}
+
+void
+written_report_free(struct written_report *report)
+{
+	buffer_free(&report->coming);
+	buffer_free(&report->pending);
 }

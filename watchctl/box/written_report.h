@@ -15,15 +15,31 @@ struct written_report {
 	void (*wrote)(struct written_report *, uint64_t hits);
 	bool begun;		/* something is written of it, */
 	uint64_t hits;		/* and these */
-	struct buffer pending;	/* what is not written yet */
+	struct buffer coming;	/* what is not whole yet */
+	struct buffer pending;	/* what is, and is not written yet, */
+	uint64_t pending_hits;	/* and with it these */
+	bool owed;		/* its explainer waits for that */
+	size_t written;		/* bytes of it that were; */
+	size_t answered;	/* for so many nobody waits */
 };
 
-/* Take a part of it (BOX_REPORT), and answer.  False: the message lies. */
+/* Take a part of it (BOX_REPORT), and answer as soon as it is written, which may
+   take so many ms (-1: any time) now.  False: the message lies. */
 bool written_report_take(struct written_report *, struct box *,
-    const struct box_message *);
+    const struct box_message *, int ms);
 
-/* An explainer has died (box_hear): drop what it had not made whole.  Whether
-   another is to go on behind the last hit that is written. */
+/* Whether something waits to be written, because its reader does not read; go on
+   with that.  0; -EAGAIN: it still does; or -errno: it never will be. */
+bool written_report_is_behind(const struct written_report *);
+int written_report_go_on(struct written_report *, struct box *, int ms);
+
+/* Have the explainer go on, though what it reported is not written yet. */
+void written_report_answer(struct written_report *, struct box *);
+
+/* An explainer has died (box_hear): write what it had made whole, and drop the
+   rest.  Whether another is to go on behind the last hit that is written. */
 bool written_report_survive(struct written_report *, struct box *, int err);
+
+void written_report_free(struct written_report *);
 
 #endif

@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "util/interrupt.h"
 
 /* ms between looks whether a signal is there, and how long after it a reader
@@ -163,16 +164,32 @@ has_reader(int fd)
 	return fstat(fd, &status) == 0 && !S_ISREG(status.st_mode);
 }
 
+/* What is left of a time that ends at a time of wp_clock_ms(); -1: for ever. */
+static int
+ms_left(long until)
+{
+	const long now = wp_clock_ms();
+
+	return until < 0 ? -1 : until > now ? (int)(until - now) : 0;
+}
+
 /* Wait until PIPE_BUF bytes can be written. */
 static int
-await_reader(int fd)
+await_reader(int fd, long until)
 {
 	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	int waited = 0, left;
 
-	for (int waited = 0; poll(&p, 1, LOOK_MS) == 0;)
+	for (;;) {
+		left = ms_left(until);
+		if (poll(&p, 1, left >= 0 && left < LOOK_MS ? left :
+		    LOOK_MS) != 0)
+			return 0;
+		if (left == 0)
+			return -EAGAIN;
 		if (interrupt_pending() && (waited += LOOK_MS) >= GIVE_UP_MS)
-			return -EINTR;
-	return 0;
+			return until < 0 ? -EINTR : -EAGAIN;
+	}
 }
 
 /* Write what there is room for now.  Result: how much; 0: there is none, or the
@@ -204,7 +221,8 @@ write_all(int fd, const char *bytes, size_t len, size_t *written)
 
 /* Write all to something that is read while it is written. */
 static int
-write_to_reader(int fd, const char *bytes, size_t len, size_t *written)
+write_to_reader(int fd, const char *bytes, size_t len, size_t *written,
+    long until)
 {
 	size_t done = 0, n;
 	int err = 0;
@@ -216,7 +234,7 @@ write_to_reader(int fd, const char *bytes, size_t len, size_t *written)
 		if (n > 0)
 			continue;
 		n = len - done > PIPE_BUF ? PIPE_BUF : len - done;
-		if ((err = await_reader(fd)) == 0)
+		if ((err = await_reader(fd, until)) == 0)
 			err = write_all(fd, bytes + done, n, written);
 		done += n;
 	}
@@ -236,11 +254,12 @@ write_stream(const char *bytes, size_t len, FILE *out, size_t *written)
 }
 
 int
-buffer_write(struct buffer *b, FILE *out)
+buffer_write_for(struct buffer *b, FILE *out, int ms)
 {
 	const char *bytes = b->bytes == NULL ? "" : b->bytes;
 	const int fd = fileno(out);
 	const size_t len = b->len;
+	int err;
 
 	b->len = b->written = 0;
 	errno = 0;
@@ -248,6 +267,19 @@ buffer_write(struct buffer *b, FILE *out)
 		return errno == 0 ? -EIO : -errno;
 	if (fd < 0)
 		return write_stream(bytes, len, out, &b->written);
-	return has_reader(fd) ? write_to_reader(fd, bytes, len, &b->written) :
-	    write_all(fd, bytes, len, &b->written);
+	if (!has_reader(fd))
+		return write_all(fd, bytes, len, &b->written);
+	err = write_to_reader(fd, bytes, len, &b->written,
+	    ms < 0 ? -1 : wp_clock_ms() + ms);
+	if (err != -EAGAIN || b->bytes == NULL)
+		return err;
+	b->len = len - b->written;
+	memmove(b->bytes, b->bytes + b->written, b->len);
+	return err;
+}
+
+int
+buffer_write(struct buffer *b, FILE *out)
+{
+	return buffer_write_for(b, out, -1);
 }

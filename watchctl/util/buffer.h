@@ -75,4 +75,8 @@ const char *buffer_text(struct buffer *);
    -EINTR: there is no reader, and a signal for watchctl is pending. */
 int buffer_write(struct buffer *, FILE *);
 
+/* The same, but wait for a reader no longer than so many ms (-1: as long as it
+   takes): then -EAGAIN, and the rest stays in the buffer. */
+int buffer_write_for(struct buffer *, FILE *, int ms);
+
 #endif

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 
@@ -327,6 +328,51 @@ TEST(a_report_that_nobody_reads)
 	assert_non_null(strstr(o.err, "it was not being read"));
 	outcome_free(&o);
 	target_end(&t, 7);
+}
+
+/* Whether a program is done, though nobody reads its report before; then all of it
+   is there. */
+static void
+expect_unhindered(const char *more)
+{
+	enum { WRITES = 2 * 20 };
+	const char *const argv[] = {victim("acts"), "stop_often", "20", NULL};
+	struct target t;
+	struct running w;
+	struct outcome o;
+	char line[4096];
+	int fifo;
+
+	(void)unlink(scratch_path("fifo"));
+	assert_int_equal(mkfifo(scratch_path("fifo"), 0600), 0);
+	assert_int_equal(chmod(scratch_path("fifo"), 0666), 0);
+	fifo = open(scratch_path("fifo"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	assert_true(fifo >= 0 && fcntl(fifo, F_SETFL, 0) == 0 &&
+	    fcntl(fifo, F_SETPIPE_SZ, 4096) == 4096);
+	target_start(&t, argv);
+	start(&w, LIST(watchctl(), "--stop", "-w", "word", "-o", "json", "-O",
+	    scratch_path("fifo"), "-p", t.pid, more));
+	(void)close(w.out);
+	w.out = fifo;
+	hear(&w, line, sizeof(line));
+	assert_int_equal(target_act(&t), WRITES);
+	target_end(&t, 7);
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	expect_hits(&o, WRITES);
+	outcome_free(&o);
+}
+
+/* Nor does it keep threads that are created, or signals, children or the programs
+   that these execute. */
+TEST(who_does_not_read_hinders_nobody)
+{
+	expect_unhindered(NULL);
+}
+
+TEST(nor_children_that_are_watched)
+{
+	expect_unhindered("-f");
 }
 
 /* --- killed --- */
@@ -789,10 +835,10 @@ main(void)
 	const CMUnitTestFunction by_events[] = {
 		each_hit_with_its_values, nothing_is_lost_of_threads,
 		storm_of_threads, children_too, a_command,
-		stopped_and_continued,
-		NULL,
+		stopped_and_continued, nor_children_that_are_watched, NULL,
 	};
-	int failed = run_live_tests(.except = by_registers);
+	int failed = run_live_tests(.except = by_registers,
+	    .before_all = scratch_make, .after_all = scratch_remove);
 
 	/* what is refused stays so */
 	return failed + run_live_tests(.except = by_events,

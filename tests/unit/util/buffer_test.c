@@ -187,4 +187,36 @@ TEST(waits_for_a_reader)
 	buffer_free(&b);
 }
 
+/* What a reader has no room for stays, and comes once. */
+TEST(waits_no_longer_than_it_may)
+{
+	enum { LEN = 20000 };
+	static char got[LEN];
+	struct buffer b = {0};
+	size_t n = 0;
+	FILE *out;
+	int fd[2], err;
+
+	assert_int_equal(pipe(fd), 0);
+	assert_int_equal(fcntl(fd[1], F_SETPIPE_SZ, 4096), 4096);
+	assert_non_null(out = fdopen(fd[1], "w"));
+	for (unsigned i = 0; i < LEN / 5; i++)
+		buffer_printf(&b, "%05u", i);
+	while ((err = buffer_write_for(&b, out, 1)) == -EAGAIN) {
+		assert_int_equal(b.written, 4096);
+		assert_int_equal(read(fd[0], got + n, 4096), 4096);
+		n += 4096;
+	}
+	assert_int_equal(err, 0);
+	assert_int_equal(b.len, 0);
+	assert_int_equal(read(fd[0], got + n, 4096), LEN - n);
+	for (unsigned i = 0; i < LEN / 5; i++)
+		assert_int_equal(strtoul((char[]){got[5 * i], got[5 * i + 1],
+		    got[5 * i + 2], got[5 * i + 3], got[5 * i + 4], 0}, NULL,
+		    10), i);
+	(void)fclose(out);
+	(void)close(fd[0]);
+	buffer_free(&b);
+}
+
 RUN_TESTS()
