@@ -102,7 +102,8 @@ answers_forbid(struct answers *answers, pid_t pid)
 
 	if (process == NULL)
 		return;
-	(void)close(process->pidfd);
+	if (process->pidfd >= 0)
+		(void)close(process->pidfd);
 	*process = answers->process[--answers->n];
 }
 
@@ -110,7 +111,8 @@ void
 answers_free(struct answers *answers)
 {
 	for (size_t i = 0; i < answers->n; i++)
-		(void)close(answers->process[i].pidfd);
+		if (answers->process[i].pidfd >= 0)
+			(void)close(answers->process[i].pidfd);
 	free(answers->process);
 	wp_roots_free(&answers->roots);
 	buffer_free(&answers->maps);

@@ -129,7 +129,7 @@ ring_attach(struct run *run, const struct process *process,
 
 	if (err < 0)
 		return err;
-	if (options_everywhere(run->options))
+	if (process->pid == EVERYWHERE)
 		return everywhere_attach(run, process, cause);
 	return wp_target_holds(run->target, process->pid) ?
 	    wp_target_arm(run->target, cause) :
@@ -163,6 +163,8 @@ has_ended(struct run *run, size_t i)
 	struct pollfd *p = &run->poll[1 + i];
 	bool watched;
 
+	if (process->pid == EVERYWHERE)
+		return false;
 	if (process->program)
 		return has_program_ended(run, process);
 	watched = process->n > 0 && run_is_armed(run, process);
@@ -189,8 +191,6 @@ all_ended(struct run *run)
 {
 	bool all = true;
 
-	if (options_everywhere(run->options))
-		return false;
 	for (size_t i = 0; i < run->nprocesses; i++) {
 		const bool ended = has_ended(run, i);
 

@@ -27,7 +27,8 @@ struct exec_tracer;
 struct run;
 
 /* Start the thread; and with it the command of the run, if it has one, held before
-   its first instruction: the first program that exec_tracer_take looks at.  0 or -errno with a cause. */
+   its first instruction: the first program that exec_tracer_take looks at.  0 or
+   -errno with a cause. */
 int exec_tracer_start(struct exec_tracer **, struct run *, struct wp_cause *);
 
 /* Watch a process that runs, by run_attach_waiting: it is traced from then on.

@@ -1,4 +1,4 @@
-/* loader: where a starting program stops to have its libraries mapped. */
+/* loader: what a process's dynamic loader has mapped, and where it stops for that. */
 #include "pending/loader.h"
 
 #include <elf.h>

@@ -162,8 +162,7 @@ vouches_for_descendants(const struct run *run)
 {
 	const struct options *o = run->options;
 
-	return o->follow && o->error_status != 0 && o->exe == NULL &&
-	    !options_everywhere(o);
+	return o->follow && o->error_status != 0 && o->exe == NULL;
 }
 
 /* Whether it was traced as it executed a program, and so was looked at. */

@@ -59,8 +59,8 @@ bool wp_rings_were_full(const struct wp_rings *);
 void wp_rings_leave_out(struct wp_rings *, unsigned ring);
 
 /* A processor that runs and has no ring, since the kernel gave it none (while
-   it was offline, perhaps), or no events: what happens there is not delivered.  -1: there is
-   none, of NULL neither. */
+   it was offline, perhaps), or no events: what happens there is not delivered.
+   -1: there is none, of NULL neither. */
 int wp_rings_uncovered(const struct wp_rings *);
 
 /*

@@ -296,8 +296,8 @@ wp_samplers_load(struct wp_samplers *samplers, const struct wp_target *target,
 	for (size_t w = first; w < first + n; w++)
 		for (unsigned s = 0; s < target->watch[w].nslots; s++)
 			each = load_slot(samplers, programs(samplers, w, s),
-			    target, w, s, &samplers->tickets[w * WP_SLOTS_MAX + s]) &&
-			    each;
+			    target, w, s,
+			    &samplers->tickets[w * WP_SLOTS_MAX + s]) && each;
 	return each;
 }
 

@@ -357,20 +357,20 @@ open_switching(const struct wp_counters *w)
 	return wp_bpf_trace("sched_switch", c.insn, c.n);
 }
 
-/* --- when a thread ends --- */
+/* --- when a thread has ended --- */
 
-/* Its task may be another's next.  What the kernel still writes for it, as it leaves
-   its memory, may begin it anew: that entry is the other's no more than this one,
-   whose number it has. */
+/* Its task is about to be freed, and may be another's next.  As it ends, the kernel
+   may still write for it, which begins it anew; not from here on. */
 static int
 open_ending(const struct wp_counters *w)
 {
 	struct code c = {.n = 0};
 
-	store_task(&c);
+	load(&c, BPF_DW, BPF_REG_1, BPF_REG_1, 0);
+	store(&c, BPF_DW, FP, TASK, BPF_REG_1);
 	forget(&c, w);
 	finish(&c);
-	return wp_bpf_trace("sched_process_exit", c.insn, c.n);
+	return wp_bpf_trace("sched_process_free", c.insn, c.n);
 }
 
 /* --- of user space --- */

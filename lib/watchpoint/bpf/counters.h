@@ -5,8 +5,8 @@
  * hit nor, where it is one of several processors' events, as a whole.  So the
  * counters are the processors', of which each has its own, and two programs
  * divide what they count among the threads: at each switch, what was counted on
- * this processor since the last one is the outgoing thread's; when a thread ends,
- * it is forgotten.  A thread is known from its first hit on.
+ * this processor since the last one is the outgoing thread's; when a thread has
+ * ended, it is forgotten.  A thread is known from its first hit on.
  *
  *	thread A  --hit----------hit--.            .--hit--
  *	thread B                       `----------'

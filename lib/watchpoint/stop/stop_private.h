@@ -145,9 +145,10 @@ int wp_stop_add(struct wp_stops *, struct wp_stop_process *, pid_t tid,
     bool made);
 
 /* A thread that was just created, perhaps of a child; by a thread of this process,
-   NULL: by its parent, unless that only has it since its maker was killed.  0; -ECHILD, its maker was killed before it was seen to
-   make it, and which watches it had is not known; -ESRCH, nothing of ours, or it
-   was released or killed in the meantime; or -errno. */
+   NULL: by its parent, unless that only has it since its maker was killed.  0;
+   -ECHILD, its maker was killed before it was seen to make it, and which watches it
+   had is not known; -ESRCH, nothing of ours, or it was released or killed in the
+   meantime; or -errno. */
 int wp_stop_adopt(struct wp_stops *, pid_t tid,
     const struct wp_stop_process *maker);
 
