@@ -394,6 +394,8 @@ open_counter(struct wp_counters *w, unsigned counter,
 		if ((fd = wp_counter_open(counter, (int)cpu)) < 0)
 			return wp_cause_set(cause, WP_CAUSE_NO_COUNTER,
 			    wp_counter_name(counter), wp_libc_why(-fd),
+			    fd == -EBUSY ? ", since other events hold the "
+			    "processor's counters" :
 			    wp_counter_is_hardware(counter) ? ", as many "
 			    "virtual machines have none of the processor's" :
 			    "");

@@ -1,9 +1,11 @@
 /* counter: the counters, and their perf events. */
 #include "os/counter.h"
 
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "os/perf.h"
 
@@ -56,6 +58,8 @@ int
 wp_counter_open(unsigned counter, int cpu)
 {
 	struct perf_event_attr attr;
+	uint64_t count;
+	int fd;
 
 	memset(&attr, 0, sizeof(attr));
 	attr.size = sizeof(attr);
@@ -65,5 +69,10 @@ wp_counter_open(unsigned counter, int cpu)
 	attr.exclude_kernel = wp_counter_is_hardware(counter);
 	/* without it, it would take turns with others */
 	attr.pinned = wp_counter_is_hardware(counter);
-	return wp_perf_open(&attr, -1, cpu);
+	fd = wp_perf_open(&attr, -1, cpu);
+	/* what is pinned and finds no counter can be opened, and has an end */
+	if (fd < 0 || read(fd, &count, sizeof(count)) > 0)
+		return fd;
+	(void)close(fd);
+	return -EBUSY;
 }
