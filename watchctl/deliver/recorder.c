@@ -137,9 +137,8 @@ open_hit_of(struct recorder *r, const struct ex_slot *slot,
 		const bool mine = open->tid == record->tid;
 		const bool same = mine && open->watch == slot->watch;
 
-		if (mine && (!ex_group_moment(&open->access, record) ||
-		    (same && !ex_group_add(&open->access, record, slot->addr,
-		    slot->len)))) {
+		if (mine && !ex_group_goes_on(&open->access, record, same,
+		    slot->addr, slot->len)) {
 			*link = open->next;
 			free(open);
 			continue;

@@ -277,13 +277,11 @@ open_hit_of(struct ex_explainer *e, const struct ex_slot *slot,
 	struct pending *p, *found = NULL;
 
 	while ((p = *link) != NULL) {
-		bool mine = p->hit.tid == record->tid;
-		bool same = mine && p->hit.watch == slot->watch;
+		const bool mine = p->hit.tid == record->tid;
+		const bool same = mine && p->hit.watch == slot->watch;
 
-		if (mine && (!ex_group_moment(&p->access, record) || (same &&
-		    !(ex_watch_in_kernel(slot->watch) ? ex_group_add_step :
-		    ex_group_add)(&p->access, record, slot->addr,
-		    slot->len)))) {
+		if (mine && !ex_group_goes_on(&p->access, record, same,
+		    slot->addr, slot->len)) {
 			close_hit(link);
 			continue;
 		}

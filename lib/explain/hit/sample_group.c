@@ -287,18 +287,6 @@ was_there(const struct ex_sample_group *a, const struct ex_record *record,
 	return a->n == EX_GROUP_PLACES && reached <= a->reached;
 }
 
-bool
-ex_group_add(struct ex_sample_group *a, const struct ex_record *record,
-    uint64_t addr, uint64_t len)
-{
-	bool before = (a->slots >> slot_of(a, record) & 1) != 0;
-
-	if (a->kernel ? was_there(a, record, addr, len) : before)
-		return false;
-	note(a, record, addr, len);
-	return true;
-}
-
 /* A repeated instruction is where it is until it is done, and then behind
    itself. */
 static bool
@@ -312,8 +300,8 @@ is_next_step(const struct ex_sample_group *a, const struct ex_record *record,
 	    record->sample.ip - a->ip <= (left == 0 ? INSN_MAX : 0);
 }
 
-bool
-ex_group_add_step(struct ex_sample_group *a, const struct ex_record *record,
+static bool
+add_step(struct ex_sample_group *a, const struct ex_record *record,
     uint64_t addr, uint64_t len)
 {
 	const bool other = (a->slots >> slot_of(a, record) & 1) == 0 &&
@@ -326,3 +314,26 @@ ex_group_add_step(struct ex_sample_group *a, const struct ex_record *record,
 	note(a, record, addr, len);
 	return true;
 }
+
+static bool
+add(struct ex_sample_group *a, const struct ex_record *record,
+    uint64_t addr, uint64_t len)
+{
+	const bool before = (a->slots >> slot_of(a, record) & 1) != 0;
+
+	if (addr > UINT64_MAX / 2)
+		return add_step(a, record, addr, len);
+	if (a->kernel ? was_there(a, record, addr, len) : before)
+		return false;
+	note(a, record, addr, len);
+	return true;
+}
+
+bool
+ex_group_goes_on(struct ex_sample_group *a, const struct ex_record *record,
+    bool same, uint64_t addr, uint64_t len)
+{
+	return ex_group_moment(a, record) &&
+	    (!same || add(a, record, addr, len));
+}
+

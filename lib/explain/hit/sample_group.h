@@ -68,16 +68,13 @@ void ex_group_begin(struct ex_sample_group *, const struct ex_record *,
 /* Whether a sample of its thread, of any watch, may be of the same moment. */
 bool ex_group_moment(const struct ex_sample_group *, const struct ex_record *);
 
-/* Whether such a sample, of a slot of the same watch, belongs to the group;
-   then it is added. */
-bool ex_group_add(struct ex_sample_group *, const struct ex_record *,
-    uint64_t addr, uint64_t len);
-
-/* The same of the kernel's own memory, which a call may access many times: only
-   the next step of the same copy belongs to it, and what the same instruction
-   touched in another slot. */
-bool ex_group_add_step(struct ex_sample_group *, const struct ex_record *,
-    uint64_t addr, uint64_t len);
+/* Whether the group may get more samples after this one of its thread.  same: it is
+   of a slot of the same watch, and added if it belongs to the group.  Of the
+   kernel's own memory, which a call may access many times, only the next step of
+   the same copy belongs to it, and what the same instruction touched in another
+   slot. */
+bool ex_group_goes_on(struct ex_sample_group *, const struct ex_record *,
+    bool same, uint64_t addr, uint64_t len);
 
 /* Whether the group gets no more samples at this time (ns; UINT64_MAX: there
    are no more at all). */

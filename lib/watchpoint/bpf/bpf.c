@@ -71,8 +71,9 @@ wp_bpf_per_cpu(size_t size)
 	return make(BPF_MAP_TYPE_PERCPU_ARRAY, sizeof(uint32_t), size, 1);
 }
 
-int
-wp_bpf_update(int map, const void *key, const void *value)
+/* Of a map's element; the next key is where a value would be. */
+static int
+element(enum bpf_cmd command, int map, const void *key, const void *value)
 {
 	union bpf_attr attr;
 
@@ -80,31 +81,25 @@ wp_bpf_update(int map, const void *key, const void *value)
 	attr.map_fd = (unsigned)map;
 	attr.key = (uintptr_t)key;
 	attr.value = (uintptr_t)value;
-	return call(BPF_MAP_UPDATE_ELEM, &attr);
+	return call(command, &attr);
+}
+
+int
+wp_bpf_update(int map, const void *key, const void *value)
+{
+	return element(BPF_MAP_UPDATE_ELEM, map, key, value);
 }
 
 int
 wp_bpf_next(int map, const void *key, void *next)
 {
-	union bpf_attr attr;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.map_fd = (unsigned)map;
-	attr.key = (uintptr_t)key;
-	attr.next_key = (uintptr_t)next;
-	return call(BPF_MAP_GET_NEXT_KEY, &attr);
+	return element(BPF_MAP_GET_NEXT_KEY, map, key, next);
 }
 
 int
 wp_bpf_lookup(int map, const void *key, void *value)
 {
-	union bpf_attr attr;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.map_fd = (unsigned)map;
-	attr.key = (uintptr_t)key;
-	attr.value = (uintptr_t)value;
-	return call(BPF_MAP_LOOKUP_ELEM, &attr);
+	return element(BPF_MAP_LOOKUP_ELEM, map, key, value);
 }
 
 static int

@@ -276,6 +276,18 @@ look_up_thread(struct code *c, const struct wp_counters *w)
 	return jump(c, BPF_JEQ, BPF_REG_8, 0);
 }
 
+/* To a processor's, or a thread's, in this register. */
+static void
+add_counts(struct code *c, const struct wp_counters *w, unsigned to)
+{
+	for (unsigned i = 0; i < w->n; i++) {
+		load(c, BPF_DW, BPF_REG_1, to, own_at(i));
+		load(c, BPF_DW, BPF_REG_2, FP, count_at(i));
+		calculate(c, BPF_ADD, BPF_REG_1, BPF_REG_2);
+		store(c, BPF_DW, to, own_at(i), BPF_REG_1);
+	}
+}
+
 /* What was counted since the last switch is the outgoing thread's. */
 static void
 go(struct code *c, const struct wp_counters *w)
@@ -291,12 +303,7 @@ go(struct code *c, const struct wp_counters *w)
 	calculate(c, BPF_OR, BPF_REG_9, BPF_REG_1);
 	unread = jump(c, BPF_JNE, BPF_REG_9, 0);
 	store(c, BPF_DW, BPF_REG_8, here_at(w), BPF_REG_9);
-	for (unsigned i = 0; i < w->n; i++) {
-		load(c, BPF_DW, BPF_REG_1, BPF_REG_8, own_at(i));
-		load(c, BPF_DW, BPF_REG_2, FP, count_at(i));
-		calculate(c, BPF_ADD, BPF_REG_1, BPF_REG_2);
-		store(c, BPF_DW, BPF_REG_8, own_at(i), BPF_REG_1);
-	}
+	add_counts(c, w, BPF_REG_8);
 	done = skip(c);
 	land(c, unread);
 	forget(c, w);
@@ -329,12 +336,7 @@ come(struct code *c, const struct wp_counters *w)
 static void
 note_since(struct code *c, const struct wp_counters *w)
 {
-	for (unsigned i = 0; i < w->n; i++) {
-		load(c, BPF_DW, BPF_REG_1, FP, count_at(i));
-		load(c, BPF_DW, BPF_REG_2, BPF_REG_7, own_at(i));
-		calculate(c, BPF_ADD, BPF_REG_1, BPF_REG_2);
-		store(c, BPF_DW, BPF_REG_7, own_at(i), BPF_REG_1);
-	}
+	add_counts(c, w, BPF_REG_7);
 	load(c, BPF_DW, BPF_REG_1, FP, UNREAD);
 	store(c, BPF_DW, BPF_REG_7, unread_at(w), BPF_REG_1);
 }

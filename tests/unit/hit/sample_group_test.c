@@ -11,6 +11,8 @@
 
 #define WORD	UINT64_C(0x1000)	/* the first slot; the other follows */
 #define KERNEL	UINT64_C(0xffffffff81000000)
+#define OWN	UINT64_C(0xffffffff82000000)	/* a slot of the kernel's
+						   own memory */
 #define SPAN	UINT64_C(100000000)	/* ns: samples of an access are no
 					   further apart */
 
@@ -121,18 +123,18 @@ static const struct {
 	struct sample a, b;
 	bool joined;
 } steps[] = {
-	{"a copy goes on", {true, 0, WORD + 1, .cx = 7, .ip = 5}, {true, 0,
-	    WORD + 2, .cx = 6, .ip = 5}, true},
-	{"and ends", {true, 0, WORD + 7, .cx = 1, .ip = 5}, {true, 0, WORD + 8,
+	{"a copy goes on", {true, 0, OWN + 1, .cx = 7, .ip = 5}, {true, 0,
+	    OWN + 2, .cx = 6, .ip = 5}, true},
+	{"and ends", {true, 0, OWN + 7, .cx = 1, .ip = 5}, {true, 0, OWN + 8,
 	    .ip = 7}, true},
-	{"it ends, elsewhere", {true, 0, WORD + 7, .cx = 1, .ip = 5}, {true, 0,
-	    WORD + 8, .ip = 100}, false},
-	{"it ends in the next slot", {true, 0, WORD + 8, .cx = 1, .ip = 5},
-	    {true, 1, WORD + 9, .ip = 7}, true},
-	{"another copy of what follows", {true, 0, WORD + 4, .ip = 7}, {true, 0,
-	    WORD + 5, .cx = 3, .ip = 5}, false},
-	{"another copy, by a worker", {true, 0, WORD + 4, .cx = 4, .ip = 5,
-	    .bare = true}, {true, 0, WORD + 5, .cx = 4, .ip = 5, .bare = true},
+	{"it ends, elsewhere", {true, 0, OWN + 7, .cx = 1, .ip = 5}, {true, 0,
+	    OWN + 8, .ip = 100}, false},
+	{"it ends in the next slot", {true, 0, OWN + 8, .cx = 1, .ip = 5},
+	    {true, 1, OWN + 9, .ip = 7}, true},
+	{"another copy of what follows", {true, 0, OWN + 4, .ip = 7}, {true, 0,
+	    OWN + 5, .cx = 3, .ip = 5}, false},
+	{"another copy, by a worker", {true, 0, OWN + 4, .cx = 4, .ip = 5,
+	    .bare = true}, {true, 0, OWN + 5, .cx = 4, .ip = 5, .bare = true},
 	    false},
 	{"a store again", {true, 0, KERNEL, .ip = 5}, {true, 0, KERNEL,
 	    .ip = 5}, false},
@@ -152,12 +154,11 @@ TEST(steps_of_the_kernels_own)
 		struct ex_sample_group a;
 		const struct ex_record *record = make(&steps[i].a);
 
-		ex_group_begin(&a, record, WORD + 8 * (uint64_t)steps[i].a.slot,
+		ex_group_begin(&a, record, OWN + 8 * (uint64_t)steps[i].a.slot,
 		    8);
 		record = make(&steps[i].b);
-		if ((ex_group_moment(&a, record) && ex_group_add_step(&a,
-		    record, WORD + 8 * (uint64_t)steps[i].b.slot, 8)) !=
-		    steps[i].joined)
+		if (ex_group_goes_on(&a, record, true,
+		    OWN + 8 * (uint64_t)steps[i].b.slot, 8) != steps[i].joined)
 			fail_msg("%s", steps[i].what);
 	}
 }
@@ -165,10 +166,8 @@ TEST(steps_of_the_kernels_own)
 static bool
 goes_on(struct ex_sample_group *a, const struct sample *s)
 {
-	const struct ex_record *record = make(s);
-
-	return ex_group_moment(a, record) &&
-	    ex_group_add(a, record, WORD + 8 * (uint64_t)s->slot, 8);
+	return ex_group_goes_on(a, make(s), true,
+	    WORD + 8 * (uint64_t)s->slot, 8);
 }
 
 TEST(samples_of_one_access)
@@ -211,13 +210,12 @@ TEST(many_places_are_no_burden)
 		const struct ex_record *record =
 		    make(&(struct sample){true, 0, WORD + n});
 
-		assert_true(ex_group_moment(&a, record));
-		assert_true(ex_group_add(&a, record, WORD, 4096));
+		assert_true(ex_group_goes_on(&a, record, true, WORD, 4096));
 	}
-	assert_false(ex_group_add(&a, make(&(struct sample){true, 0,
-	    WORD + 100}), WORD, 4096));
-	assert_false(ex_group_add(&a, make(&(struct sample){true, 0}), WORD,
-	    4096));
+	assert_false(ex_group_goes_on(&a, make(&(struct sample){true, 0,
+	    WORD + 100}), true, WORD, 4096));
+	assert_false(ex_group_goes_on(&a, make(&(struct sample){true, 0}), true,
+	    WORD, 4096));
 }
 
 TEST(where_a_copy_has_come_to)
