@@ -3,7 +3,8 @@
  *
  * A thread that has ended stays known until many others have: records of its
  * last moments may still come.  With its last known thread a process forgets
- * what it mapped; the process itself lives as long as the space.
+ * what it mapped; the process itself, which is small then, lives as long as the
+ * space, since hits that are not written yet refer to it.
  */
 #include <search.h>
 #include <stdlib.h>
@@ -34,8 +35,9 @@ struct ex_process {
 	struct ex_jit *jit;	/* names of its own making; NULL: not known */
 	void *objects;		/* what is declared to be in it (object.c); */
 	void (*release)(void *);	/* NULL: nothing is */
-	uint64_t original[1 << CODE_BITS];	/* ends of code that has been
-				   compared, by a hash; 0: none */
+	uint64_t *original;	/* ends of code that has been compared, by a
+				   hash, malloc'd: 2 to CODE_BITS of them, 0 for
+				   none; NULL: none has */
 };
 
 struct thread {
@@ -110,6 +112,7 @@ process_free(void *p)
 
 	ex_maps_release(process->maps);
 	ex_jit_free(process->jit);
+	free(process->original);
 	if (process->release != NULL)
 		process->release(process->objects);
 	free(process);
@@ -149,7 +152,8 @@ ex_space_build_id(struct ex_space *space, const char *path, const uint8_t *id,
 static void
 process_code_changed(struct ex_process *p)
 {
-	memset(p->original, 0, sizeof(p->original));
+	free(p->original);
+	p->original = NULL;
 }
 
 static void
@@ -233,12 +237,13 @@ is_in_memory(const struct ex_process *p, const struct ex_mapping *at,
 bool
 ex_process_is_original(struct ex_process *p, uint64_t end)
 {
-	uint64_t *known = &p->original[end * UINT64_C(0x9e3779b97f4a7c15) >>
-	    (64 - CODE_BITS)];
+	const size_t place = end * UINT64_C(0x9e3779b97f4a7c15) >>
+	    (64 - CODE_BITS);
 	const struct ex_mapping *at;
 	size_t len;
 
-	if (p->maps == NULL || *known == end)
+	if (p->maps == NULL || (p->original != NULL &&
+	    p->original[place] == end))
 		return p->maps != NULL;
 	at = ex_maps_above(p->maps, end - 1, &p->hint);
 	if (at == p->maps->at + p->maps->n || at->start >= end)
@@ -247,7 +252,10 @@ ex_process_is_original(struct ex_process *p, uint64_t end)
 	if (at->writable || ((at->doubtful || at->unseen) &&
 	    !is_in_memory(p, at, end - len, len)))
 		return false;
-	*known = end;
+	if (p->original == NULL)
+		p->original = calloc(1 << CODE_BITS, sizeof(*p->original));
+	if (p->original != NULL)
+		p->original[place] = end;
 	return true;
 }
 
