@@ -15,6 +15,7 @@
 
 #include "deliver/deliver.h"
 #include "follow/follow.h"
+#include "follow/rotate.h"
 #include "run/run.h"
 #include "setup/arrivals.h"
 #include "setup/setup.h"
@@ -78,6 +79,8 @@ finish(struct run *run)
 	if (run->ops->uptime != NULL)
 		run->ops->uptime(run, &uptime);
 	session_uptime(&run->session, &uptime);
+	if (run->rotate != NULL && rotate_account(run->rotate) < 0)
+		session_note(&run->session, -ENOMEM);
 	if (run->session.recording != NULL)
 		recording_build_ids(run);
 	if (run->options->command != NULL)
@@ -102,6 +105,7 @@ run_free(struct run *run)
 	descendants_close(&run->descendants);
 	arrivals_close(run->arrivals);
 	follow_close(run->follow);
+	rotate_close(run->rotate);
 	session_close(&run->session);
 	kept_session_close(run->kept);
 	live_box_close(&run->live);
@@ -132,6 +136,7 @@ watch(const struct options *options)
 		if (run.follow != NULL && follow_begin(run.follow) < 0)
 			session_warn(&run.session, "no thread can be made that "
 			    "follows pointers: watches do not move");
+		rotate_begin(run.rotate);
 		run.ops->loop(&run);
 		status = finish(&run);
 	}

@@ -189,7 +189,7 @@ count_hit(struct kept_session *kept, const struct journal_entry *e,
 	s->unchanged += (hit->outcome & BOX_UNCHANGED) != 0;
 	s->thinned += (hit->outcome & BOX_SKIPPED) != 0;
 	if (hit->watch < s->nwatches)
-		sieve_took(s->sieve, hit->watch, (hit->outcome &
+		sieve_took(s->sieve, s->watches[hit->watch], (hit->outcome &
 		    (BOX_REPORTED | BOX_SKIPPED)) != 0, reported,
 		    e->value[1]);
 	if (!reported)
@@ -335,6 +335,7 @@ must_survive(const struct journal_entry *e)
 	case JOURNAL_OBJECT:
 	case JOURNAL_START:
 	case JOURNAL_THREADS:
+	case JOURNAL_COVERAGE:
 		return true;
 	default:
 		return false;

@@ -17,6 +17,7 @@
 #include "pending/exec_tracer.h"
 #include "deliver/recorder.h"
 #include "follow/follow.h"
+#include "follow/rotate.h"
 #include "setup/arrivals.h"
 #include "util/complain.h"
 
@@ -215,6 +216,7 @@ wait_a_little(struct run *run)
 	if (run->arrivals != NULL)
 		run_take_arrivals(run);
 	follow_report(run->follow);
+	rotate_turn(run->rotate);
 	if (run->crashed && run->tell_reason == NULL)
 		run_tell(run, "crash");
 	run_check_time(run);
@@ -338,6 +340,7 @@ take_records(struct run *run, uint64_t horizon)
 		if (!run_decode(run, header, &record))
 			continue;
 		take_tasks(run, &record);
+		rotate_take(run->rotate, &record);
 		if (!session_record(&run->session, &record))
 			return false;
 	}
@@ -449,6 +452,7 @@ ring_loop(struct run *run)
 	run->tracer = NULL;
 	follow_end(run->follow);
 	leave_descendants(run, more);
+	rotate_end(run->rotate);
 	wp_target_stop(run->target);
 	wp_drain_stop(ring->drain);
 }
@@ -602,7 +606,7 @@ ring_uptime(const struct run *run, struct wp_uptime *uptime)
 	const struct session *s = &run->session;
 
 	/* a move switches them off for a moment, which is reported */
-	if (run->follow != NULL)
+	if (run->follow != NULL || run->rotate != NULL)
 		return;
 	wp_target_uptime(run->target, uptime);
 	if (options_everywhere(run->options)) {

@@ -24,6 +24,7 @@
 #include "util/complain.h"
 #include "util/interrupt.h"
 #include "follow/follow.h"
+#include "follow/rotate.h"
 #include "pending/new_program.h"
 #include "watch/ptrace_refused.h"
 #include "stop/ptrace_loop.h"
@@ -66,7 +67,7 @@ executed(void *arg, pid_t pid)
 
 	run_check_privileges(run, pid);
 	if (stop->loops && run->reason == NULL && run->follow == NULL &&
-	    run_program(run, pid))
+	    run->rotate == NULL && run_program(run, pid))
 		return true;
 	run_executed(run, pid);
 	return false;
@@ -177,6 +178,7 @@ feed(struct stop_run *stop, uint64_t horizon, bool all)
 			continue;
 		run_take_child(run, &record);
 		run_take_thread_end(run, &record);
+		rotate_take(run->rotate, &record);
 		if (!session_record(&run->session, &record))
 			return false;
 	}
@@ -249,7 +251,10 @@ held(void *arg, const struct wp_stops_held *process)
 	struct stop_run *stop = arg;
 
 	(void)feed(stop, UINT64_MAX, true);
-	follow_held(stop->run->follow, process);
+	if (stop->run->rotate != NULL)
+		rotate_held(stop->run->rotate, process->pid);
+	else
+		follow_held(stop->run->follow, process);
 }
 
 static int
@@ -364,7 +369,7 @@ wait_a_little(struct stop_run *stop, const sigset_t *signals, bool more)
 		run->reason = "time";
 	else if (!is_worth_waiting(stop))
 		wait_ms(run, signals, more ? 0 :
-		    left < ms ? (int)left + 1 : ms);
+		    left < ms ? (int)left + 1 : run_sleep_ms(run, ms));
 	else if (++stop->spins % SPINS == 0)
 		wait_ms(run, signals, 0);
 	else
@@ -390,6 +395,8 @@ stop_loop(struct run *run)
 		bool more;
 
 		run_round(run);
+		if (rotate_is_due(run->rotate))
+			wp_stops_begin_moving(stop->stops);
 		more = wp_stops_step(stop->stops) > 0;
 		if (run->reason == NULL &&
 		    !feed(stop, wp_clock_ns() - ON_ITS_WAY, false))
@@ -398,6 +405,7 @@ stop_loop(struct run *run)
 		wait_a_little(stop, &signals, more);
 	}
 	follow_report(run->follow);
+	rotate_end(run->rotate);
 	stop->loops = false;
 	run_act_end(run);
 	if (run->on_hit.left != 0) {

@@ -103,7 +103,7 @@ publish_hit(void *arg, const struct ex_hit *hit, enum session_fate fate)
 		.outcome = outcome[fate] | (hit->stray ? BOX_STRAY : 0) |
 		    (hit->unjudged ? BOX_UNJUDGED : 0) |
 		    (hit->begun == r->session->ended ? BOX_UNTIL : 0),
-		.watch = hit->watch->id - 1,
+		.watch = ex_hit_place(hit)->id - 1,
 		.stack = hit->stack == NULL ? UINT32_MAX : hit->stack->index,
 	};
 }
@@ -165,7 +165,9 @@ read_watch(struct reader *r, const struct journal_entry *e)
 
 	session_of_process(r->session, w->number, w->pid, w->comm);
 	session_pending(r->session, w->pending);
-	session_moves(r->session, w->moves, w->since);
+	session_part(r->session, w->whole);
+	if (w->whole == 0)
+		session_moves(r->session, w->moves, w->since);
 	if (session_add_watch(r->session, w->text, w->symbol == 0 ? found :
 	    w->text + w->symbol, w->addr, w->len, (enum wp_access)w->access,
 	    w->slots) < 0)
@@ -529,6 +531,9 @@ read_entry(struct reader *r, const struct journal_entry *e)
 	case JOURNAL_UNSEEN:
 		ex_explain_doubt(s->explainer, watch_of(r, e), EX_UNSEEN);
 		break;
+	case JOURNAL_MISSED_PART:
+		ex_explain_doubt(s->explainer, watch_of(r, e), EX_MISSED);
+		break;
 	case JOURNAL_KNOWN:
 		ex_explain_known(s->explainer, watch_of(r, e), e->tid, e->bytes,
 		    e->len, e->value[1]);
@@ -585,6 +590,11 @@ read_entry(struct reader *r, const struct journal_entry *e)
 		break;
 	case JOURNAL_THREADS:
 		read_threads(r, e);
+		break;
+	case JOURNAL_COVERAGE:
+		if (session_coverage(s, (const void *)e->bytes,
+		    e->len / sizeof(struct coverage)) < 0)
+			out_of_memory();
 		break;
 	case JOURNAL_END:
 		read_end(r, e);

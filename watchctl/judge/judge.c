@@ -118,13 +118,16 @@ untyped_value(struct judge *j, const struct ex_value *value, unsigned from,
 	return true;
 }
 
-/* What was touched is an object that lies in the watch, from this offset on. */
+/* What was touched is an object that lies in what has values, from this offset
+   on. */
 static bool
 is_in_watch(const struct ex_hit *hit, const struct ex_object *object,
     uint64_t *at)
 {
-	*at = hit->addr - hit->watch->addr + (uint64_t)object->offset;
-	return *at < hit->watch->len && object->size <= hit->watch->len - *at;
+	const struct ex_watch *place = ex_hit_place(hit);
+
+	*at = hit->addr - place->addr + (uint64_t)object->offset;
+	return *at < place->len && object->size <= place->len - *at;
 }
 
 static bool

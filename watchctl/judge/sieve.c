@@ -50,11 +50,29 @@ count_of(struct sieve *s, size_t watch)
 	return &s->count[watch];
 }
 
+static void
+count_part(struct sieve *s, const struct ex_watch *part)
+{
+	struct sieve_count *count = count_of(s, part->id - 1);
+
+	if (count != NULL)
+		count->hits++;
+}
+
+uint64_t
+sieve_hits(const struct sieve *s, size_t watch)
+{
+	return watch < s->n ? s->count[watch].hits : 0;
+}
+
 uint64_t
 sieve_count(struct sieve *s, const struct ex_hit *hit)
 {
-	struct sieve_count *count = count_of(s, hit->watch->id - 1);
+	struct sieve_count *count;
 
+	if (hit->part != NULL)
+		count_part(s, hit->part);
+	count = count_of(s, hit->watch->id - 1);
 	if (count != NULL)
 		count->hits++;
 	else
@@ -150,11 +168,16 @@ sieve_lost(struct sieve *s)
 }
 
 void
-sieve_took(struct sieve *s, size_t watch, bool passed, bool reported,
-    uint64_t time)
+sieve_took(struct sieve *s, const struct ex_watch *watch, bool passed,
+    bool reported, uint64_t time)
 {
-	struct sieve_count *count = count_of(s, watch);
+	struct sieve_count *count;
 
+	if (watch->whole != NULL) {
+		count_part(s, watch);
+		watch = watch->whole;
+	}
+	count = count_of(s, watch->id - 1);
 	if (count == NULL) {
 		s->at.lost = true;
 		return;

@@ -23,6 +23,9 @@ void sieve_free(struct sieve *);
    that is not known. */
 uint64_t sieve_count(struct sieve *, const struct ex_hit *);
 
+/* How many were, of a watch, or a part of one, by its index. */
+uint64_t sieve_hits(const struct sieve *, size_t watch);
+
 /* Whether one that is not rejected is left out by the rest, or counted as
    reported. */
 bool sieve_skips(struct sieve *, const struct ex_hit *);
@@ -35,8 +38,9 @@ void sieve_lost(struct sieve *);
 
 /* What another sieve did with a hit of a watch, at a time: whether the condition
    and --changed let it pass, and it was reported then. */
-void sieve_took(struct sieve *, size_t watch, bool passed, bool reported,
-    uint64_t time);
+void sieve_took(struct sieve *, const struct ex_watch *, bool passed,
+    bool reported, uint64_t time);
+
 /* It reported the backtrace of a hit, of watches that are all there. */
 void sieve_recall(struct sieve *, const struct ex_hit *);
 

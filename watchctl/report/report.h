@@ -37,6 +37,23 @@ struct report_start {
 	struct origin origin;	/* where that was */
 };
 
+/* For how long a part of what slots moved over had one. */
+struct coverage {
+	unsigned watch;		/* the session's, from 0 */
+	int place;		/* that of the part; < 0: it had no hits */
+	uint64_t addr, len;
+	uint64_t on, all;	/* ns, of all that the watch was on */
+	uint64_t hits;		/* filled in by the session */
+};
+
+/* 0 to 1. */
+static inline double
+coverage_share(const struct coverage *part)
+{
+	return part->all == 0 ? 0 : part->on >= part->all ? 1 :
+	    (double)part->on / (double)part->all;
+}
+
 /* How it ended. */
 struct report_end {
 	uint64_t hits, reported, lost;
@@ -60,6 +77,9 @@ struct report_end {
 						   they are, as far as that is
 						   known */
 	size_t nthreads;
+	const struct coverage *coverage;	/* ncoverage of them, by watches
+						   and addresses */
+	size_t ncoverage;
 	bool judged;		/* a policy was in force; else there is nothing
 				   of what follows */
 	uint64_t stray;		/* hits */

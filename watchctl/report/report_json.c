@@ -176,6 +176,8 @@ put_watches(struct buffer *b, const struct report_start *start)
 	field(b, "watches");
 	buffer_put(b, "[", 1);
 	for (unsigned i = 0; i < start->nwatches; i++) {
+		if (start->watches[i]->whole != NULL)
+			continue;
 		if (i > 0)
 			buffer_put(b, ",", 1);
 		buffer_put(b, "{", 1);
@@ -859,6 +861,26 @@ put_finding(struct report *r, const struct finding *finding)
 }
 
 static int
+put_coverage(struct report *r, const struct coverage *part)
+{
+	struct buffer *b = line_begin(r, "coverage");
+	const struct ex_watch *watch = r->begin.watches[part->watch];
+	const double share = coverage_share(part);
+
+	field_dec(b, "watch", ex_watch_number(watch));
+	field_pid(b, watch);
+	field_hex(b, "addr", part->addr);
+	field_dec(b, "len", part->len);
+	field(b, "share");
+	buffer_dec(b, (uint64_t)share);
+	buffer_puts(b, ".");
+	buffer_digits(b, (uint64_t)((share - (double)(uint64_t)share) * 1e6),
+	    6);
+	field_dec(b, "hits", part->hits);
+	return line_end(r);
+}
+
+static int
 put_end(struct report *r, const struct report_end *end)
 {
 	struct buffer *b = line_begin(r, "end");
@@ -915,6 +937,8 @@ json_end(struct report *r, const struct report_end *end)
 			rc = put_finding(r, end->findings[i]);
 		for (size_t i = 0; i < end->ndoubts && rc == 0; i++)
 			rc = put_finding(r, end->doubts[i]);
+		for (size_t i = 0; i < end->ncoverage && rc == 0; i++)
+			rc = put_coverage(r, &end->coverage[i]);
 		if (rc == 0)
 			rc = put_end(r, end);
 	}

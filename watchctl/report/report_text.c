@@ -27,6 +27,7 @@ count_processes(const struct report_start *start)
 
 	for (unsigned i = 0; i < start->nwatches; i++)
 		n += start->watches[i]->pid != 0 &&
+		    start->watches[i]->whole == NULL &&
 		    ex_watch_number(start->watches[i]) ==
 		    ex_watch_number(start->watches[0]);
 	return n;
@@ -75,6 +76,8 @@ text_start(struct report *r, const struct report_start *start)
 	for (unsigned i = 0; i < start->nwatches; i++) {
 		const struct ex_watch *watch = start->watches[i];
 
+		if (watch->whole != NULL)
+			continue;
 		buffer_puts(&text->out, i == 0 ? "watching " : ",\n         ");
 		text_put_watch_name(r, &text->out, watch);
 		buffer_puts(&text->out, " ");

@@ -489,6 +489,58 @@ put_counts(struct report *r, const struct report_end *end)
 	return text_write(r, start, false);
 }
 
+enum { PARTS_SHOWN = 64 };
+
+/* The parts of a watch, n of them, that were hit, and how long each had a slot;
+   then how long the least and the most of all had one. */
+static void
+put_coverage_of(struct report *r, struct buffer *b, const struct coverage *part,
+    size_t n)
+{
+	const struct ex_watch *watch = r->begin.watches[part->watch];
+	double least = 1, most = 0, share;
+	size_t shown = 0;
+
+	buffer_puts(b, "\n   watched       hits  part of ");
+	text_put_watch_name(r, b, watch);
+	text_put_process(b, watch);
+	buffer_puts(b, "\n");
+	for (size_t i = 0; i < n; i++) {
+		share = coverage_share(&part[i]);
+		least = share < least ? share : least;
+		most = share > most ? share : most;
+		if (part[i].hits == 0 || ++shown > PARTS_SHOWN)
+			continue;
+		buffer_printf(b, "%8.2f %% %10llu  +%#llx, %llu byte%s\n",
+		    share * 100, (unsigned long long)part[i].hits,
+		    (unsigned long long)(part[i].addr - watch->addr),
+		    (unsigned long long)part[i].len,
+		    part[i].len == 1 ? "" : "s");
+	}
+	if (shown > PARTS_SHOWN)
+		buffer_printf(b, "  and %zu more parts that were hit\n",
+		    shown - PARTS_SHOWN);
+	buffer_printf(b, "  %zu part%s, each watched for %.2f to %.2f %% of "
+	    "%.3f s\n", n, n == 1 ? "" : "s", least * 100, most * 100,
+	    (double)part->all / 1e9);
+}
+
+static int
+put_coverage(struct report *r, const struct report_end *end)
+{
+	struct buffer *b = &((struct text *)r->own)->out;
+	const size_t start = b->len;
+	size_t n;
+
+	for (size_t i = 0; i < end->ncoverage; i += n) {
+		for (n = 1; i + n < end->ncoverage && end->coverage[i].watch ==
+		    end->coverage[i + n].watch;)
+			n++;
+		put_coverage_of(r, b, &end->coverage[i], n);
+	}
+	return end->ncoverage == 0 ? 0 : text_write(r, start, false);
+}
+
 int
 text_tables(struct report *r, const struct report_end *end)
 {
@@ -518,5 +570,7 @@ text_tables(struct report *r, const struct report_end *end)
 		rc = put_findings(r, "stray", end->findings, end->nfindings);
 	if (rc == 0)
 		rc = put_findings(r, "not judged", end->doubts, end->ndoubts);
+	if (rc == 0)
+		rc = put_coverage(r, end);
 	return rc;
 }

@@ -23,11 +23,9 @@ is_lent(const struct run *run, pid_t pid)
 /* Others that map the same pages, or have the memory, and the kernel where its
    accesses are not watched, write without a hit.  Who all the others are is not
    known. */
-static bool
-is_seen(const struct run *run, pid_t pid, const struct wp_watched *watched)
+bool
+initial_is_seen(const struct run *run, pid_t pid, uint64_t addr, uint64_t len)
 {
-	const uint64_t addr = watched->region.addr, len = watched->region.len;
-
 	return wp_target_options(run->target)->kernel &&
 	    !run->ops->registers && !is_lent(run, pid) &&
 	    ((run->ops->owns != NULL && run->ops->owns(run, pid, addr, len)) ||
@@ -45,7 +43,8 @@ set_initial(struct run *run, const struct ex_watch *watch, pid_t pid,
 		session_unseen(&run->session, watch);
 		return;
 	}
-	if (!is_seen(run, pid, watched))
+	if (!initial_is_seen(run, pid, watched->region.addr,
+	    watched->region.len))
 		session_unseen(&run->session, watch);
 	if (watched->nbefore > 0) {
 		session_known(&run->session, watch, pid, watched->before,
@@ -62,8 +61,11 @@ set_initial(struct run *run, const struct ex_watch *watch, pid_t pid,
 void
 initial_value_report(struct run *run, size_t watch, pid_t pid)
 {
+	const struct process *process = run_process_of(run, watch);
 	size_t n;
 
+	if (process->place[run_spec_of(process, watch)].rotates)
+		return;		/* each part is a watch of its own */
 	set_initial(run, run_watch(run, watch), pid,
 	    &wp_target_watches(run->target, &n)[watch]);
 }

@@ -189,7 +189,7 @@ run_watch(const struct run *run, size_t w)
 /* Tell session and formats of one slot; event describes it for a
    recording, its ids malloc'd. */
 static int
-describe_slot(struct run *run, size_t w, unsigned i,
+describe_slot(struct run *run, size_t w, unsigned i, bool rotates,
     const struct wp_slot *slot, struct ex_perf_event *event)
 {
 	uint64_t *ids;
@@ -201,17 +201,17 @@ describe_slot(struct run *run, size_t w, unsigned i,
 	event->nids = (size_t)n;
 	err = ex_formats_add(run->formats, &event->attr, ids, event->nids);
 	session_format(&run->session, &event->attr, ids, event->nids);
+	/* where it is, each sample says */
 	return err < 0 ? err : session_add_slot(&run->session,
-	    (int)(w + run->npending), slot->addr,
-	    wp_slot_bytes(slot->type, slot->len));
+	    (int)(w + run->npending), rotates ? 0 : slot->addr,
+	    rotates ? 0 : wp_slot_bytes(slot->type, slot->len));
 }
 
-/* Which SPEC a watch of a process is for. */
-static size_t
-spec_of(const struct process *process, size_t w)
+size_t
+run_spec_of(const struct process *process, size_t w)
 {
-	return process->program ? process->spec[w - process->first] :
-	    w - process->first;
+	return process->program || process->rotates ?
+	    process->spec[w - process->first] : w - process->first;
 }
 
 /* Whether the watch of a SPEC moves with the pointers on the way. */
@@ -222,12 +222,48 @@ is_followed(const struct run *run, const struct process *process, size_t i)
 	    process->place[i].nmore > 0;
 }
 
+/* How many watches of a process are for a SPEC that rotates. */
+static unsigned
+slots_of(const struct process *process, size_t i)
+{
+	unsigned slots = 0;
+
+	for (size_t k = 0; k < process->n; k++)
+		slots += process->spec[k] == i;
+	return slots;
+}
+
+/* One of the slots that move over an object: the first stands for all. */
+static int
+add_rotating(struct run *run, const struct process *process, size_t w)
+{
+	struct session *s = &run->session;
+	const size_t i = run_spec_of(process, w), first = process->first + i;
+	const struct spec *spec = &run->options->spec[i];
+	const struct spec_place *place = &process->place[i];
+	const struct ex_watch *whole = w == first ? NULL :
+	    run_watch(run, first);
+	int err;
+
+	if (whole == NULL) {
+		session_moves(s, true, 0);
+	} else {
+		session_of_process(s, ex_watch_number(whole), whole->pid,
+		    whole->comm);
+		session_part(s, whole->id);
+	}
+	err = session_add_watch(s, spec->text, place->symbol, place->addr,
+	    place->len, spec->access, slots_of(process, i));
+	session_part(s, 0);
+	return err;
+}
+
 /* How the session knows a watch; of several processes, which one it is in. */
 static int
 add_watch(struct run *run, const struct process *process, size_t w,
     const struct wp_watched *watched)
 {
-	const size_t i = spec_of(process, w);
+	const size_t i = run_spec_of(process, w);
 	const struct spec *spec = &run->options->spec[i];
 
 	/* of a command its first program is another one in the list */
@@ -235,6 +271,8 @@ add_watch(struct run *run, const struct process *process, size_t w,
 	    run->options->exe != NULL)
 		session_of_process(&run->session, (unsigned)i + 1,
 		    process->pid, process->comm);
+	if (process->place[i].rotates)
+		return add_rotating(run, process, w);
 	session_moves(&run->session, is_followed(run, process, i), 0);
 	session_pending(&run->session, watched->region.addr == 0 &&
 	    is_followed(run, process, i));
@@ -270,12 +308,15 @@ run_describe_watch(struct run *run, const struct process *process, size_t w,
 	size_t n;
 	const struct wp_watched *watched =
 	    &wp_target_watches(run->target, &n)[w];
-	const struct spec *spec = &run->options->spec[spec_of(process, w)];
+	const struct spec *spec = &run->options->spec[run_spec_of(process,
+	    w)];
+	const bool rotates = process->place[spec - run->options->spec].rotates;
 	int err = add_watch(run, process, w, watched);
 
 	for (unsigned i = 0; i < watched->nslots && err >= 0; i++) {
 		events[i].name = spec->text;
-		err = describe_slot(run, w, i, &watched->slot[i], &events[i]);
+		err = describe_slot(run, w, i, rotates, &watched->slot[i],
+		    &events[i]);
 		events[i].attr.config = spec->access == WP_READ ? REPLAY_READS :
 		    0;
 	}

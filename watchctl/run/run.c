@@ -87,13 +87,23 @@ run_is_ending(const struct run *run)
 	    run_left_ms(run) <= 0;
 }
 
+int
+run_sleep_ms(const struct run *run, int ms)
+{
+	const uint64_t now = wp_clock_ns();
+
+	if (run->wake == 0 || run->wake > now + (uint64_t)ms * 1000000)
+		return ms;
+	return run->wake <= now ? 0 : (int)((run->wake - now) / 1000000) + 1;
+}
+
 void
 run_poll(struct run *run, struct pollfd *p, size_t n)
 {
 	const double left = run_left_ms(run);
+	int ms = run_sleep_ms(run, RUN_LOOK_MS);
 
-	(void)poll(p, n, left < RUN_LOOK_MS ? left > 0 ? (int)left + 1 : 0 :
-	    RUN_LOOK_MS);
+	(void)poll(p, n, left < ms ? left > 0 ? (int)left + 1 : 0 : ms);
 	if (p->revents != 0)
 		run_take_signals(run);
 }

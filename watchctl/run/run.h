@@ -36,6 +36,7 @@ struct arrivals;
 struct exec_tracer;
 struct follow;
 struct process;
+struct rotate;
 struct run;
 
 /* The pid of the one process of a run that watches all, for which it stands. */
@@ -119,12 +120,14 @@ struct run {
 	struct process {
 		pid_t pid;
 		char comm[64];		/* its name, when it was learnt */
-		size_t first, n;	/* its watches; one for each SPEC, or */
+		size_t first, n;	/* its watches; one for each SPEC, and */
+		bool rotates;		/* more for those that rotate; or */
 		bool program;		/* those of one that was executed while
 					   the watch was on, */
 		uint64_t since;		/* as of this time, ns, */
 		bool alone;		/* and that is traced no more: */
-		size_t spec[WP_SLOTS_MAX];	/* of these SPECs; */
+		size_t spec[WP_SLOTS_MAX];	/* of these SPECs, if either
+						   is so; */
 		uint64_t hook;		/* what its loader calls when it has
 					   mapped a module, 0: nothing waits for
 					   that; */
@@ -145,6 +148,10 @@ struct run {
 	size_t nprocesses;
 	struct chosen chosen;		/* what -p meant */
 	struct follow *follow;		/* --follow; NULL: it was not given */
+	struct rotate *rotate;		/* --slots rotate; NULL: it was not
+					   given */
+	uint64_t wake;			/* the loop is not to sleep longer, ns;
+					   0: than it does */
 	struct arrivals *arrivals;	/* --exe: processes that come; NULL: it
 					   was not given */
 	unsigned threads_made;		/* under watch, by records */
@@ -209,6 +216,9 @@ void run_take_signals(struct run *);
 
 /* A signal for watchctl: it ends, or passes it on to the command. */
 void run_signal(struct run *, int sig);
+
+/* For how many ms, at most so many, the loop is to sleep. */
+int run_sleep_ms(const struct run *, int ms);
 
 /* Sleep until something of a poll set comes, but not for long.  Its first
    descriptor is that of the signals; take these. */
@@ -290,6 +300,9 @@ struct process *run_new_process(struct run *, pid_t);
    the session knows it; NULL: there is none. */
 const struct process *run_process_of(const struct run *, size_t w);
 const struct ex_watch *run_spec_watch(const struct run *, size_t i);
+
+/* Which SPEC a watch of a process is for, by its index in the target. */
+size_t run_spec_of(const struct process *, size_t w);
 
 /* A watch of the target's, as the session knows it. */
 const struct ex_watch *run_watch(const struct run *, size_t w);

@@ -27,6 +27,7 @@ enum journal_what {
 	JOURNAL_READY,
 	JOURNAL_VALUES,		/* value[0]: enum journal_values, together */
 	JOURNAL_UNSEEN,		/* value[0]: the watch, from 0 */
+	JOURNAL_MISSED_PART,	/* the same */
 	JOURNAL_KNOWN,		/* the same; value[1]: when; tid: the process;
 				   bytes: what was known then */
 	JOURNAL_MAPPED,		/* tid: a process, whose mappings are not
@@ -54,6 +55,7 @@ enum journal_what {
 	JOURNAL_MISSED,		/* what was there before is not known of
 				   values */
 	JOURNAL_THREADS,	/* bytes: struct wp_thread_count, several */
+	JOURNAL_COVERAGE,	/* bytes: struct coverage, several */
 	JOURNAL_END,		/* bytes: struct journal_end */
 };
 
@@ -90,6 +92,7 @@ struct journal_watch {
 	bool pending;
 	bool moves;		/* as of session_moves, like since */
 	uint64_t since;
+	unsigned whole;		/* as of session_part */
 	uint32_t symbol;	/* where it is in text; 0: it has none */
 	char text[];		/* the SPEC */
 };

@@ -140,6 +140,8 @@ add_watch(struct session *s, pid_t in, const char *spec, const char *symbol,
 	watch->pending = s->of.pending;
 	watch->moves = s->of.moves;
 	watch->since = s->of.since;
+	watch->whole = s->of.whole == 0 || s->of.whole > s->nwatches ? NULL :
+	    more[s->of.whole - 1];
 	s->watches = more;
 	s->watches[s->nwatches++] = watch;
 	if (is_put(s))
@@ -171,6 +173,14 @@ session_moves(struct session *s, bool moves, uint64_t since)
 	s->of.moves = moves;
 	s->of.since = since;
 	s->of.silent = since != 0;
+}
+
+void
+session_part(struct session *s, unsigned whole)
+{
+	session_moves(s, whole != 0, 0);
+	s->of.silent = whole != 0;
+	s->of.whole = whole;
 }
 
 int
@@ -248,6 +258,7 @@ put_watch(struct session *s, const struct ex_watch *watch, pid_t in)
 		.pid = watch->pid, .access = (int)watch->access,
 		.pending = watch->pending, .moves = watch->moves,
 		.since = watch->since,
+		.whole = watch->whole != NULL ? watch->whole->id : 0,
 		.symbol = symbol != 0 ? (uint32_t)len : 0,
 	};
 	memcpy(w->comm, watch->comm, sizeof(w->comm));
@@ -313,6 +324,12 @@ void
 session_unseen(struct session *s, const struct ex_watch *watch)
 {
 	put(s, JOURNAL_UNSEEN, watch->id - 1);
+}
+
+void
+session_missed(struct session *s, const struct ex_watch *watch)
+{
+	put(s, JOURNAL_MISSED_PART, watch->id - 1);
 }
 
 void
@@ -703,6 +720,25 @@ session_thread_counts(struct session *s, const struct wp_thread_count *counts,
 	return 0;
 }
 
+int
+session_coverage(struct session *s, const struct coverage *coverage, size_t n)
+{
+	const struct journal_entry entry = {.what = JOURNAL_COVERAGE};
+
+	if (s->journal != NULL) {
+		s->journal->put(s->journal, &entry, coverage,
+		    n * sizeof(*coverage), NULL, 0);
+		return 0;
+	}
+	free(s->coverage);
+	s->ncoverage = 0;
+	if ((s->coverage = reallocarray(NULL, n, sizeof(*coverage))) == NULL)
+		return -ENOMEM;
+	memcpy(s->coverage, coverage, n * sizeof(*coverage));
+	s->ncoverage = n;
+	return 0;
+}
+
 void
 session_doubt(struct session *s, const char *format, ...)
 {
@@ -895,6 +931,11 @@ fill_end(struct session *s, struct report_end *end)
 		s->reported += end->counts[i];
 	end->threads = s->threads;
 	end->nthreads = s->nthreads;
+	for (size_t i = 0; i < s->ncoverage; i++)
+		s->coverage[i].hits = s->coverage[i].place < 0 ? 0 :
+		    sieve_hits(s->sieve, (size_t)s->coverage[i].place);
+	end->coverage = s->coverage;
+	end->ncoverage = s->ncoverage;
 	end->reported = s->reported;
 	end->lost = s->lost;
 	end->hits = s->reported + s->rejected + s->unchanged + s->thinned +
@@ -1053,6 +1094,7 @@ session_close(struct session *s)
 	free(s->watch_samples);
 	free(s->slots);
 	free(s->threads);
+	free(s->coverage);
 	output_close(&s->output);
 	*s = (struct session){0};
 }

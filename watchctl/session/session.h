@@ -96,6 +96,7 @@ struct session {
 		bool pending;		/* session_pending */
 		bool moves, silent;	/* session_moves */
 		uint64_t since;
+		unsigned whole;		/* session_part */
 	} of;
 	struct output output;
 	struct ex_perfwriter *recording;	/* -o perf, once it has begun */
@@ -150,6 +151,9 @@ struct session {
 	struct wp_thread_count *threads;	/* as of session_thread_counts:
 					   nthreads of them */
 	size_t nthreads;
+	struct coverage *coverage;	/* as of session_coverage: ncoverage of
+					   them */
+	size_t ncoverage;
 	char doubt[320];		/* why the run cannot be vouched for;
 					   "": it can, as far as is known */
 	struct report *reply;		/* gets each hit, too; NULL: none */
@@ -190,6 +194,10 @@ void session_pending(struct session *, bool);
    watch; 0: since the start. */
 void session_moves(struct session *, bool moves, uint64_t since);
 
+/* The watches that are added from here on are parts of this one, by its id, over
+   which slots move; a reader is not told of them; 0: they are no parts. */
+void session_part(struct session *, unsigned whole);
+
 /* A watch's region as a reader sees it; symbol may be NULL; strings are copied.
    A report that has begun gets it.  0 or -ENOMEM. */
 int session_add_watch(struct session *, const char *spec, const char *symbol,
@@ -228,10 +236,12 @@ void session_place(struct session *, pid_t, const struct spec *, uint64_t addr,
    samples looks for them. */
 void session_mapped(struct session *, pid_t, const struct journal_mapped *);
 
-/* As ex_explainer_values, ex_explain_doubt (EX_UNSEEN), ex_explain_known, and
-   ex_explain_hints for a thread that is stopped at its hit; 0: none is. */
+/* As ex_explainer_values, ex_explain_doubt (EX_UNSEEN; EX_MISSED),
+   ex_explain_known, and ex_explain_hints for a thread that is stopped at its hit;
+   0: none is. */
 void session_values(struct session *, const struct ex_value_options *);
 void session_unseen(struct session *, const struct ex_watch *);
+void session_missed(struct session *, const struct ex_watch *);
 void session_known(struct session *, const struct ex_watch *, pid_t,
     const uint8_t *bytes, size_t len, uint64_t time);
 void session_stopped(struct session *, pid_t tid);
@@ -304,6 +314,10 @@ void session_doubt(struct session *, const char *format, ...)
    -ENOMEM. */
 int session_thread_counts(struct session *, const struct wp_thread_count *,
     size_t n);
+
+/* At the end: for how long the slots were on each part of what they move over.
+   0 or -ENOMEM. */
+int session_coverage(struct session *, const struct coverage *, size_t n);
 
 /* For how long watches were on, when they are so no more; threads 0: in how
    many threads is not known.  If one was off, this is reported. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "follow/follow.h"
+#include "follow/rotate.h"
 #include "os/proc.h"
 #include "pending/loader.h"
 #include "pending/new_module.h"
@@ -21,15 +22,12 @@
 void
 run_forget(struct run *run, size_t i)
 {
-	const size_t nspecs = run->options->nspecs;
-	size_t planned = 0;
+	const size_t first = run->process[i].first, n = run->process[i].n;
 
-	if (run->target != NULL)
-		(void)wp_target_watches(run->target, &planned);
-	if (!run->waits && planned > i * nspecs) {
-		wp_target_unwatch(run->target, i * nspecs, nspecs);
+	if (!run->waits && n > 0) {
+		wp_target_unwatch(run->target, first, n);
 		for (size_t k = i + 1; k < run->nprocesses; k++)
-			run->process[k].first -= nspecs;
+			run->process[k].first -= n;
 	}
 	run_leave_out(run, i);
 }
@@ -39,7 +37,8 @@ const char *
 run_waits_not_with(const struct options *o)
 {
 	return o->stop ? "--stop" : o->count ? "--count" :
-	    o->follow_pointers ? "--follow" : o->form == FORM_PERF ?
+	    o->follow_pointers ? "--follow" : o->rotate ?
+	    "--slots rotate" : o->form == FORM_PERF ?
 	    "-o perf" : o->exe != NULL ? "--exe" : NULL;
 }
 
@@ -139,19 +138,31 @@ check_mapped(const struct run *run, struct process *process, size_t i,
 	return 0;
 }
 
+/* One watch is too wide, for this cause. */
+static void
+explain_too_wide(const struct options *o, struct wp_cause *cause)
+{
+	const size_t len = strlen(cause->text);
+
+	if (cause->code == WP_CAUSE_LENGTH && !o->rotate)
+		(void)snprintf(cause->text + len, sizeof(cause->text) - len,
+		    "; or add --slots rotate");
+}
+
 /* What the SPECs mean in a process, and that it can be watched there. */
 int
 run_find_watches(struct run *run, struct process *process, struct wp_cause *cause)
 {
 	const struct options *o = run->options;
 	struct wp_region *regions;
+	size_t n = o->nspecs;
 	int err;
 
 	if (process->pid == EVERYWHERE)
 		return everywhere_find(run, process, cause);
 	if ((err = run_learn(run, process, false, cause)) < 0)
 		return err;
-	if ((regions = calloc(o->nspecs, sizeof(*regions))) == NULL)
+	if ((regions = calloc(n + WP_SLOTS_MAX, sizeof(*regions))) == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	err = o->command != NULL ? resolve_launched(run, cause) :
 	    resolve(run, process, false, cause);
@@ -160,9 +171,18 @@ run_find_watches(struct run *run, struct process *process, struct wp_cause *caus
 	if (err >= 0 && run->follow != NULL)
 		err = follow_plan(run->follow, process, regions, cause);
 	if (err >= 0)
-		err = wp_target_watch(run->target, regions, o->nspecs, cause);
+		err = rotate_plan(run->rotate, process, regions, &n, cause);
+	if (err >= 0)
+		err = wp_target_watch(run->target, regions, n, cause);
+	if (err < 0)
+		explain_too_wide(o, cause);
 	process->first = err >= 0 ? (size_t)err : 0;
-	process->n = o->nspecs;
+	process->n = err >= 0 ? n : 0;
+	for (size_t i = 0; i < o->nspecs; i++)
+		if (process->place[i].rotates) {
+			regions[i].addr = process->place[i].addr;
+			regions[i].len = process->place[i].len;
+		}
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
 		if (o->spec[i].line != 0)
 			err = wp_target_places(run->target, process->first + i,

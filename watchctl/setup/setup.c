@@ -27,6 +27,7 @@
 #include "watch/fire_check.h"
 #include "watch/ptrace_refused.h"
 #include "follow/follow.h"
+#include "follow/rotate.h"
 #include "pending/exec_tracer.h"
 #include "pending/new_module.h"
 #include "run/initial_values.h"
@@ -194,6 +195,7 @@ prepare(struct run *run)
 		.whole_stacks = o->form == FORM_PERF || o->last != 0,
 		/* a program writes the address that a slot had at first */
 		.bpf = o->delivery != DELIVERY_RING && !o->follow_pointers &&
+		    !o->rotate &&
 		    (o->count || !options_everywhere(o)),
 		.everywhere = options_everywhere(o),
 		.with = o->with,
@@ -229,7 +231,8 @@ prepare(struct run *run)
 	    wp_target_no_bpf(run->target)->code != WP_CAUSE_NONE)
 		return complain("--delivery bpf: %s; --delivery ring does "
 		    "without", wp_target_no_bpf(run->target)->text);
-	if (o->follow_pointers && follow_open(&run->follow, run) < 0)
+	if ((o->follow_pointers && follow_open(&run->follow, run) < 0) ||
+	    (o->rotate && rotate_open(&run->rotate, run) < 0))
 		return -ENOMEM;
 	if (run_poll_make(run) < 0 ||
 	    (run->ops->open != NULL && run->ops->open(run) < 0))

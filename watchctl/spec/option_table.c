@@ -34,6 +34,9 @@ const struct option_entry option_table[] = {
 	    FROM_OUTSIDE,
 	    "watch each pointer on the way to what a SPEC names, too, and\n"
 	    "move with it"},
+	{0, "slots", OPT_SLOTS, "rotate", "rotate",
+	    FROM_OUTSIDE,
+	    "move the slots over an object that is wider than they are"},
 	{0, "exe", OPT_EXE, "PATH", NULL,
 	    OPTION_ATTACH | OPTION_APART,
 	    "attach to each process that executes this file, now and\n"

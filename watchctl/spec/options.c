@@ -192,6 +192,15 @@ parse_missing(const char *text, bool *skip)
 }
 
 static int
+parse_slots(const char *text, bool *rotate)
+{
+	*rotate = strcmp(text, "rotate") == 0;
+	return *rotate ? 0 : complain("--slots '%s': there is only rotate; "
+	    "without the option what is wider than the slots is an error",
+	    text);
+}
+
+static int
 add_spec(struct options *o, enum wp_access access, const char *text)
 {
 	struct wp_cause cause;
@@ -450,6 +459,8 @@ option(struct options *o, int c)
 	case OPT_FOLLOW:
 		o->follow_pointers = true;
 		return 0;
+	case OPT_SLOTS:
+		return parse_slots(optarg, &o->rotate);
 	case OPT_EXE:
 		if (o->exe != NULL)
 			return complain("--exe is given twice: one executable "
@@ -759,6 +770,25 @@ check_follow(const struct options *o)
 	    "of them", other);
 }
 
+/* What does not go with slots that move over an object. */
+static int
+check_rotate(const struct options *o)
+{
+	const char *other = watches(o, WP_EXEC) ? "-x" :
+	    o->inside ? "--inside" : o->follow_pointers ? "--follow" :
+	    o->count ? "--count" : o->exe != NULL ? "--exe" :
+	    o->form == FORM_PERF ? "-o perf" :
+	    o->delivery == DELIVERY_BPF ? "--delivery bpf" :
+	    o->skip_missing ? "--if-missing" : o->with != 0 ? "--with" :
+	    o->each != 0 ? "--each" : o->last != 0 ? "--last" : NULL;
+
+	if (other == NULL)
+		return 0;
+	return complain("--slots rotate moves slots over the bytes of an "
+	    "object, with hits by the kernel's rings; it does not go with %s: "
+	    "leave out one of them", other);
+}
+
 /* What only a program has, or who watches one. */
 static const char *
 of_programs(const struct options *o)
@@ -773,6 +803,7 @@ not_of_kernel(const struct options *o)
 	return o->on_hit.what != ON_HIT_REPORT ? "--on-hit" :
 	    o->stop ? "--stop" : o->inside ? "--inside" :
 	    o->follow_pointers ? "--follow" :
+	    o->rotate ? "--slots" :
 	    o->user_only ? "--user-only" : o->changed ? "--changed" :
 	    o->error_status != 0 ? "--error-exitcode" :
 	    o->with != 0 ? "--with" :
@@ -873,6 +904,8 @@ check_together(const struct options *o)
 	if (o->exe != NULL && check_exe(o) < 0)
 		return -EINVAL;
 	if (o->follow_pointers && check_follow(o) < 0)
+		return -EINVAL;
+	if (o->rotate && check_rotate(o) < 0)
 		return -EINVAL;
 	if (!options_attach(o) && o->command == NULL && !options_everywhere(o))
 		return complain("no process to watch: give -p PID, -p NAME, "

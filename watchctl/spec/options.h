@@ -42,6 +42,7 @@ struct options {
 	const char *file;	/* report: what to read; NULL: not that */
 	bool follow;		/* -f */
 	bool follow_pointers;	/* --follow */
+	bool rotate;		/* --slots rotate */
 	uint64_t limit;		/* -n; 0: none */
 	double seconds;		/* -t; 0: none */
 	bool count;		/* --count */

@@ -58,6 +58,7 @@ struct spec_place {
 				   malloc'd; NULL for an address that lies in
 				   no symbol */
 	bool later;		/* it is not mapped yet */
+	bool rotates;		/* slots move over it */
 	bool local;		/* addr is an offset in the thread-local storage
 				   of a module, */
 	uint64_t base;		/* whose vaddrs have this added to them */

@@ -7,9 +7,10 @@
 bool
 ex_hit_bytes(const struct ex_hit *hit, unsigned *from, unsigned *len)
 {
-	const uint64_t at = hit->addr - hit->watch->addr;
+	const uint64_t first = ex_hit_place(hit)->addr;
+	const uint64_t at = hit->addr - first;
 
-	if (hit->addr < hit->watch->addr || at >= EX_VALUE_MAX ||
+	if (hit->addr < first || at >= EX_VALUE_MAX ||
 	    hit->len == 0 || hit->len > EX_VALUE_MAX - at)
 		return false;
 	*from = (unsigned)at;
@@ -22,7 +23,7 @@ static void
 put_text(const struct ex_hit *hit, const struct ex_object *object,
     const struct ex_value *value, char *text, size_t size)
 {
-	const uint64_t at = hit->addr - hit->watch->addr +
+	const uint64_t at = hit->addr - ex_hit_place(hit)->addr +
 	    (uint64_t)object->offset;
 	const uint64_t len = object->size;
 

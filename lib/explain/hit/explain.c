@@ -31,6 +31,7 @@
 #include "space/kallsyms.h"
 
 #define OPEN_LISTS 1024		/* a thread's: by its tid, modulo */
+#define PLACES 256
 
 struct pending {
 	struct pending *next;
@@ -48,6 +49,8 @@ struct ex_explainer {
 	struct ex_stacks *stacks;
 	const struct ex_slot *slots;
 	size_t nslots;
+	size_t found[PLACES];	/* places that were looked for, by their
+				   addresses: index + 1; 0: none */
 	int (*give)(void *, struct ex_hit *);
 	void *arg;
 	struct ex_tally tally;
@@ -101,6 +104,7 @@ ex_explainer_slots(struct ex_explainer *e, const struct ex_slot *slots,
 {
 	e->slots = slots;
 	e->nslots = nslots;
+	memset(e->found, 0, sizeof(e->found));
 }
 
 static void
@@ -239,6 +243,10 @@ give_out(struct ex_explainer *e, struct pending *p)
 	}
 	ex_hit_change(&p->hit);
 	p->hit.seq = ++e->tally.hits;
+	if (p->hit.watch->whole != NULL) {
+		p->hit.part = p->hit.watch;
+		p->hit.watch = p->hit.part->whole;
+	}
 	result = e->give(e->arg, &p->hit);
 	pending_put(e, p);
 	return result;
@@ -889,24 +897,36 @@ learn(struct ex_explainer *e, const struct ex_record *record)
 	}
 }
 
+/* Whether a watch that moves was there when it was hit. */
+static bool
+is_place(const struct ex_slot *place, const struct ex_watch *watch,
+    const struct ex_record *record)
+{
+	return place->watch != NULL && place->watch->moves &&
+	    place->addr == record->sample.addr &&
+	    place->watch->since <= record->time &&
+	    place->watch->pid == watch->pid &&
+	    ex_watch_number(place->watch) == ex_watch_number(watch);
+}
+
 /* The place of a watch that moves where it was when it was hit: the last one, if
    it was there more than once. */
 static const struct ex_slot *
-slot_at(const struct ex_explainer *e, const struct ex_slot *slot,
+slot_at(struct ex_explainer *e, const struct ex_slot *slot,
     const struct ex_record *record)
 {
+	size_t *found = &e->found[record->sample.addr / 8 % PLACES];
 	const struct ex_watch *watch = slot->watch;
 
-	for (size_t i = e->nslots; i > 0; i--) {
-		const struct ex_slot *other = &e->slots[i - 1];
-
-		if (other->watch != NULL && other->watch->moves &&
-		    other->addr == record->sample.addr &&
-		    other->watch->since <= record->time &&
-		    other->watch->pid == watch->pid &&
-		    ex_watch_number(other->watch) == ex_watch_number(watch))
-			return other;
-	}
+	/* parts are never left for good */
+	if (*found > 0 && e->slots[*found - 1].watch->whole != NULL &&
+	    is_place(&e->slots[*found - 1], watch, record))
+		return &e->slots[*found - 1];
+	for (size_t i = e->nslots; i > 0; i--)
+		if (is_place(&e->slots[i - 1], watch, record)) {
+			*found = i;
+			return &e->slots[i - 1];
+		}
 	return slot;
 }
 

@@ -37,6 +37,8 @@ struct ex_watch {
 	bool pending;		/* it is not armed: what is watched for it, when
 				   it is there, are other watches of its
 				   number */
+	const struct ex_watch *whole;	/* it is a part of this one, over which
+					   slots move; NULL: it is no part */
 };
 
 static inline unsigned
@@ -76,7 +78,9 @@ struct ex_hit {
 	uint64_t begun;		/* from 1, in order of their first samples,
 				   which is that of delivery too: of all, also
 				   those that are not delivered */
-	const struct ex_watch *watch;
+	const struct ex_watch *watch;	/* not a part of one: */
+	const struct ex_watch *part;	/* that was hit, once the hit is
+					   delivered; NULL: watch has none */
 	uint64_t time;		/* ns on the records' clock */
 	pid_t pid, tid;
 	struct ex_process *process;	/* whose memory; NULL: out of memory */
@@ -91,8 +95,8 @@ struct ex_hit {
 	uint64_t len;
 	uint64_t pc;		/* as sampled (user pc, for kernel hits too) */
 	struct ex_insn insn;	/* not for kernel hits */
-	struct ex_value old, new;	/* of the watch's bytes; of those that
-					   were touched or of more */
+	struct ex_value old, new;	/* of the bytes of ex_hit_place; of those
+					   that were touched or of more */
 	enum ex_value_source source;	/* of new */
 	struct ex_change change;	/* in words */
 	bool unchanged;		/* a write that left every touched byte as it
@@ -118,14 +122,20 @@ struct ex_hit {
 				   those of that moment */
 };
 
+/* The watch, or part of it, whose bytes old and new are. */
+static inline const struct ex_watch *
+ex_hit_place(const struct ex_hit *hit)
+{
+	return hit->part != NULL ? hit->part : hit->watch;
+}
+
 /* What an event (by its index in the formats) is a slot of. */
 struct ex_slot {
 	const struct ex_watch *watch;	/* NULL: none, ignored */
 	uint64_t addr, len;	/* the bytes it covers */
 };
 
-/* Where the touched bytes are in the watch's values; false: not among those
-   kept. */
+/* Where the touched bytes are in the values; false: not among those kept. */
 bool ex_hit_bytes(const struct ex_hit *, unsigned *from, unsigned *len);
 
 /* Fill in what the hit changed, from its values; done for each that an

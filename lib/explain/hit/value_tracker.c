@@ -1243,7 +1243,10 @@ ex_tracker_doubt(struct ex_value_tracker *s, const struct ex_watch *watch,
 	w->value.known = what == EX_UNREAD ? w->value.known & ~w->later : 0;
 	w->later = 0;
 	doubt_history(w, w->time);
-	w->hit = w->hit && what != EX_MISSED;
+	if (what == EX_MISSED) {
+		w->hit = false;
+		w->last = NULL;		/* the next may load what others left */
+	}
 	w->unseen = w->unseen || what == EX_UNSEEN;
 }
 

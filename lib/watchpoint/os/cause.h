@@ -44,6 +44,8 @@
 	X(TOO_MANY, ENOSPC, "the watches take %u slots together, and "	\
 	    "this processor has %u: watch less, or shorter and "	\
 	    "aligned regions")						\
+	X(TOO_WIDE, E2BIG, "slots that move over %llu bytes are seldom "	\
+	    "anywhere: give at most %llu (SPEC:LEN)")			\
 	X(RUN_FULL, ENOSPC, "%u watches have been made in this run, "	\
 	    "and there can be no more: begin another one")		\
 	X(ACCESS, EINVAL, "an execution watch is on one instruction: "	\

@@ -106,8 +106,8 @@ void wp_stops_lend(struct wp_stops *, pid_t pid, bool lent);
 void wp_stops_scout(struct wp_stops *, struct wp_target *scouts, size_t first,
     size_t n);
 
-/* From now on calls.held is called: first for each process, by the next
-   wp_stops_step. */
+/* From now on calls.held is called: first, and each time that this is, for each
+   process, by the next wp_stops_step. */
 void wp_stops_begin_moving(struct wp_stops *);
 
 /* From calls.held: as wp_target_move, in this process; of its target or of the

@@ -57,7 +57,7 @@ next_scouted(const struct wp_stops *stops)
 {
 	struct wp_stop_process *process = stops->process;
 
-	while (process != NULL && (process->nscouts == 0 || !process->scouted))
+	while (process != NULL && !process->scouted)
 		process = process->next;
 	return process;
 }

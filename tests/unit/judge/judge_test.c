@@ -446,7 +446,7 @@ TEST(another_goes_on)
 	assert_true(told != NULL && next != NULL);
 	for (const char *p = "s+rss"; *p != '\0'; p++) {
 		assert_int_equal(pass(s), *p);
-		sieve_took(told, hit.watch->id - 1, *p != 'r', *p == '+',
+		sieve_took(told, hit.watch, *p != 'r', *p == '+',
 		    hit.time);
 	}
 	sieve_stand(told, &place, &count, &n);

@@ -153,6 +153,11 @@ TEST(whom_to_watch)
 
 	ACCEPT(&o, "-w", "a->b", "--follow", "--stop", "ls");
 	assert_true(o.follow_pointers && o.stop && !o.follow);
+	assert_false(o.rotate);
+	options_free(&o);
+	ACCEPT(&o, "-w", "a", "-r", "b", "--slots", "rotate", "--stop", "-f",
+	    "ls");
+	assert_true(o.rotate && o.stop && !o.follow_pointers);
 	options_free(&o);
 	ACCEPT(&o, "-w", "a", "--exe", "/bin/x");
 	assert_string_equal(o.exe, "/bin/x");
@@ -465,6 +470,9 @@ TEST(a_report)
 #define SEE "; see watchctl --help"
 #define IN_ALL " lies in the kernel and is watched in all processes: leave out "
 #define CHOOSE "; --if 'pid == N' or 'comm == \"NAME\"' chooses among hits"
+#define ROTATE_NOT "--slots rotate moves slots over the bytes of an object, with " \
+	"hits by the kernel's rings; it does not go with "
+#define LEAVE ": leave out one of them"
 #define NOT_THERE " lies in the kernel, where no thread is stopped, no value is " \
     "read, and nothing is vouched for: leave out "
 
@@ -502,6 +510,8 @@ static const struct {
 	    "--on-hit"},
 	{{"w", "-w", "kernel!a", "--inside"}, "kernel!a" NOT_THERE "--inside"},
 	{{"w", "-w", "kernel!a", "--follow"}, "kernel!a" NOT_THERE "--follow"},
+	{{"w", "-w", "kernel!a", "--slots", "rotate"}, "kernel!a" NOT_THERE
+	    "--slots"},
 	{{"w", "-w", "kernel!a", "--user-only"}, "kernel!a" NOT_THERE
 	    "--user-only"},
 	{{"w", "-w", "kernel!a", "--changed"}, "kernel!a" NOT_THERE
@@ -512,6 +522,31 @@ static const struct {
 	    "--with"},
 	{{"w", "-w", "kernel!a", "--delivery", "bpf"}, "kernel!a" NOT_THERE
 	    "--delivery bpf"},
+	{{"w", "-w", "a", "--slots", "all", "ls"}, "--slots 'all': there is "
+	    "only rotate; without the option what is wider than the slots is "
+	    "an error"},
+	{{"w", "-w", "a", "--slots"}, "--slots needs an argument" SEE},
+	{{"w", "-x", "a", "--slots", "rotate", "ls"}, ROTATE_NOT "-x" LEAVE},
+	{{"w", "-w", "a", "--slots", "rotate", "--inside", "ls"}, ROTATE_NOT
+	    "--inside" LEAVE},
+	{{"w", "-w", "a", "--slots", "rotate", "--follow", "ls"}, ROTATE_NOT
+	    "--follow" LEAVE},
+	{{"w", "-w", "a", "--slots", "rotate", "--count", "ls"}, ROTATE_NOT
+	    "--count" LEAVE},
+	{{"w", "-w", "a", "--slots", "rotate", "--exe", "/x"}, ROTATE_NOT
+	    "--exe" LEAVE},
+	{{"w", "-w", "a", "--slots", "rotate", "-o", "perf", "-O", "x", "ls"},
+	    ROTATE_NOT "-o perf" LEAVE},
+	{{"w", "-w", "a", "--slots", "rotate", "--delivery", "bpf", "ls"},
+	    ROTATE_NOT "--delivery bpf" LEAVE},
+	{{"w", "-w", "a", "--slots", "rotate", "--if-missing", "skip", "ls"},
+	    ROTATE_NOT "--if-missing" LEAVE},
+	{{"w", "-w", "a", "--slots", "rotate", "--with", "page-faults", "ls"},
+	    ROTATE_NOT "--with" LEAVE},
+	{{"w", "-w", "a", "--slots", "rotate", "--each", "2", "ls"}, ROTATE_NOT
+	    "--each" LEAVE},
+	{{"w", "-w", "a", "--slots", "rotate", "--last", "2", "ls"}, ROTATE_NOT
+	    "--last" LEAVE},
 	{{"w", "-w", "a", "--"},
 	    "no process to watch: give -p PID, -p NAME, --exe PATH, or "
 	    "-- COMMAND"},
@@ -529,7 +564,7 @@ static const struct {
 	{{"w", "--cuont"}, "no option --cuont, nearest: --count" SEE},
 	{{"w", "--user_only"}, "no option --user_only, nearest: "
 	    "--user-only" SEE},
-	{{"w", "--s"}, "no option --s, nearest: --stack, --stacks, --stop" SEE},
+	{{"w", "--s"}, "no option --s, nearest: --slots, --stack, --stacks" SEE},
 	{{"report", "--cuont"}, "no option --cuont" SEE},
 	{{"w", "--help=x"}, "--help=x: that option takes no argument" SEE},
 	{{"w", "--count=5"}, "--count=5: that option takes no argument" SEE},
@@ -883,7 +918,7 @@ sample(const struct option_entry *e)
 		{"ACTION", "pause"}, {"BYTES", "8"}, {"SIZE", "64M"},
 		{"WAY", "bpf"}, {"PATTERN", "f"}, {"FORM", "json"},
 		{"FILE", "f"}, {"once", "once"}, {"skip", "skip"},
-		{"EVENT", "cycles"},
+		{"EVENT", "cycles"}, {"rotate", "rotate"},
 	};
 
 	for (size_t i = 0; i < COUNT(samples); i++)

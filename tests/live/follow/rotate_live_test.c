@@ -1,0 +1,278 @@
+/*
+ * rotate: slots that move over an object of 64 elements.  The victim writes to them
+ * as it is told.
+ */
+#include "test.h"
+
+#include "live.h"
+#include "scratch.h"
+#include "watching.h"
+
+enum { ELEMENTS = 64, SLOTS = 4, HOT = 17 };
+
+/* What is known of each part at the end. */
+struct parts {
+	size_t n;
+	double share[ELEMENTS], sum;
+	json_int_t hits[ELEMENTS], all;
+};
+
+static void
+take_parts(const struct outcome *o, unsigned long long first, struct parts *p)
+{
+	size_t i;
+	json_t *line;
+
+	*p = (struct parts){.n = 0};
+	json_array_foreach(o->lines, i, line) {
+		if (strcmp(text_of(line, "type"), "coverage") != 0)
+			continue;
+		assert_true(p->n < ELEMENTS);
+		assert_int_equal(number_of(line, "watch"), 1);
+		assert_int_equal(number_of(line, "len"), 8);
+		assert_int_equal(hex_of(line, "addr"), first + 8 * p->n);
+		p->share[p->n] = json_number_value(json_object_get(line,
+		    "share"));
+		assert_true(p->share[p->n] >= 0 && p->share[p->n] <= 1);
+		p->sum += p->share[p->n];
+		p->all += p->hits[p->n++] = number_of(line, "hits");
+	}
+	assert_int_equal(p->n, ELEMENTS);
+	assert_int_equal(p->all, number_of(first_of(o, "end"), "hits"));
+	/* moves take a little of it */
+	if (p->sum > SLOTS + 1e-3 || p->sum < SLOTS * 0.7)
+		fail_msg("%g slots", p->sum);
+}
+
+/* Each is of the element that its address says, by what the victim writes: the
+   number of the write, so the element is that modulo 64. */
+static void
+expect_true_hits(const struct outcome *o, unsigned long long first)
+{
+	size_t i;
+	json_t *hit;
+
+	each_hit(o, i, hit) {
+		const uint64_t element = (hex_of(hit, "addr") - first) / 8;
+		char path[32];
+
+		(void)snprintf(path, sizeof(path), "wide[%d]", (int)element);
+		assert_string_equal(maybe_text(hit, "path"), path);
+		assert_int_equal(number_of(hit, "len"), 8);
+		assert_int_equal(number_of(hit, "watch"), 1);
+		expect_function(hit, 0, "store");
+		if (*maybe_text(hit, "new") != '\0')
+			assert_int_equal(hex_of(hit, "new") % ELEMENTS,
+			    element);
+		/* one that was made 64 writes before; after a gap none */
+		if (*maybe_text(hit, "new") != '\0' &&
+		    strcmp(text_of(hit, "value_source"), "later") != 0 &&
+		    *maybe_text(hit, "old") != '\0' && hex_of(hit, "old") != 0)
+			assert_int_equal(hex_of(hit, "old") + ELEMENTS,
+			    hex_of(hit, "new"));
+	}
+}
+
+/* What the first line says of a watch, from 0, of so many. */
+static void
+expect_watch(const json_t *watches, size_t n, size_t i, unsigned long long addr,
+    json_int_t len, json_int_t slots)
+{
+	const json_t *watch;
+
+	assert_int_equal(json_array_size(watches), n);
+	watch = json_array_get(watches, i);
+	assert_int_equal(number_of(watch, "id"), i + 1);
+	assert_int_equal(number_of(watch, "len"), len);
+	assert_int_equal(number_of(watch, "slots"), slots);
+	assert_int_equal(hex_of(watch, "addr"), addr);
+}
+
+/* Watch all of it while it does something.  Result: where it lies. */
+static unsigned long long
+watch_wide(const char *more, const char *act, struct outcome *o)
+{
+	struct running w;
+	char addr[32];
+
+	start(&w, (const char *[]){watchctl(), "-w", "wide", "--slots",
+	    "rotate", "-o", "json", "-O", scratch_path("report"),
+	    more != NULL ? more : "--", victim("wide"), NULL});
+	hear_address(&w, addr);
+	say(&w, act);
+	(void)target_done(&w);
+	say(&w, "end\n");
+	finish(&w, o);
+	assert_int_equal(o->status, 7);
+	outcome_take(o, scratch_path("report"));
+	return strtoull(addr, NULL, 16);
+}
+
+static void
+expect_all_parts(const char *more)
+{
+	struct outcome o;
+	struct parts p;
+	const unsigned long long first = watch_wide(more, "a 1200\n", &o);
+	const json_t *watches = json_object_get(first_of(&o, "start"),
+	    "watches");
+
+	expect_watch(watches, 1, 0, first, 8 * ELEMENTS, SLOTS);
+	take_parts(&o, first, &p);
+	expect_true_hits(&o, first);
+	for (size_t i = 0; i < p.n; i++)
+		if (p.hits[i] == 0 && p.share[i] > 0.03)
+			fail_msg("element %zu had no hits, in %g of the time",
+			    i, p.share[i]);
+	assert_true(p.all > 0);
+	outcome_free(&o);
+}
+
+TEST(moves_over_all_parts)
+{
+	expect_all_parts(NULL);
+}
+
+TEST(moves_with_stops)
+{
+	expect_all_parts("--stop");
+}
+
+/* An element that alone is hit keeps its slot longer than any other. */
+TEST(dwells_where_hits_come)
+{
+	struct outcome o;
+	struct parts p;
+	const unsigned long long first = watch_wide(NULL, "h 1000\n", &o);
+
+	take_parts(&o, first, &p);
+	for (size_t i = 0; i < p.n; i++) {
+		if (i != HOT && p.share[i] >= p.share[HOT])
+			fail_msg("element %zu had a slot for %g, the hot one "
+			    "for %g", i, p.share[i], p.share[HOT]);
+		assert_true(i == HOT || p.hits[i] == 0);
+	}
+	assert_true(p.hits[HOT] > 0);
+	outcome_free(&o);
+}
+
+/* What the kernel writes over several parts is a hit of each that has a slot. */
+TEST(kernel_writes)
+{
+	struct outcome o;
+	struct parts p;
+	const unsigned long long first = watch_wide(NULL, "k 200\n", &o);
+	size_t i;
+	json_t *hit;
+
+	take_parts(&o, first, &p);
+	each_hit(&o, i, hit)
+		assert_string_equal(text_of(hit, "syscall"), "read");
+	outcome_free(&o);
+}
+
+/* A run that is shorter than a round sees a stray write or does not; several do, for
+   each begins elsewhere.  Its status is that of the stray write, or 0. */
+TEST(a_suite_finds_what_one_run_misses)
+{
+	enum { RUNS_MAX = 100 };
+	unsigned seen = 0, runs = 0;
+	struct outcome o;
+
+	for (; runs < RUNS_MAX && seen == 0; runs++) {
+		run(&o, LIST(watchctl(), "-w", "wide", "--slots", "rotate",
+		    "--allow", "store", "--error-exitcode", "66", "-o", "json",
+		    "-O", "/dev/null", victim("wide"), "once", "40", "60"));
+		if (o.status != 0 && o.status != 66)
+			fail_msg("status %d: %s", o.status, o.err);
+		seen += o.status == 66;
+		outcome_free(&o);
+	}
+	assert_int_equal(seen, 1);
+}
+
+/* Two objects share the slots; one that fits has what it takes all the time. */
+TEST(shares_slots)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+	unsigned long long first;
+	char start[4096];
+	json_t *line, *begin;
+	size_t i, whole = 0, parts = 0;
+
+	target_start(&t, LIST(victim("wide")));
+	first = strtoull(t.addr, NULL, 16);
+	watch_hear(&w, LIST(watchctl(), "-w", "wide[2]", "-w", "wide[8]:160",
+	    "--slots", "rotate", "-o", "json", "-p", t.pid), start);
+	begin = json_loads(start, 0, NULL);
+	expect_watch(json_object_get(begin, "watches"), 2, 0, first + 16, 8, 1);
+	expect_watch(json_object_get(begin, "watches"), 2, 1, first + 64, 160,
+	    3);
+	json_decref(begin);
+	say(&t.run, "a 100\n");
+	(void)target_done(&t.run);
+	target_end(&t, 7);
+	finish(&w, &o);
+	json_array_foreach(o.lines, i, line) {
+		if (strcmp(text_of(line, "type"), "coverage") != 0)
+			continue;
+		if (number_of(line, "watch") == 1) {
+			whole++;
+			assert_true(json_number_value(json_object_get(line,
+			    "share")) == 1);
+			assert_true(number_of(line, "hits") > 0);
+		} else
+			parts++;
+	}
+	assert_int_equal(whole, 1);
+	assert_int_equal(parts, 20);
+	outcome_free(&o);
+}
+
+TEST(text_has_a_table)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+
+	target_start(&t, LIST(victim("wide")));
+	start(&w, LIST(watchctl(), "-w", "wide", "--slots", "rotate", "-p",
+	    t.pid));
+	await(w.out, "watching wide (512 bytes at ");
+	say(&t.run, "a 100\n");
+	(void)target_done(&t.run);
+	target_end(&t, 7);
+	finish(&w, &o);
+	assert_non_null(strstr(o.out, "part of wide\n"));
+	assert_non_null(strstr(o.out, "  64 parts, each watched for "));
+	outcome_free(&o);
+}
+
+/* What is refused says the way out. */
+TEST(bad_input)
+{
+	struct target t;
+	struct outcome o;
+
+	target_start(&t, LIST(victim("wide")));
+	run(&o, LIST(watchctl(), "-w", "wide", "-p", t.pid));
+	assert_int_equal(o.status, 125);
+	assert_non_null(strstr(o.err, "or add --slots rotate\n"));
+	outcome_free(&o);
+	run(&o, LIST(watchctl(), "-w", "wide", "-w", "wide[1]", "-w", "wide[2]",
+	    "-w", "wide[3]", "-w", "wide[4]", "--slots", "rotate", "-p",
+	    t.pid));
+	assert_int_equal(o.status, 125);
+	assert_non_null(strstr(o.err, "take 5 slots together"));
+	outcome_free(&o);
+	run(&o, LIST(watchctl(), "-w", "0x404000:1000000", "--slots", "rotate",
+	    "-p", t.pid));
+	assert_int_equal(o.status, 125);
+	assert_non_null(strstr(o.err, "1000000 bytes are seldom"));
+	outcome_free(&o);
+	target_end(&t, 7);
+}
+
+RUN_LIVE_TESTS()
