@@ -947,7 +947,9 @@ ex_explain(struct ex_explainer *e, const struct ex_record *record)
 	if (slot->watch->moves)
 		slot = slot_at(e, slot, record);
 	e->tally.samples++;
-	/* more may have been learnt of its process than is fed here */
+	/* more may have been learnt of its process than is fed here; of this one
+	   and of those on their way the copy may be short, as the end of their
+	   backtrace says where it matters */
 	if (e->listener != NULL)
 		forget_told(e, record->pid);
 	return explain_hit(e, slot, record);

@@ -372,7 +372,8 @@ store(void)
 	__asm__ volatile("" ::: "memory");
 }
 
-__attribute__((noinline)) static void
+/* Sanitized, its variable could be anywhere. */
+__attribute__((noinline, no_sanitize_address)) static void
 store_marked(void)
 {
 	volatile uint64_t mark[2] = {MARK, MARK};

@@ -242,8 +242,9 @@ expect_same(pid_t pid, const struct ex_sample *sample, uint64_t size)
 	enum ex_end whole_end, cut_end;
 	unsigned n;
 
-	assert_int_equal(sample->stack_len, STACK);
 	assert_in_range(size, 256, STACK / 2);
+	/* a thread's own stack may end before */
+	assert_in_range(sample->stack_len, size, STACK);
 	shorter.stack_asked = shorter.stack_len = size;
 	n = ex_unwind(process, sample, whole, FRAMES, &whole_end);
 	assert_int_equal(ex_unwind(process, &shorter, cut, FRAMES, &cut_end),
