@@ -17,6 +17,7 @@
 #include "doctor.h"
 #include "helper/helper.h"
 #include "helper/run_inside.h"
+#include "merge/merge.h"
 #include "session/last_words.h"
 #include "spec/option_table.h"
 #include "spec/options.h"
@@ -81,7 +82,8 @@ main(int argc, char **argv)
 	if (status != 0) {
 		status = status > 0 ? 0 : STATUS_OWN_FAILURE;
 	} else if (report) {
-		status = symbolize_log_is_log(options.file) ?
+		status = merge_wanted(&options) ? merge(&options) :
+		    symbolize_log_is_log(options.file) ?
 		    symbolize_log(&options) : box_report(&options, argv + 1);
 	} else if (!has_proc()) {
 		status = STATUS_OWN_FAILURE;

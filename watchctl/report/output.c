@@ -85,9 +85,11 @@ open_named(struct output *o, const struct options *options, pid_t pid)
 		return complain("out of memory");
 	if (options->form == FORM_PERF)
 		return open_file(o, o->path);
-	if (options->file != NULL && is_same_file(o->path, options->file))
-		return complain("-O %s: that is the recording, which the "
-		    "report would overwrite", o->path);
+	for (size_t i = 0; i < options->nfiles; i++)
+		if (is_same_file(o->path, options->files[i]))
+			return complain("-O %s: that is %s, which the report "
+			    "would overwrite", o->path, options->nfiles == 1 ?
+			    "the recording" : "one of the files");
 	return open_stream(o, o->path);
 }
 

@@ -741,6 +741,9 @@ put_range(struct buffer *b, const struct value_range *range)
 		buffer_put(b, "\"", 1);
 		value_range_put_hex(b, values[i].value);
 		buffer_put(b, "\"", 1);
+		if (i >= 2 && *values[i].value->text != '\0')
+			field_text(b, i == 2 ? "min_text" : "max_text",
+			    values[i].value->text);
 	}
 	buffer_put(b, "}", 1);
 	if (!any)

@@ -188,6 +188,7 @@ start(struct session *s, const struct ex_perfdata *data,
 		.pid = first == NULL || first->pid < 0 ? 0 : first->pid,
 		.frozen_ms = -1,
 		.time = first == NULL ? 0 : first->time,
+		.wall = first == NULL ? 0 : ex_perfdata_wall(data, first->time),
 		.origin.ranked = rank != NULL,
 		.origin.rank = rank != NULL ? *rank : 0,
 	};

@@ -221,7 +221,7 @@ put_report_options(FILE *out)
 		(void)fprintf(out, " [%s]", text);
 		column += len;
 	}
-	(void)fputs(" FILE\n", out);
+	(void)fputs(" FILE...\n", out);
 }
 
 static void
@@ -305,5 +305,7 @@ option_synopsis(FILE *out)
 		(void)fputs(forms[i].behind, out);
 	}
 	(void)fputs(".Nm watchctl\n.Cm report\n.Op Fl O Ar file\n.Ar log\n"
+	    ".Nm watchctl\n.Cm report\n.Op Fl o Cm text | summary | json | "
+	    "summary,json\n.Op Fl O Ar file\n.Ar file ...\n"
 	    ".Nm watchctl\n.Cm doctor\n.Op Fl o Cm text | json\n", out);
 }

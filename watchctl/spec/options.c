@@ -972,13 +972,15 @@ options_parse(int argc, char **argv, struct options *o)
 int
 options_parse_report(int argc, char **argv, struct options *o)
 {
+	static char standard_input[] = "/dev/stdin";
 	int err = each_option(argc, argv, option_names(OPTION_REPORT, ":"),
 	    o);
 
 	if (err != 0)
 		return err;
-	if (optind != argc - 1)
-		return complain("report takes one FILE; see watchctl --help");
+	if (optind == argc)
+		return complain("report reads FILEs, and none is given; see "
+		    "watchctl --help");
 	if (o->form == FORM_PERF)
 		return complain("report reads perf.data files and does not "
 		    "write them: choose text, json, folded, gcc, trace or "
@@ -986,7 +988,12 @@ options_parse_report(int argc, char **argv, struct options *o)
 	if (origin_name_has_pid(o->output))
 		return complain("-O '%s': %%p is a process that is watched, and "
 		    "report watches none: leave it out", o->output);
-	o->file = strcmp(argv[optind], "-") == 0 ? "/dev/stdin" : argv[optind];
+	o->files = argv + optind;
+	o->nfiles = (size_t)(argc - optind);
+	for (size_t i = 0; i < o->nfiles; i++)
+		if (strcmp(o->files[i], "-") == 0)
+			o->files[i] = standard_input;
+	o->file = o->files[0];
 	return check_form(o);
 }
 

@@ -40,6 +40,8 @@ struct options {
 	const char *exe;	/* --exe; NULL: none */
 	char **command;		/* NULL-terminated; NULL: none */
 	const char *file;	/* report: what to read; NULL: not that */
+	char **files;		/* nfiles of them: all that it is to read */
+	size_t nfiles;
 	bool follow;		/* -f */
 	bool follow_pointers;	/* --follow */
 	bool rotate;		/* --slots rotate */

@@ -132,6 +132,7 @@ struct ex_perfdata {
 	bool damaged;		/* what follows the last place cannot be read */
 	uint64_t skipped;
 	char host[HOST_MAX];	/* "": not known */
+	uint64_t wall, clock;	/* one instant, ns; wall 0: not known */
 	bool ranked;
 	unsigned rank;		/* if it is ranked */
 	const char *why;	/* what to tell the user of a failure */
@@ -301,6 +302,17 @@ read_host(struct ex_perfdata *d, struct cursor c)
 	free(host);
 }
 
+/* One instant by the time of day and by the records' clock. */
+static void
+read_clock(struct ex_perfdata *d, struct cursor c)
+{
+	(void)take64(&c);	/* version, clock */
+	d->wall = take64(&c);
+	d->clock = take64(&c);
+	if (c.bad)
+		d->wall = 0;
+}
+
 static void
 read_rank(struct ex_perfdata *d, struct cursor c)
 {
@@ -320,6 +332,9 @@ read_feature(struct ex_perfdata *d, uint64_t feature, struct cursor c)
 		return read_build_ids(d, c);
 	case FEATURE_HOSTNAME:
 		read_host(d, c);
+		return 0;
+	case FEATURE_CLOCK_DATA:
+		read_clock(d, c);
 		return 0;
 	case FEATURE_CMDLINE:
 		read_rank(d, c);
@@ -701,6 +716,12 @@ const char *
 ex_perfdata_host(const struct ex_perfdata *d)
 {
 	return d->host;
+}
+
+uint64_t
+ex_perfdata_wall(const struct ex_perfdata *d, uint64_t time)
+{
+	return d->wall == 0 || time == 0 ? 0 : d->wall + (time - d->clock);
 }
 
 const unsigned *

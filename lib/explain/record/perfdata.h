@@ -41,6 +41,9 @@ size_t ex_perfdata_events(const struct ex_perfdata *,
 const char *ex_perfdata_host(const struct ex_perfdata *);
 const unsigned *ex_perfdata_rank(const struct ex_perfdata *);
 
+/* The time of day, ns since 1970, that a record's time was; 0: not known. */
+uint64_t ex_perfdata_wall(const struct ex_perfdata *, uint64_t time);
+
 /* Call fn for each entry of the build-id table. */
 void ex_perfdata_build_ids(const struct ex_perfdata *,
     void (*fn)(void *arg, const char *path, const uint8_t *id, size_t len),

@@ -1,0 +1,20 @@
+/*
+ * merge_report: what many reports say together, as text or as JSON Lines.
+ */
+#ifndef MERGE_REPORT_H
+#define MERGE_REPORT_H
+
+#include <stdio.h>
+
+#include "merge/merged.h"
+
+/* What became of lines. */
+struct merge_count {
+	uint64_t repeated, left_out;
+};
+
+/* Write it.  0 or -errno. */
+int merge_report_json(struct merged *, const struct merge_count *, FILE *);
+int merge_report_text(struct merged *, FILE *);
+
+#endif
