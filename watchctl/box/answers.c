@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -180,6 +181,38 @@ open_file(struct answers *answers, const char *path)
 		return !wp_roots_have(&answers->roots, root) ? -EACCES :
 		    keep_elf(wp_proc_open_same(root, rest, 0, 0, 0));
 	return keep_elf(wp_open_regular(path));
+}
+
+/* Whether a file is a source by its name: no other one's lines are to be in a report
+   that is shown around. */
+static bool
+is_source(const char *path)
+{
+	static const char *const endings[] = {
+		"c", "h", "cc", "hh", "cpp", "hpp", "cxx", "hxx", "c++", "h++",
+		"C", "H", "inc", "inl", "ipp", "tcc", "def", "s", "S", "asm",
+		"f", "F", "for", "f90", "F90", "f95", "F95", "f03", "F03",
+		"f08", "F08", "rs", "go", "d", "zig", "nim", "cr", "v", "pas",
+		"pp", "adb", "ads", "m", "mm", "cu", "cuh", "cl", "y", "l",
+		"yy", "ll", "swift", "ml", "hs", "jl", "kt", "vala", "cob",
+	};
+	const char *name = strrchr(path, '/');
+	const char *dot = strrchr(name != NULL ? name + 1 : path, '.');
+
+	for (size_t i = 0; dot != NULL &&
+	    i < sizeof(endings) / sizeof(*endings); i++)
+		if (strcmp(dot + 1, endings[i]) == 0)
+			return true;
+	return false;
+}
+
+/* What the user could not read, watchctl does not read for him: with privileges of
+   its own, none is. */
+static int
+open_source(const struct answers *answers, const char *path)
+{
+	return !answers->sources || !is_source(path) ||
+	    getauxval(AT_SECURE) != 0 ? -EACCES : wp_open_regular(path);
 }
 
 /* It is answered when that is done. */
@@ -426,7 +459,7 @@ answer_about(struct answers *answers, const struct box_message *question,
 static bool
 gives_descriptor(uint32_t what)
 {
-	return what == BOX_OPEN || what == BOX_FETCH || what == BOX_INDEX ||
+	return what == BOX_OPEN || what == BOX_SOURCE || what == BOX_FETCH || what == BOX_INDEX ||
 	    what == BOX_OPEN_MAPPED || what == BOX_OPEN_PERF_MAP;
 }
 
@@ -474,6 +507,9 @@ answers_give(struct answers *answers, int socket,
 	switch (question->what) {
 	case BOX_OPEN:
 		got = open_file(answers, question->text);
+		break;
+	case BOX_SOURCE:
+		got = open_source(answers, question->text);
 		break;
 	case BOX_FETCH:
 		got = begin_to_fetch(answers, question->text);

@@ -31,6 +31,8 @@ struct answers {
 				   descriptor */
 	bool gone;		/* the thread that a hit stopped goes on */
 	bool no_memory;		/* what processes have in memory is not read */
+	bool sources;		/* files that are sources by their names are
+				   opened, as -o html has lines of them */
 	bool no_cache;		/* indexes are not kept */
 	const struct box_shared *shared;	/* where those that are kept
 						   come */

@@ -109,6 +109,7 @@ box_report(const struct options *options, char **argv)
 			.brief = brief, .may_be_plain = true,
 			.answers.file = options->file,
 			.answers.no_cache = options->no_cache,
+			.answers.sources = options->form == FORM_HTML,
 		},
 	};
 

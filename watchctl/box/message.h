@@ -81,6 +81,8 @@ enum box_what {
 				   values if they were asked for */
 	/* from the explainer */
 	BOX_OPEN,		/* text: a path; answered */
+	BOX_SOURCE,		/* text: the path of a source file, of which a
+				   page is to have lines; answered */
 	BOX_FETCH,		/* text: a build id, whose debug information is
 				   not on this machine; answered */
 	BOX_INDEX,		/* text: a build id, of whose debug information

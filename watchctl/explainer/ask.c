@@ -234,15 +234,27 @@ ask_end(int status)
 
 /* --- regular_file.h, and open(2) --- */
 
-int
-wp_open_regular(const char *path)
+static int
+ask_path(enum box_what what, const char *path)
 {
-	struct box_message question = {.what = BOX_OPEN};
+	struct box_message question = {.what = what};
 	const int n = snprintf(question.text, sizeof(question.text), "%s",
 	    path);
 
 	return n < 0 || (size_t)n >= sizeof(question.text) ? -ENAMETOOLONG :
 	    ask_file(&question);
+}
+
+int
+wp_open_regular(const char *path)
+{
+	return ask_path(BOX_OPEN, path);
+}
+
+int
+ask_source(const char *path)
+{
+	return ask_path(BOX_SOURCE, path);
 }
 
 static int

@@ -58,6 +58,9 @@ void ask_say(const char *line);
    Result: as many as are; where these are fewer, errno says why. */
 ssize_t ask_report(const char *text, size_t len, uint64_t hits);
 
+/* Have a source file opened, as of struct report: a descriptor, or -errno. */
+int ask_source(const char *path);
+
 /* Ask for debug information, as ex_module_fetcher has it. */
 int ask_fetch(const char *build_id);
 

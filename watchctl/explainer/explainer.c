@@ -117,6 +117,7 @@ explain(const struct options *options)
 	if (explained_session_open(&session, options, EX_RECORDED, NULL,
 	    out, &screen, &resume) == 0) {
 		session.progress = ask_progress;
+		session.report.open_source = ask_source;
 		status = replay(&session);
 	}
 	session_close(&session);
@@ -136,6 +137,7 @@ begin(struct session *session, const struct options *options,
 	if (out == NULL || explained_session_open(session, options,
 	    EX_LIVE, space, out, &screen, &resume) < 0)
 		out_of_memory();
+	session->report.open_source = ask_source;
 	session->on_stderr = message->value[3] != 0;
 }
 

@@ -54,6 +54,8 @@ open_box(struct serve *serve, char **argv)
 
 	live_box_make(&serve->live, serve->options->explain_memory, argv);
 	serve->live.box.answers.no_cache = serve->options->no_cache;
+	serve->live.box.answers.sources =
+	    serve->options->form == FORM_HTML;
 	if ((err = kept_session_open(&serve->kept, &serve->session,
 	    &serve->live.box)) < 0)
 		return err;

@@ -136,7 +136,7 @@ struct report_ops {
 };
 
 extern const struct report_ops report_text, report_json, report_folded,
-    report_gcc, report_trace;
+    report_gcc, report_trace, report_html;
 
 /* The caller fills those up to ending; start makes the rest. */
 struct report {
@@ -146,6 +146,9 @@ struct report {
 					   lines are cut at its columns */
 	bool stacks_once;	/* JSON: each backtrace on a line of its own */
 	bool summary_only;	/* hits are only counted, for the summary */
+	/* open a source file, for what it has around a line: a descriptor, or
+	   -errno; NULL: none is opened */
+	int (*open_source)(const char *path);
 	bool verbose;		/* text: at the end, each backtrace of a
 				   writer */
 	bool ending;		/* set before end is called, with an end */

@@ -8,15 +8,21 @@
 #include "report/short_name.h"
 #include "util/visible.h"
 
+void
+text_look_around(struct text *text)
+{
+	if (getcwd(text->directory, sizeof(text->directory)) == NULL)
+		*text->directory = '\0';
+}
+
 struct text *
 text_new(struct report *r)
 {
 	struct text *text = calloc(1, sizeof(*text));
 
 	r->own = text;
-	if (text != NULL &&
-	    getcwd(text->directory, sizeof(text->directory)) == NULL)
-		*text->directory = '\0';
+	if (text != NULL)
+		text_look_around(text);
 	return text;
 }
 

@@ -23,6 +23,9 @@ struct text {
 /* ANSI colours, by what they are for. */
 enum paint { PAINT_PLAIN, PAINT_WATCH, PAINT_FUNCTION, PAINT_DIM, PAINT_BAD };
 
+/* Find out which directory is the current one. */
+void text_look_around(struct text *);
+
 /* The state of a report that starts, NULL: no memory; and the end of one, and of its
    state, if there is one. */
 struct text *text_new(struct report *);
@@ -83,6 +86,10 @@ void text_put_stack(struct report *, const struct ex_stack *);
 
 /* Where the seq of the hit that has the backtrace is noted; NULL: no memory. */
 uint64_t *text_printed_at(struct text *, unsigned index);
+
+/* "0 .. 41, from -5 to 41": the first value of a row and the last, the least and the
+   largest; as far as they are known. */
+void text_put_values(struct buffer *, const struct summary_row *);
 
 /* All that is reported at the end (text_tables.c).  0 or -errno. */
 int text_tables(struct report *, const struct report_end *);

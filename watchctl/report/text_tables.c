@@ -50,10 +50,8 @@ put_end_value(struct buffer *b, const struct range_value *value)
 		buffer_puts(b, "?");
 }
 
-/* "0 .. 41, from -5 to 41": the first and the last, the least and the largest;
-   as far as they are known. */
-static void
-put_values(struct buffer *b, const struct summary_row *row)
+void
+text_put_values(struct buffer *b, const struct summary_row *row)
 {
 	const struct value_range *range = row->values;
 
@@ -172,7 +170,7 @@ make_cell(struct report *r, const struct writer *w, bool below, uint64_t total,
 		put_threads(b, row);
 		break;
 	case VALUES:
-		put_values(b, row);
+		text_put_values(b, row);
 		break;
 	case HIT:
 		put_backtraces(text, b, w);

@@ -46,8 +46,10 @@ take_text(struct range_value *v, const char *text)
 {
 	const size_t len = strlen(text);
 
-	(void)snprintf(v->text, sizeof(v->text), len < sizeof(v->text) ?
-	    "%s" : "%.36s...", text);
+	if (len < sizeof(v->text))
+		memcpy(v->text, text, len + 1);
+	else
+		(void)snprintf(v->text, sizeof(v->text), "%.36s...", text);
 }
 
 void

@@ -50,8 +50,8 @@ first_of(const int *orders, size_t n)
 }
 
 /* One and the same writer is the same in all of these. */
-static int
-compare_who(const struct summary_row *x, const struct summary_row *y)
+int
+writers_compare(const struct summary_row *x, const struct summary_row *y)
 {
 	const int orders[] = {
 		ex_compare(ex_watch_number(x->watch),
@@ -71,7 +71,7 @@ static int
 compare_writers(const struct summary_row *x, const struct summary_row *y)
 {
 	const int orders[] = {
-		compare_who(x, y),
+		writers_compare(x, y),
 		ex_compare(x->late, y->late),
 		ex_compare(x->stray, y->stray),
 		ex_compare(x->unjudged, y->unjudged),
@@ -176,7 +176,7 @@ writers_join(struct writers *writers, const struct summary_row *rows, size_t n,
 			writers->writer[writers->n++] = (struct writer){
 				.row = **at, .of = at, .n = 1,
 				.again = i > 0 && !each &&
-				    compare_who(at[-1], at[0]) == 0,
+				    writers_compare(at[-1], at[0]) == 0,
 			};
 	}
 	for (size_t i = 0; i < writers->n && err == 0; i++)

@@ -30,6 +30,9 @@ int writers_join(struct writers *, const struct summary_row *rows, size_t n,
     bool each);
 void writers_free(struct writers *);
 
+/* As a comparison for sorting: 0 where rows are of one writer. */
+int writers_compare(const struct summary_row *, const struct summary_row *);
+
 /* The innermost frame of the program itself in a row; NULL: none. */
 const struct ex_frame *writer_frame(const struct summary_row *);
 

@@ -18,6 +18,7 @@ static const struct report_ops *const forms[] = {
 	[FORM_SUMMARY_JSON] = &report_json,
 	[FORM_GCC] = &report_gcc,
 	[FORM_TRACE] = &report_trace,
+	[FORM_HTML] = &report_html,
 };
 
 /* The report is where the one before it was: go on there. */

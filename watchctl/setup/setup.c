@@ -243,6 +243,7 @@ prepare(struct run *run)
 	live_box_make(&run->live, o->explain_memory, o->form == FORM_PERF ?
 	    NULL : o->argv);
 	run->live.box.answers.no_cache = o->no_cache;
+	run->live.box.answers.sources = o->form == FORM_HTML;
 	/* which may be any process's */
 	run->live.box.answers.no_memory = options_everywhere(o);
 	return open_kept(run);

@@ -125,12 +125,13 @@ const struct option_entry option_table[] = {
 	    EVERY_FORM,
 	    "exit with N if a stray access (without --allow: any) was\n"
 	    "seen; with 120 if none was, but one may have been missed"},
-	{'o', NULL, 0, "FORM", "text json folded gcc trace perf summary "
+	{'o', NULL, 0, "FORM", "text json folded html gcc trace perf summary "
 	    "summary,json",
 	    EVERY_FORM,
-	    "text, json, folded, gcc (as a compiler's warnings), trace\n"
-	    "(for Perfetto and speedscope), perf (a perf.data file), or\n"
-	    "summary (what each backtrace did) or summary,json"},
+	    "text, json, folded, html (a page), gcc (as a compiler's\n"
+	    "warnings), trace (for Perfetto and speedscope), perf (a\n"
+	    "perf.data file), or summary (what each backtrace did) or\n"
+	    "summary,json"},
 	{'v', NULL, 0, NULL, NULL,
 	    EVERY_FORM,
 	    "list each backtrace of a writer in the table at the end, too"},

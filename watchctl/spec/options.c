@@ -114,6 +114,7 @@ static const char *const form_names[] = {
 	[FORM_FOLDED] = "folded", [FORM_PERF] = "perf",
 	[FORM_SUMMARY] = "summary", [FORM_SUMMARY_JSON] = "summary,json",
 	[FORM_GCC] = "gcc", [FORM_TRACE] = "trace",
+	[FORM_HTML] = "html",
 };
 
 /* For messages: what is said of a summary is said of both forms of it. */
@@ -134,7 +135,7 @@ parse_form(const char *text, enum form *form)
 		}
 	}
 	return complain("-o '%s': no such form; there are text, json, folded, "
-	    "summary, 'summary,json', gcc, trace and perf", text);
+	    "summary, 'summary,json', html, gcc, trace and perf", text);
 }
 
 /* One of a list. */
@@ -983,8 +984,8 @@ options_parse_report(int argc, char **argv, struct options *o)
 		    "watchctl --help");
 	if (o->form == FORM_PERF)
 		return complain("report reads perf.data files and does not "
-		    "write them: choose text, json, folded, gcc, trace or "
-		    "summary");
+		    "write them: choose text, json, folded, html, gcc, "
+		    "trace or summary");
 	if (origin_name_has_pid(o->output))
 		return complain("-O '%s': %%p is a process that is watched, and "
 		    "report watches none: leave it out", o->output);

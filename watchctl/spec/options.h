@@ -26,7 +26,7 @@ enum {
 enum delivery { DELIVERY_USUAL, DELIVERY_BPF, DELIVERY_RING };
 
 enum form { FORM_TEXT, FORM_JSON, FORM_FOLDED, FORM_PERF, FORM_SUMMARY,
-	FORM_SUMMARY_JSON, FORM_GCC, FORM_TRACE };
+	FORM_SUMMARY_JSON, FORM_GCC, FORM_TRACE, FORM_HTML };
 
 struct options {
 	char **argv;		/* as they were given */
@@ -133,7 +133,7 @@ static inline bool
 options_sum(const struct options *o)
 {
 	return o->form == FORM_FOLDED || o->form == FORM_SUMMARY ||
-	    o->form == FORM_SUMMARY_JSON;
+	    o->form == FORM_SUMMARY_JSON || o->form == FORM_HTML;
 }
 
 /* Whether it is for a reader, or for a program, line by line. */

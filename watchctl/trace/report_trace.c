@@ -4,7 +4,7 @@
  *	{"traceEvents":[
  *	{"ph":"M","name":"thread_name",...}
  *	,{"ph":"C","name":"counter",...,"args":{"value":42}}
- *	,{"ph":"i","s":"t","name":"bump",...,"sf":3,"args":{"old":41,"new":42}}
+ *	,{"ph":"i","s":"t","name":"bump",...,"sf":3,"args":{...,"new":42}}
  *	],"stackFrames":{...},"samples":[...],"otherData":{...}}
  *
  * Events are written as they come, in whole lines.  What is behind them is kept until the end.
@@ -28,6 +28,10 @@ enum { THREADS_MAX = 1 << 16, WARNINGS_MAX = 100 };
 struct trace {
 	struct buffer out;	/* what is to be written */
 	struct buffer scratch;	/* a value, before it is quoted */
+	struct buffer place;	/* when the hit was, and in which thread */
+	struct buffer spec;	/* the SPEC of the last hit's watch, as a JSON
+				   string */
+	const struct ex_watch *watch;	/* that one */
 	struct trace_stacks stacks;
 	struct trace_samples samples;
 	struct ex_table threads;	/* of struct named, by pid and tid */
@@ -56,6 +60,8 @@ trace_free(struct report *r)
 		return;
 	buffer_free(&t->out);
 	buffer_free(&t->scratch);
+	buffer_free(&t->place);
+	buffer_free(&t->spec);
 	buffer_free(&t->warnings);
 	buffer_free(&t->samples.packed);
 	trace_stacks_free(&t->stacks);
@@ -101,16 +107,24 @@ put_time(struct buffer *b, uint64_t ns)
 }
 
 static void
-put_event(struct report *r, const char *kind, const struct ex_hit *hit)
+find_place(struct trace *t, const struct ex_hit *hit)
+{
+	t->place.len = 0;
+	put_time(&t->place, t->now);
+	field_dec(&t->place, "pid", (uint64_t)hit->pid);
+	field_dec(&t->place, "tid", (uint64_t)hit->tid);
+}
+
+static void
+put_event(struct report *r, const char *kind)
 {
 	struct trace *t = r->own;
 
 	buffer_puts(&t->out, t->begun ? ",{" : "{");
 	t->begun = true;
 	buffer_puts(&t->out, kind);
-	put_time(&t->out, t->now);
-	field_dec(&t->out, "pid", (uint64_t)hit->pid);
-	field_dec(&t->out, "tid", (uint64_t)hit->tid);
+	buffer_put(&t->out, t->place.bytes, t->place.len);
+	t->out.failed |= t->place.failed;
 }
 
 /* Its name is written when it is new, or has changed. */
@@ -133,7 +147,7 @@ put_thread(struct report *r, const struct ex_hit *hit)
 		ex_table_put(&t->threads, key, named);
 	if (named != NULL)
 		memcpy(named->comm, hit->comm, sizeof(named->comm));
-	put_event(r, "\"ph\":\"M\",\"name\":\"thread_name\"", hit);
+	put_event(r, "\"ph\":\"M\",\"name\":\"thread_name\"");
 	buffer_puts(&t->out, ",\"args\":{");
 	field_text(&t->out, "name", hit->comm);
 	buffer_puts(&t->out, "}}\n");
@@ -148,6 +162,26 @@ spec_of(const struct ex_watch *watch, char address[24])
 	return watch->symbol != NULL ? watch->symbol : address;
 }
 
+static void
+find_spec(struct trace *t, const struct ex_watch *watch)
+{
+	char address[24];
+
+	if (t->watch == watch)
+		return;
+	t->watch = watch;
+	t->spec.len = 0;
+	visible_put_json(&t->spec, spec_of(watch, address));
+}
+
+static void
+put_spec(struct trace *t, const char *name)
+{
+	field(&t->out, name);
+	buffer_put(&t->out, t->spec.bytes, t->spec.len);
+	t->out.failed |= t->spec.failed;
+}
+
 /* The SPEC, or the part of it whose value it is: conn.state, table+8. */
 static void
 put_track(struct trace *t, const struct ex_hit *hit,
@@ -156,16 +190,18 @@ put_track(struct trace *t, const struct ex_hit *hit,
 	const struct ex_watch *watch = hit->watch;
 	char address[24];
 
-	t->scratch.len = 0;
-	if (change_is_part(hit))
-		buffer_puts(&t->scratch, hit->change.path);
-	else
-		buffer_puts(&t->scratch, spec_of(watch, address));
-	if (!change_is_part(hit) && value->len < watch->len &&
-	    hit->change.path == NULL) {
-		buffer_puts(&t->scratch, "+");
-		buffer_dec(&t->scratch, value->from);
+	if (change_is_part(hit)) {
+		field_text(&t->out, "name", hit->change.path);
+		return;
 	}
+	if (value->len >= watch->len || hit->change.path != NULL) {
+		put_spec(t, "name");
+		return;
+	}
+	t->scratch.len = 0;
+	buffer_puts(&t->scratch, spec_of(watch, address));
+	buffer_puts(&t->scratch, "+");
+	buffer_dec(&t->scratch, value->from);
 	field_text(&t->out, "name", buffer_text(&t->scratch));
 }
 
@@ -197,7 +233,7 @@ put_counter(struct report *r, const struct ex_hit *hit)
 	value_range_take(&value, hit);
 	if (!value.known || !value.comparable)
 		return;
-	put_event(r, "\"ph\":\"C\"", hit);
+	put_event(r, "\"ph\":\"C\"");
 	put_track(r->own, hit, &value);
 	buffer_puts(b, ",\"args\":{");
 	if (put_number(b, &value.number)) {
@@ -259,10 +295,9 @@ put_arguments(struct trace *t, const struct ex_hit *hit)
 {
 	const struct ex_change *c = &hit->change;
 	struct buffer *b = &t->out;
-	char address[24];
 
 	buffer_puts(b, ",\"args\":{");
-	field_text(b, "spec", spec_of(hit->watch, address));
+	put_spec(t, "spec");
 	if (change_is_part(hit))
 		field_text(b, "path", c->path);
 	if (c->has_old)
@@ -284,7 +319,7 @@ put_hit(struct report *r, const struct ex_hit *hit,
 {
 	struct trace *t = r->own;
 
-	put_event(r, "\"ph\":\"i\",\"s\":\"t\"", hit);
+	put_event(r, "\"ph\":\"i\",\"s\":\"t\"");
 	field(&t->out, "name");
 	buffer_puts(&t->out, stack->name);
 	field_text(&t->out, "cat", hit->access);
@@ -292,6 +327,18 @@ put_hit(struct report *r, const struct ex_hit *hit,
 		field_dec(&t->out, "sf", stack->frame);
 	put_arguments(t, hit);
 	buffer_puts(&t->out, "}\n");
+}
+
+/* Behind what another one has written. */
+static void
+go_on(struct report *r)
+{
+	struct trace *t = r->own;
+
+	if (t->begun || r->written == 0)
+		return;
+	t->before = r->written;
+	t->begun = true;
 }
 
 static int
@@ -305,12 +352,11 @@ trace_hit(struct report *r, const struct ex_hit *hit)
 
 	if (stack == NULL)
 		return -ENOMEM;
-	if (!t->begun && r->written > 0) {
-		t->before = r->written;
-		t->begun = true;
-	}
+	go_on(r);
 	if (time > t->now)
 		t->now = time;
+	find_place(t, hit);
+	find_spec(t, hit->watch);
 	put_thread(r, hit);
 	put_counter(r, hit);
 	put_hit(r, hit, stack);
@@ -433,6 +479,7 @@ trace_end(struct report *r, const struct report_end *end)
 	if (t == NULL)
 		return 0;
 	if (end != NULL) {
+		go_on(r);
 		buffer_puts(&t->out, "],\n\"stackFrames\":{\n");
 		buffer_put(&t->out, t->stacks.frames.bytes,
 		    t->stacks.frames.len);

@@ -246,6 +246,7 @@ TEST(forms)
 		{"folded", FORM_FOLDED}, {"perf", FORM_PERF},
 		{"summary", FORM_SUMMARY}, {"summary,json", FORM_SUMMARY_JSON},
 		{"gcc", FORM_GCC}, {"trace", FORM_TRACE},
+		{"html", FORM_HTML},
 	};
 	struct options o;
 
@@ -623,7 +624,8 @@ static const struct {
 	{{"w", "-t", "5s"}, "-t '5s': not a time; "},
 	{{"w", "-t", ""}, "-t '': not a time; "},
 	{{"w", "-o", "xml"}, "-o 'xml': no such form; there are text, json, "
-	    "folded, summary, 'summary,json', gcc, trace and perf"},
+	    "folded, summary, 'summary,json', html, gcc, trace and "
+	    "perf"},
 	{{"w", "-o", "summary,text"}, "-o 'summary,text': no such form; "},
 	{{"w", "-w", "a", "-o", "perf", "ls"},
 	    "-o perf writes a binary file: name it with -O FILE"},
@@ -644,6 +646,8 @@ static const struct {
 	    "--count has no backtraces for -o gcc: "},
 	{{"w", "-w", "a", "-o", "trace", "--count", "ls"},
 	    "--count has no backtraces for -o trace: "},
+	{{"w", "-w", "a", "-o", "html", "--count", "ls"},
+	    "--count has no backtraces for -o html: "},
 	{{"w", "-w", "a", "-o", "summary", "--count", "ls"},
 	    "--count has no backtraces for -o summary: "},
 	{{"w", "-w", "a", "-o", "summary,json", "--count", "ls"},
@@ -859,8 +863,8 @@ static const struct {
 	    "the end of a text: leave out -v or --count"},
 	{{"report", "-O"}, "-O needs an argument" SEE},
 	{{"report", "-o", "perf", "a"}, "report reads perf.data files and "
-	    "does not write them: choose text, json, folded, gcc, trace or "
-	    "summary"},
+	    "does not write them: choose text, json, folded, html, gcc, "
+	    "trace or summary"},
 };
 
 TEST(refusals)
