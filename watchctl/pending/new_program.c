@@ -44,8 +44,10 @@ struct program {
 				   none */
 };
 
-bool
-run_program_wanted(const struct run *run)
+/* Whether there is a SPEC that another program may have, and this way of
+   watching can watch it there. */
+static bool
+is_program_wanted(const struct run *run)
 {
 	const struct options *o = run->options;
 
@@ -443,7 +445,7 @@ run_program(struct run *run, pid_t pid)
 	struct wp_cause cause = {0};
 	int err;
 
-	if (!run_program_wanted(run))
+	if (!is_program_wanted(run))
 		return false;
 	if (run_explain_before(run, pid) && has_addresses(run->options))
 		run_executed(run, pid);

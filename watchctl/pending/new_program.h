@@ -12,10 +12,6 @@
 struct run;
 struct wp_cause;
 
-/* Whether there is a SPEC that another program may have, and this way of
-   watching can watch it there. */
-bool run_program_wanted(const struct run *);
-
 struct process;
 
 /* Add a process, whose watches come when the report has begun.  NULL: out of

@@ -9,8 +9,10 @@
 #define LARGE ((size_t)1 << 22)	/* bytes: less gains nothing */
 #define PAGE ((uintptr_t)4096)
 
-void
-ex_array_fill(void *at, size_t size)
+/* Memory that is going to be written from one end to the other: the kernel may
+   give it out in larger pieces, so that there are fewer page faults. */
+static void
+expect_fill(void *at, size_t size)
 {
 	const uintptr_t start = ((uintptr_t)at + PAGE - 1) / PAGE * PAGE;
 	const uintptr_t end = ((uintptr_t)at + size) / PAGE * PAGE;
@@ -40,7 +42,7 @@ ex_array_room(void *array, size_t n, size_t more, size_t *cap,
 		return false;
 	memcpy(array, &bigger, sizeof(bigger));
 	*cap = wanted;
-	ex_array_fill(bigger, wanted * element_size);
+	expect_fill(bigger, wanted * element_size);
 	return true;
 }
 
@@ -129,7 +131,7 @@ ex_array_sort(void *array, size_t n, size_t element_size, size_t offset)
 		return true;
 	if ((scratch = reallocarray(NULL, n, size)) == NULL)
 		return false;
-	ex_array_fill(scratch, n * size);
+	expect_fill(scratch, n * size);
 	key = scratch;
 	to = scratch + n;
 	copy = (uint8_t *)(to + n);

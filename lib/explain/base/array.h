@@ -26,10 +26,6 @@ size_t ex_array_upto(const void *array, size_t n, size_t element_size,
    stay in their order.  False: out of memory, and they are as they were. */
 bool ex_array_sort(void *array, size_t n, size_t element_size, size_t offset);
 
-/* Memory that is going to be written from one end to the other: the kernel may
-   give it out in larger pieces, so that there are fewer page faults. */
-void ex_array_fill(void *at, size_t size);
-
 /* As a comparison for qsort(3) and trees has it. */
 static inline int
 ex_compare(uint64_t a, uint64_t b)

@@ -263,8 +263,9 @@ ex_group_over(const struct ex_sample_group *a, uint64_t now)
 	    (now > a->last && now - a->last > ACCESS_SPAN);
 }
 
-bool
-ex_group_moment(const struct ex_sample_group *a, const struct ex_record *record)
+/* Whether a sample of its thread, of any watch, may be of the same moment. */
+static bool
+is_of_moment(const struct ex_sample_group *a, const struct ex_record *record)
 {
 	/* a thread of the kernel's own has no pc in the program */
 	return a->kernel == ex_group_kernel(record) &&
@@ -333,7 +334,7 @@ bool
 ex_group_goes_on(struct ex_sample_group *a, const struct ex_record *record,
     bool same, uint64_t addr, uint64_t len)
 {
-	return ex_group_moment(a, record) &&
+	return is_of_moment(a, record) &&
 	    (!same || add(a, record, addr, len));
 }
 

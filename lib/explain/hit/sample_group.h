@@ -65,9 +65,6 @@ char ex_group_way(const char *function);
 void ex_group_begin(struct ex_sample_group *, const struct ex_record *,
     uint64_t addr, uint64_t len);
 
-/* Whether a sample of its thread, of any watch, may be of the same moment. */
-bool ex_group_moment(const struct ex_sample_group *, const struct ex_record *);
-
 /* Whether the group may get more samples after this one of its thread.  same: it is
    of a slot of the same watch, and added if it belongs to the group.  Of the
    kernel's own memory, which a call may access many times, only the next step of
