@@ -27,7 +27,7 @@ install()
 install DESTDIR="$scratch/root" prefix=/opt
 cd "$scratch/root/opt"
 ls share/bash-completion/completions/watchctl share/zsh/site-functions/_watchctl \
-    share/fish/vendor_completions.d/watchctl.fish
+    share/fish/vendor_completions.d/watchctl.fish share/watchctl/who.py
 ls bin/watchctl libexec/watchctl-explain lib/libwatchpoint.a share/man/man1/watchctl.1 \
     share/man/man3/libwatchpoint.3
 [ "$(readlink share/man/man3/wp_close.3)" = wp_open.3 ]
