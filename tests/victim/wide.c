@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ELEMENTS = 64, HOT = 17 };
+enum { ELEMENTS = 24, HOT = 17 };
 
 #define OWN __attribute__((noinline, noclone))
 
@@ -55,8 +55,8 @@ rest(long us)
 static long
 write_all(long ms)
 {
+	static long n;
 	const long end = now_us() + ms * 1000;
-	long n = 0;
 
 	for (; now_us() < end; rest(20)) {
 		store((unsigned)(n % ELEMENTS), n);

@@ -17,7 +17,7 @@
 
 enum {
 	PARTS_MAX = 1 << 16,
-	DWELL = 8,		/* turns that a slot stays where hits come */
+	DWELL = 8,		/* turns that a slot stays where a hit came */
 	SHARE = 20,		/* moves take at most one part of the time in
 				   so many */
 };
@@ -29,7 +29,7 @@ struct part {
 	uint64_t left, last;	/* its slot was gone then, and the last hit was
 				   made, ns; 0: never */
 	int place;		/* its watch of the session; -1: no hit yet */
-	bool hit;		/* since the last turn */
+	bool hit;		/* since it has had its slot */
 };
 
 struct moving_slot {
@@ -295,11 +295,10 @@ turn(struct rotate *r, struct rotated *one, const struct process *process)
 	for (unsigned k = 0; k < one->nslots && !one->failed; k++) {
 		struct moving_slot *slot = &one->slot[k];
 		struct part *part = &one->part[slot->part];
-		const bool hit = part->hit;
 
-		part->hit = false;
-		if (hit && ++slot->turns < DWELL)
+		if (part->hit && ++slot->turns < DWELL)
 			continue;
+		part->hit = false;
 		while (one->part[one->next].since != 0)
 			one->next = (one->next + 1) % one->nparts;
 		move(r, one, process->first + slot->at, slot);
