@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -166,6 +167,26 @@ open_named(struct answers *answers)
 	return fd < 0 ? -errno : fd;
 }
 
+/* A policy as it was read, whatever is in the file by now. */
+static int
+open_policy(const struct policy_file *policy)
+{
+	int fd = memfd_create("watchctl-policy", MFD_CLOEXEC);
+
+	for (size_t at = 0; fd >= 0 && at < policy->len;) {
+		const ssize_t n = write(fd, policy->text + at,
+		    policy->len - at);
+
+		if (n > 0)
+			at += (size_t)n;
+		else if (errno != EINTR) {
+			(void)close(fd);
+			return -ENOMEM;
+		}
+	}
+	return fd < 0 ? -errno : fd;
+}
+
 static int
 open_file(struct answers *answers, const char *path)
 {
@@ -174,6 +195,9 @@ open_file(struct answers *answers, const char *path)
 
 	if (answers->file != NULL && strcmp(path, answers->file) == 0)
 		return open_named(answers);
+	if (answers->policy != NULL && answers->policy->path != NULL &&
+	    strcmp(path, answers->policy->path) == 0)
+		return open_policy(answers->policy);
 	if (strcmp(path, "/proc/kallsyms") == 0 ||
 	    strcmp(path, "/sys/kernel/notes") == 0)
 		return wp_open_regular(path);

@@ -10,6 +10,7 @@
 #include "box/message.h"
 #include "os/perf_map.h"
 #include "os/roots.h"
+#include "spec/policy_file.h"
 #include "util/buffer.h"
 #include "util/debuginfod.h"
 
@@ -34,6 +35,8 @@ struct answers {
 	bool sources;		/* files that are sources by their names are
 				   opened, as -o html has lines of them */
 	bool no_cache;		/* indexes are not kept */
+	const struct policy_file *policy;	/* its path leads to what was
+						   read from it; NULL: none */
 	const struct box_shared *shared;	/* where those that are kept
 						   come */
 	bool keeping;		/* one has begun to come */

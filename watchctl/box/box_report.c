@@ -96,6 +96,8 @@ run(struct boxed_report *report)
 	if (err < 0)
 		return survive(report, err);
 	(void)box_wait(&report->box);
+	if (written_report_finish(&report->written) < 0)
+		report->status = STATUS_OWN_FAILURE;
 	return false;
 }
 
@@ -110,6 +112,7 @@ box_report(const struct options *options, char **argv)
 			.answers.file = options->file,
 			.answers.no_cache = options->no_cache,
 			.answers.sources = options->form == FORM_HTML,
+			.answers.policy = &options->policy,
 		},
 	};
 

@@ -1167,7 +1167,10 @@ end(struct journal *journal)
 {
 	struct kept_session *kept = kept_of(journal);
 
-	return exchange(kept, -1) && kept->ended ? kept->status : -ECONNRESET;
+	if (!exchange(kept, -1) || !kept->ended)
+		return -ECONNRESET;
+	return written_report_finish(&kept->report) < 0 ?
+	    STATUS_OWN_FAILURE : kept->status;
 }
 
 void

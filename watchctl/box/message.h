@@ -136,7 +136,9 @@ enum box_what {
 				   shared memory; err: 1 if they are not all;
 				   else answered when they are written, and with
 				   them value[1] hits (UINT64_MAX: and its end);
-				   value[0] of the answer: as many bytes are */
+				   value[0] of the answer: as many bytes are;
+				   value[2]: 1 + enum side: of what is written
+				   beside it, when all is over */
 	BOX_KNOWN,		/* bytes: struct wp_known_stack, of a process
 				   that is watched by BPF */
 	BOX_FORGET,		/* value[0]: a process: nothing is known of its

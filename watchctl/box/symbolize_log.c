@@ -345,10 +345,12 @@ symbolize_log(const struct options *o)
 	};
 	int status;
 
-	if (o->form != FORM_TEXT || o->limit != 0 || options_judge(o)) {
+	if (o->form != FORM_TEXT || o->limit != 0 || options_judge(o) ||
+	    o->side[SIDE_LEARN] != NULL) {
 		(void)complain("%s: not a recording but a log, to whose lines "
-		    "only names are added: -n, -o, --allow and "
-		    "--error-exitcode are for recordings", o->file);
+		    "only names are added: -n, -o, --allow, "
+		    "--error-exitcode and the like are for recordings",
+		    o->file);
 		return STATUS_OWN_FAILURE;
 	}
 	/* output whose reader has gone ends by its error */

@@ -105,6 +105,9 @@ written_report_take(struct written_report *report, struct box *box,
 	struct buffer *coming = &report->coming;
 	int err;
 
+	if (message->value[2] != 0)
+		return written_sides_take(&report->sides,
+		    &report->output->sides, box, message);
 	if (message->value[0] > sizeof(box->shared->report) ||
 	    message->value[0] > PENDING_MAX - coming->len ||
 	    message->value[1] < report->hits)
@@ -127,6 +130,12 @@ written_report_take(struct written_report *report, struct box *box,
 	return true;
 }
 
+int
+written_report_finish(struct written_report *report)
+{
+	return written_sides_finish(&report->sides, &report->output->sides);
+}
+
 bool
 written_report_survive(struct written_report *report, struct box *box, int err)
 {
@@ -138,6 +147,7 @@ written_report_survive(struct written_report *report, struct box *box, int err)
 	(void)snprintf(lost, sizeof(lost), "what comes after hit #%llu is not "
 	    "reported", (unsigned long long)report->hits);
 	buffer_free(&report->coming);
+	written_sides_forget(&report->sides);
 	return box_survive(box, err, lost);
 }
 
@@ -146,4 +156,5 @@ written_report_free(struct written_report *report)
 {
 	buffer_free(&report->coming);
 	buffer_free(&report->pending);
+	written_sides_forget(&report->sides);
 }

@@ -5,6 +5,7 @@
 #define WRITTEN_REPORT_H
 
 #include "box/box.h"
+#include "box/written_sides.h"
 #include "report/output.h"
 #include "util/buffer.h"
 
@@ -21,6 +22,7 @@ struct written_report {
 	bool owed;		/* its explainer waits for that */
 	size_t written;		/* bytes of it that were; */
 	size_t answered;	/* for so many nobody waits */
+	struct written_sides sides;	/* what goes beside it */
 };
 
 /* Take a part of it (BOX_REPORT), and answer as soon as it is written, which may
@@ -35,6 +37,10 @@ int written_report_go_on(struct written_report *, struct box *, int ms);
 
 /* Have the explainer go on, though what it reported is not written yet. */
 void written_report_answer(struct written_report *, struct box *);
+
+/* The report has ended: write what goes beside it.  0, or -errno after a line on
+   stderr. */
+int written_report_finish(struct written_report *);
 
 /* An explainer has died (box_hear): write what it had made whole, and drop the
    rest.  Whether another is to go on behind the last hit that is written. */

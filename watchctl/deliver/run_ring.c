@@ -417,7 +417,7 @@ leave_descendants(struct run *run, bool more)
 	uint64_t since = now;
 
 	if (run->options->count || !run->options->follow ||
-	    run->options->error_status == 0)
+	    !options_vouch(run->options))
 		return;
 	if ((!more || take_until(run, now) == 0) &&
 	    run->session.last_hit > 0 && run->session.last_hit < now)

@@ -155,22 +155,44 @@ ask_say(const char *line)
 	ask_tell(&message);
 }
 
+/* A report's bytes, a part at a time; at least one, if there are none.  0 or
+   -errno, and the last answer. */
+static int
+put_report(const char *text, size_t len, uint64_t hits, uint64_t what,
+    struct box_message *message)
+{
+	size_t at = 0, n;
+	int err;
+
+	do {
+		n = len - at < sizeof(shared->report) ? len - at :
+		    sizeof(shared->report);
+		*message = (struct box_message){
+			.what = BOX_REPORT, .err = at + n < len,
+			.value = {n, hits, what},
+		};
+		if (n > 0)
+			memcpy(shared->report, text + at, n);
+		err = ask_question(message);
+		at += n;
+	} while (err == 0 && at < len);
+	return err;
+}
+
+int
+ask_side(unsigned side, const char *text, size_t len)
+{
+	struct box_message message;
+
+	return put_report(text, len, 0, 1 + side, &message);
+}
+
 ssize_t
 ask_report(const char *text, size_t len, uint64_t hits)
 {
-	struct box_message message = {.what = BOX_REPORT};
-	int err = 0;
+	struct box_message message;
+	const int err = len == 0 ? 0 : put_report(text, len, hits, 0, &message);
 
-	for (size_t at = 0, n; err == 0 && at < len; at += n) {
-		n = len - at < sizeof(shared->report) ? len - at :
-		    sizeof(shared->report);
-		message = (struct box_message){
-			.what = BOX_REPORT, .err = at + n < len,
-			.value = {n, hits},
-		};
-		memcpy(shared->report, text + at, n);
-		err = ask_question(&message);
-	}
 	errno = -err;
 	return err == 0 ? (ssize_t)len : message.value[0] < len ?
 	    (ssize_t)message.value[0] : 0;

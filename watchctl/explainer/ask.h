@@ -61,6 +61,9 @@ ssize_t ask_report(const char *text, size_t len, uint64_t hits);
 /* Have a source file opened, as of struct report: a descriptor, or -errno. */
 int ask_source(const char *path);
 
+/* Have len bytes written beside the report, when that has ended.  0 or -errno. */
+int ask_side(unsigned side, const char *text, size_t len);
+
 /* Ask for debug information, as ex_module_fetcher has it. */
 int ask_fetch(const char *build_id);
 

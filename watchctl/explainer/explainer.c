@@ -118,6 +118,7 @@ explain(const struct options *options)
 	    out, &screen, &resume) == 0) {
 		session.progress = ask_progress;
 		session.report.open_source = ask_source;
+		session.put_side = ask_side;
 		status = replay(&session);
 	}
 	session_close(&session);
@@ -139,6 +140,7 @@ begin(struct session *session, const struct options *options,
 		out_of_memory();
 	session->report.open_source = ask_source;
 	session->on_stderr = message->value[3] != 0;
+	session->put_side = ask_side;
 }
 
 /* Answer questions until watchctl ends: about running processes, whose session

@@ -56,6 +56,7 @@ open_box(struct serve *serve, char **argv)
 	serve->live.box.answers.no_cache = serve->options->no_cache;
 	serve->live.box.answers.sources =
 	    serve->options->form == FORM_HTML;
+	serve->live.box.answers.policy = &serve->options->policy;
 	if ((err = kept_session_open(&serve->kept, &serve->session,
 	    &serve->live.box)) < 0)
 		return err;
@@ -166,7 +167,7 @@ serve_doubt_children(struct serve *serve)
 	const struct sideband *side = &serve->sideband;
 
 	if (!serve->ours || serve->children_doubted || !serve->started ||
-	    serve->reason != NULL || serve->options->error_status == 0 ||
+	    serve->reason != NULL || !options_vouch(serve->options) ||
 	    serve->root->exec_reported || sideband_knows_tasks(side))
 		return;
 	serve->children_doubted = true;

@@ -26,10 +26,8 @@ culprit_is_loader(const struct ex_frame *frame)
 	    strcmp(frame->function, "_dl_relocate_static_pie") == 0);
 }
 
-/* Whether a frame is of the C or C++ library, by their files and the names
-   that are reserved for them. */
-static bool
-is_runtime(const struct ex_frame *frame)
+bool
+culprit_is_library(const struct ex_frame *frame)
 {
 	static const char *const modules[] = {
 		"libc.so*", "libc-[0-9]*.so", "ld-linux*", "ld-*.so",
@@ -110,7 +108,7 @@ culprit_of(const struct ex_stack *stack)
 			continue;
 		if (first == NULL)
 			first = frame;
-		if (is_runtime(frame))
+		if (culprit_is_library(frame))
 			continue;
 		if (is_servant(frame))
 			culprit = NULL;

@@ -11,6 +11,10 @@
    innermost.  NULL: there is no frame. */
 const struct ex_frame *culprit_of(const struct ex_stack *);
 
+/* Whether a frame is of the C or C++ library, by the files and the names that
+   are reserved for them. */
+bool culprit_is_library(const struct ex_frame *);
+
 /* Whether a frame is the dynamic loader's own; in a position-independent static
    program, what takes its place. */
 bool culprit_is_loader(const struct ex_frame *);

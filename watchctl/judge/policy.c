@@ -9,6 +9,9 @@
  *		  new -> names, files -+  +---> stray, or not to be judged:
  *						the finding of the watch and
  *						the culprit's place
+ *
+ * A policy file has rules of its own for each watch; a verdict is by those of the
+ * watch that was hit last with the backtrace.
  */
 #include "judge/policy.h"
 
@@ -21,13 +24,15 @@
 #include "base/array.h"
 #include "judge/by_stack.h"
 #include "judge/culprit.h"
+#include "judge/writer.h"
 #include "debug/demangle.h"
 #include "insn/jump_index.h"
 #include "debug/line.h"
 
 /* What is known of one backtrace. */
 struct verdict {
-	enum { UNKNOWN, ALLOWED, STRAY, UNJUDGED } is;
+	enum verdict_is { UNKNOWN, ALLOWED, STRAY, UNJUDGED } is;
+	const struct policy_watch *rules;	/* by which it is */
 	struct finding *last;	/* that its last hit counted for; NULL: none */
 };
 
@@ -37,13 +42,20 @@ struct asked {
 	const struct ex_module *module;
 	uint64_t vaddr;
 	uint64_t modules;	/* a hash of those that were looked at */
+	const struct policy_watch *rules;	/* that allow it */
 	bool may;
 };
 
 struct policy {
 	const char *const *allow;	/* n patterns */
 	size_t n;
-	bool whole;		/* one of them is for whole or mangled names */
+	bool whole;		/* one of them, or of the file's, is for whole
+				   or mangled names */
+	const struct policy_file *file;	/* NULL: none */
+	bool *used;		/* which of its lines were, by their numbers */
+	const struct ex_watch *watch;	/* of the last hit, and those of it that
+					   are in force there; NULL: none */
+	const struct policy_watch *rules;
 	struct by_stack verdicts;
 	void *tree;		/* of the findings, by watch and place */
 	void *asked;		/* a tree of struct asked */
@@ -76,6 +88,19 @@ policy_new(const char *const *allow, size_t n)
 	return p;
 }
 
+bool
+policy_add_file(struct policy *p, const struct policy_file *file)
+{
+	p->file = file;
+	p->used = calloc(file->lines + 1, sizeof(*p->used));
+	for (size_t i = 0; i < file->n; i++)
+		for (size_t k = 0; k < file->watch[i].n; k++)
+			p->whole |= file->watch[i].line[k].key ==
+			    POLICY_ALLOW &&
+			    is_for_whole(file->watch[i].line[k].value);
+	return p->used != NULL;
+}
+
 static void
 keep(void *node)
 {
@@ -102,19 +127,59 @@ policy_free(struct policy *p)
 	list_free(&p->stray);
 	list_free(&p->unjudged);
 	by_stack_free(&p->verdicts, sizeof(struct verdict));
+	free(p->used);
 	free(p);
 }
 
 /* --- allowed functions --- */
 
+/* How many patterns there may be, and one of them; NULL: there is none in this
+   place. */
+static size_t
+patterns(const struct policy *p)
+{
+	return p->n + (p->rules == NULL ? 0 : p->rules->n);
+}
+
+static const char *
+pattern(const struct policy *p, size_t i)
+{
+	const struct policy_line *line;
+
+	if (i < p->n)
+		return p->allow[i];
+	line = &p->rules->line[i - p->n];
+	return line->key == POLICY_ALLOW ? line->value : NULL;
+}
+
+static void
+use(const struct policy *p, const struct policy_line *line)
+{
+	if (line->number <= p->file->lines)
+		p->used[line->number] = true;
+}
+
+static bool
+use_pattern(const struct policy *p, size_t i)
+{
+	if (i >= p->n)
+		use(p, &p->rules->line[i - p->n]);
+	return true;
+}
+
 static bool
 matches(const struct policy *p, const char *name, bool whole)
 {
-	for (size_t i = 0; i < p->n; i++)
-		if ((!whole || is_for_whole(p->allow[i])) &&
-		    fnmatch(p->allow[i], name, 0) == 0)
-			return true;
-	return false;
+	bool any = false;
+
+	for (size_t i = 0; i < patterns(p); i++) {
+		const char *text = pattern(p, i);
+
+		if (text != NULL && (!whole || is_for_whole(text)) &&
+		    fnmatch(text, name, 0) == 0)
+			any = use_pattern(p, i);
+	}
+	return any;
 }
 
 /* Whether a name matches, as it is or without what compilers append to it for a
@@ -122,22 +187,11 @@ matches(const struct policy *p, const char *name, bool whole)
 static bool
 name_allowed(const struct policy *p, const char *name, bool whole)
 {
-	static const char *const appended[] = {
-		".constprop.", ".isra.", ".part.", ".cold", ".lto_priv.",
-		".llvm.", " [clone ",
-	};
-	const char *end = NULL;
+	const size_t len = writer_name_length(name);
 	bool allowed = matches(p, name, whole);
 	char *cut;
 
-	for (size_t i = 0; i < sizeof(appended) / sizeof(appended[0]); i++) {
-		const char *at = strstr(name, appended[i]);
-
-		if (at != NULL && (end == NULL || at < end))
-			end = at;
-	}
-	if (allowed || end == NULL ||
-	    (cut = strndup(name, (size_t)(end - name))) == NULL)
+	if (allowed || name[len] == '\0' || (cut = strndup(name, len)) == NULL)
 		return allowed;
 	allowed = matches(p, cut, whole);
 	free(cut);
@@ -221,10 +275,13 @@ file_matches(const char *pattern, const char *path)
 static bool
 file_allowed(const struct policy *p, const struct ex_frame *frame)
 {
-	for (size_t i = 0; i < p->n && frame->file != NULL; i++)
-		if (file_matches(p->allow[i], frame->file))
-			return true;
-	return false;
+	bool any = false;
+
+	for (size_t i = 0; i < patterns(p) && frame->file != NULL; i++)
+		if (pattern(p, i) != NULL &&
+		    file_matches(pattern(p, i), frame->file))
+			any = use_pattern(p, i);
+	return any;
 }
 
 static bool
@@ -249,6 +306,25 @@ is_allowed(const struct policy *p, const struct ex_stack *stack)
 		innermost = false;
 	}
 	return false;
+}
+
+/* --- writers --- */
+
+/* The line that names a frame's function as a writer; NULL: none does. */
+static const struct policy_line *
+writer_line(const struct policy *p, const struct ex_frame *frame)
+{
+	const struct policy_line *found = NULL;
+	struct buffer name = {0};
+
+	if (p->rules == NULL || !writer_put(&name, frame))
+		return NULL;
+	for (size_t i = 0; i < p->rules->n && found == NULL; i++)
+		if (p->rules->line[i].key == POLICY_WRITER &&
+		    strcmp(p->rules->line[i].value, buffer_text(&name)) == 0)
+			found = &p->rules->line[i];
+	buffer_free(&name);
+	return found;
 }
 
 /* --- findings --- */
@@ -355,11 +431,31 @@ jump_allowed(void *arg, struct ex_module *module, uint64_t jump)
 	const struct ex_frames *frames = ex_symbol_frames(module, jump, jump);
 
 	for (unsigned i = 0; frames != NULL && i < frames->n; i++) {
-		if (frame_allowed(arg, &frames->frame[i]) ||
-		    frames->frame[i].gap)
+		struct ex_frame frame = frames->frame[i];
+
+		frame.module = module;
+		if (frame_allowed(arg, &frame) || frame.gap ||
+		    writer_line(arg, &frame) != NULL)
 			return 1;
 	}
 	return 0;
+}
+
+/* A function that is not of the C or C++ library may have made it. */
+static int
+jump_of_program(void *arg, struct ex_module *module, uint64_t jump)
+{
+	const struct ex_frames *frames = ex_symbol_frames(module, jump, jump);
+
+	(void)arg;
+	for (unsigned i = 0; frames != NULL && i < frames->n; i++) {
+		struct ex_frame frame = frames->frame[i];
+
+		frame.module = module;
+		if (!culprit_is_library(&frame))
+			return 1;
+	}
+	return frames == NULL;
 }
 
 /* The modules of a backtrace, once each; result: how many. */
@@ -393,6 +489,8 @@ compare_asked(const void *a, const void *b)
 
 	if (order == 0)
 		order = ex_compare(x->modules, y->modules);
+	if (order == 0)
+		order = ex_compare((uintptr_t)x->rules, (uintptr_t)y->rules);
 	return order != 0 ? order : ex_compare(x->vaddr, y->vaddr);
 }
 
@@ -419,6 +517,13 @@ may_jump(struct policy *p, const struct asked *key,
 	return may;
 }
 
+/* Where the function begins; else a return address may be behind its end. */
+static uint64_t
+jumped_to(const struct ex_frame *frame, unsigned i)
+{
+	return frame->vaddr - (frame->function != NULL ? frame->offset : i > 0);
+}
+
 /* Whether an allowed function may be missing where functions were called
    through pointers: these may have pointed to it, and it ended in a tail
    call. */
@@ -426,17 +531,14 @@ static bool
 may_be_missing(struct policy *p, const struct ex_stack *stack)
 {
 	struct ex_module *modules[MODULES_MAX];
-	struct asked key;
+	struct asked key = {.rules = p->rules};
 	const unsigned n = modules_of(stack, modules, &key.modules);
 
 	for (unsigned i = 0; i < stack->n; i++) {
 		const struct ex_frame *frame = &stack->frame[i];
 
 		key.module = frame->module;
-		/* where the function begins; else a return address may be
-		   behind its end */
-		key.vaddr = frame->vaddr - (frame->function != NULL ?
-		    frame->offset : i > 0);
+		key.vaddr = jumped_to(frame, i);
 		if (frame->pointer && frame->module != NULL &&
 		    may_jump(p, &key, modules, n))
 			return true;
@@ -466,21 +568,106 @@ policy_is_whole(struct policy *p, const struct ex_stack *stack)
 	    !stack->gap && !may_be_named(stack) && !may_be_missing(p, stack);
 }
 
+/* Whether no other function of the program can be further in than the one to be
+   blamed. */
+static bool
+is_innermost(const struct ex_stack *stack, const struct ex_frame *culprit)
+{
+	struct ex_module *modules[MODULES_MAX];
+	uint64_t hash;
+	const unsigned n = modules_of(stack, modules, &hash);
+
+	for (unsigned i = 0; &stack->frame[i] != culprit; i++) {
+		const struct ex_frame *frame = &stack->frame[i];
+
+		if (stack->frame[i + 1].gap || (frame->pointer &&
+		    frame->module != NULL && ex_jump_index_each(modules, n,
+		    (struct ex_module *)(uintptr_t)frame->module,
+		    jumped_to(frame, i), jump_of_program, NULL) != 0))
+			return false;
+	}
+	return true;
+}
+
+enum policy_writer
+policy_writer(struct policy *p, const struct ex_stack *stack,
+    struct buffer *name)
+{
+	const struct ex_frame *culprit = stack == NULL ? NULL :
+	    culprit_of(stack);
+
+	if (culprit == NULL)
+		return POLICY_WRITER_MISSING;
+	if (!is_innermost(stack, culprit) || (culprit_is_library(culprit) &&
+	    !policy_is_whole(p, stack)))
+		return POLICY_WRITER_MISSING;
+	return writer_put(name, culprit) ? POLICY_WRITER_NAMED :
+	    POLICY_WRITER_UNNAMED;
+}
+
+/* By the writers of the file; UNKNOWN: the writer is none of them. */
+static enum verdict_is
+judge_writer(struct policy *p, const struct ex_stack *stack)
+{
+	const struct ex_frame *culprit = culprit_of(stack);
+	const struct policy_line *line = culprit == NULL ? NULL :
+	    writer_line(p, culprit);
+	struct buffer name = {0};
+	enum verdict_is is = UNKNOWN;
+
+	if (line != NULL) {
+		use(p, line);
+		is = policy_writer(p, stack, &name) == POLICY_WRITER_NAMED ?
+		    ALLOWED : UNJUDGED;
+	}
+	buffer_free(&name);
+	return is;
+}
+
+/* Whether anybody is allowed. */
+static bool
+allows_any(const struct policy *p)
+{
+	bool any = p->n > 0;
+
+	for (size_t i = 0; p->rules != NULL && i < p->rules->n; i++)
+		any |= p->rules->line[i].key >= POLICY_WRITER;
+	return any;
+}
+
+static enum verdict_is
+judge(struct policy *p, const struct ex_stack *stack)
+{
+	const enum verdict_is writer = stack == NULL ? UNKNOWN :
+	    judge_writer(p, stack);
+
+	if (stack != NULL && is_allowed(p, stack))
+		return ALLOWED;
+	if (writer != UNKNOWN)
+		return writer;
+	return allows_any(p) && !policy_is_whole(p, stack) ? UNJUDGED : STRAY;
+}
+
 int
 policy_recall(struct policy *p, struct ex_hit *hit, uint64_t times)
 {
 	const struct ex_stack *stack = hit->stack;
 	struct verdict own = {0}, *verdict = &own;
 
+	if (p->file != NULL && hit->watch != p->watch)
+		p->rules = hit->watch->spec == NULL ? NULL :
+		    policy_file_find(p->file, hit->watch->spec,
+		    hit->watch->access);
+	p->watch = hit->watch;
 	/* the backtrace of a late hit is not that of the access */
 	if (hit->late)
-		own.is = p->n > 0 ? UNJUDGED : STRAY;
+		own.is = allows_any(p) ? UNJUDGED : STRAY;
 	else if (stack != NULL && (verdict = by_stack_at(&p->verdicts,
 	    stack->index, sizeof(*verdict))) == NULL)
 		verdict = &own;
-	if (verdict->is == UNKNOWN)
-		verdict->is = stack != NULL && is_allowed(p, stack) ? ALLOWED :
-		    p->n > 0 && !policy_is_whole(p, stack) ? UNJUDGED : STRAY;
+	if (verdict->is == UNKNOWN || (!hit->late &&
+	    verdict->rules != p->rules))
+		*verdict = (struct verdict){judge(p, stack), p->rules, NULL};
 	hit->stray = hit->stray || verdict->is == STRAY;
 	hit->unjudged = !hit->stray && verdict->is == UNJUDGED;
 	return hit->stray || hit->unjudged ? count(p, verdict, hit, times) : 0;
@@ -500,4 +687,18 @@ policy_findings(const struct policy *p, bool unjudged,
 
 	*findings = (const struct finding *const *)list->at;
 	return list->n;
+}
+
+const struct policy_line *
+policy_unused(const struct policy *p, size_t i)
+{
+	for (size_t w = 0; p->file != NULL && w < p->file->n; w++) {
+		const struct policy_watch *watch = &p->file->watch[w];
+
+		for (size_t k = 0; k < watch->n; k++)
+			if (watch->line[k].key >= POLICY_WRITER &&
+			    !p->used[watch->line[k].number] && i-- == 0)
+				return &watch->line[k];
+	}
+	return NULL;
 }

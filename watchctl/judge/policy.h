@@ -10,6 +10,10 @@
  * frames count, for a hit of the kernel too.  What the dynamic loader writes
  * itself, such as a pointer that it relocates, is never stray.
  *
+ * A policy file (spec/policy_file.h) allows more at one watch: patterns, and
+ * writers, by their exact names (writer.h).  These may, and what of the C and C++
+ * library they call, but nothing else that they call.
+ *
  * Stray hits, and those not judged, are summed up in findings: one for each
  * watch and place in the program that is to be blamed.  That is the innermost
  * function that is not of the C or C++ library: the function that calls memcpy,
@@ -21,6 +25,7 @@
 #include <string.h>
 
 #include "hit/hit.h"
+#include "spec/policy_file.h"
 
 /* One stray writer; or one that may be. */
 struct finding {
@@ -49,6 +54,14 @@ struct policy;
 struct policy *policy_new(const char *const *allow, size_t n);
 void policy_free(struct policy *);
 
+/* Before the first hit: the rules of this file, which outlives it, too.  False:
+   out of memory. */
+bool policy_add_file(struct policy *, const struct policy_file *);
+
+/* The i'th of its rules, from 0, that allowed nothing; NULL: there are not so
+   many. */
+const struct policy_line *policy_unused(const struct policy *, size_t i);
+
 /* Set hit->stray, unless it is set already, or hit->unjudged, and count the hit
    when one is.  Hits come from one explainer, which outlives the policy's last
    use.  0, or -ENOMEM: one is, but the findings are no longer complete.
@@ -64,6 +77,16 @@ bool policy_names(const struct policy *, const struct ex_frame *);
 
 /* Whether no allowed function can be missing on a backtrace; NULL: one may be. */
 bool policy_is_whole(struct policy *, const struct ex_stack *);
+
+/* Append the name of a backtrace's writer; NAMED: it is proved that this is the
+   innermost function that is not of the C or C++ library. */
+enum policy_writer {
+	POLICY_WRITER_NAMED,
+	POLICY_WRITER_UNNAMED,	/* it has no name, or none for a line */
+	POLICY_WRITER_MISSING	/* another may be missing on the backtrace */
+};
+enum policy_writer policy_writer(struct policy *, const struct ex_stack *,
+    struct buffer *);
 
 /* All findings of stray hits, or of those not judged, in order of their first
    hits; valid until the next hit. */

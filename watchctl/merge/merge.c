@@ -206,8 +206,9 @@ check_options(const struct options *o)
 	const char *other = options_thin(o) || o->each != 0 || o->limit != 0 ?
 	    "an option that chooses hits" : o->changed ? "--changed" :
 	    o->condition.root != NULL ? "--if" : o->until.root != NULL ?
-	    "--until" : o->nallow > 0 ? "--allow" : o->error_status != 0 ?
-	    "--error-exitcode" : o->verbose ? "-v" : NULL;
+	    "--until" : options_judge(o) ? options_judging(o) :
+	    o->side[SIDE_LEARN] != NULL ? "--learn" :
+	    o->verbose ? "-v" : NULL;
 
 	if (other != NULL)
 		return complain("several files, or JSON Lines, are merged as "

@@ -6,41 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "util/complain.h"
 #include "util/origin.h"
 
-/* Whether both are names of one file, which is there. */
-static bool
-is_same_file(const char *a, const char *b)
-{
-	struct stat of_a, of_b;
-
-	return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 &&
-	    of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
-}
-
-/* Open a file of -O, or make it.  The descriptor, or -EINVAL after a line on
-   stderr. */
-static int
-open_path(struct output *o, const char *path, int flags)
-{
-	int fd = open(path, flags | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-
-	o->made = fd >= 0;
-	if (fd < 0 && errno == EEXIST)
-		fd = open(path, flags | O_CREAT | O_CLOEXEC, 0666);
-	return fd >= 0 ? fd : complain("-O '%s': cannot be written: %s; name "
-	    "another file", path, strerror(errno));
-}
-
 /* A recording's file.  It stays as it is until the recording begins. */
 static int
 open_file(struct output *o, const char *path)
 {
-	o->file = open_path(o, path, O_RDWR);
+	o->file = side_open_path("-O", path, O_RDWR, &o->made);
 	o->own = o->file >= 0;
 	if (!o->own)
 		return o->file;
@@ -50,57 +25,37 @@ open_file(struct output *o, const char *path)
 	return 0;
 }
 
-/* A report's file, likewise. */
-static int
-open_stream(struct output *o, const char *path)
-{
-	int fd = open_path(o, path, O_WRONLY);
-
-	if (fd < 0)
-		return fd;
-	o->stream = fdopen(fd, "w");
-	o->own = o->stream != NULL;
-	if (o->own)
-		return 0;
-	(void)close(fd);
-	return complain("out of memory");
-}
-
-/* Have a file forget what it held; others than files hold nothing.  0 or
-   -errno. */
-static int
-empty(int fd)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return 0;
-	return ftruncate(fd, 0) < 0 ? -errno : 0;
-}
-
 static int
 open_named(struct output *o, const struct options *options, pid_t pid)
 {
+	int err;
+
 	if ((o->path = origin_name(options->output, pid)) == NULL)
 		return complain("out of memory");
 	if (options->form == FORM_PERF)
 		return open_file(o, o->path);
 	for (size_t i = 0; i < options->nfiles; i++)
-		if (is_same_file(o->path, options->files[i]))
+		if (side_is_same_file(o->path, options->files[i]))
 			return complain("-O %s: that is %s, which the report "
 			    "would overwrite", o->path, options->nfiles == 1 ?
 			    "the recording" : "one of the files");
-	return open_stream(o, o->path);
+	if ((err = side_open_stream("-O", o->path, &o->stream,
+	    &o->made)) == 0)
+		o->own = true;
+	return err;
 }
 
 int
 output_open(struct output *o, const struct options *options, FILE *otherwise)
 {
+	int err = 0;
+
 	*o = (struct output){.file = -1};
 	if (options->output == NULL)
 		o->stream = options->to_stdout ? stdout : otherwise;
-	return options->output == NULL || origin_name_has_pid(options->output) ?
-	    0 : open_named(o, options, 0);
+	else if (!origin_name_has_pid(options->output))
+		err = open_named(o, options, 0);
+	return err < 0 ? err : side_files_open(&o->sides, options, o->path);
 }
 
 int
@@ -113,8 +68,11 @@ output_open_of(struct output *o, const struct options *options, pid_t pid)
 int
 output_begin(struct output *o)
 {
+	int err = side_files_begin(&o->sides);
+
 	o->made = false;
-	return o->own ? empty(o->file >= 0 ? o->file : fileno(o->stream)) : 0;
+	return err == 0 && o->own ? side_empty(o->file >= 0 ? o->file :
+	    fileno(o->stream)) : err;
 }
 
 struct output_screen
@@ -144,5 +102,6 @@ output_close(struct output *o)
 	if (o->made)	/* what failed leaves nothing behind */
 		(void)unlink(o->path);
 	free(o->path);
+	side_files_close(&o->sides);
 	*o = (struct output){.file = -1};
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "report/side_files.h"
 #include "spec/options.h"
 
 struct output {
@@ -15,10 +16,11 @@ struct output {
 	int file;		/* -o perf: the recording's; else -1 */
 	bool own;		/* the stream or file is ours to close */
 	bool made;		/* the file is ours, and empty */
+	struct side_files sides;
 };
 
-/* Open what -O names, or take what reports go to without it.  A file that is
-   there keeps its contents until output_begin; one that is not is made now, and
+/* Open what -O names, or take what reports go to without it; and the files beside
+   it.  A file that is there keeps its contents until output_begin; one that is not is made now, and
    removed by output_close if nothing began.  0, or -errno after a line on
    stderr. */
 int output_open(struct output *, const struct options *, FILE *otherwise);

@@ -216,13 +216,12 @@ text_put_name(struct buffer *b, const struct ex_frame *frame)
 	}
 }
 
-/* A path as it is from the current directory, if it lies below that. */
-static const char *
-from_directory(const struct text *text, const char *path)
+const char *
+text_from_directory(const char *directory, const char *path)
 {
-	const size_t len = strlen(text->directory);
+	const size_t len = strlen(directory);
 
-	return len > 1 && strncmp(path, text->directory, len) == 0 &&
+	return len > 1 && strncmp(path, directory, len) == 0 &&
 	    path[len] == '/' ? path + len + 1 : path;
 }
 
@@ -231,7 +230,8 @@ text_put_place(const struct text *text, struct buffer *b,
     const struct ex_frame *frame)
 {
 	if (frame->file != NULL) {
-		visible_put(b, from_directory(text, frame->file));
+		visible_put(b, text_from_directory(text->directory,
+		    frame->file));
 		if (frame->line > 0)
 			buffer_printf(b, ":%d", frame->line);
 	} else if (frame->kernel)

@@ -76,6 +76,9 @@ const char *text_verdict(bool stray, bool unjudged);
    its pc. */
 void text_put_name(struct buffer *, const struct ex_frame *);
 
+/* A path as it is from a directory ("": none), if it lies below that. */
+const char *text_from_directory(const char *directory, const char *path);
+
 /* Where a frame is: "victim.c:10", or the module in parentheses.  A source file
    below the current directory is named from there. */
 void text_put_place(const struct text *, struct buffer *,

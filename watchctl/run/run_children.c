@@ -59,7 +59,7 @@ run_track_children(struct run *run, const struct process *process)
 {
 	if (run->ops->registers)
 		run->children.blind = true;
-	else if (leaves_children(run) && run->options->error_status != 0)
+	else if (leaves_children(run) && options_vouch(run->options))
 		children_track(&run->children, process->pid);
 }
 
@@ -139,7 +139,7 @@ run_check_children(struct run *run)
 void
 run_settle_children(struct run *run)
 {
-	const bool vouched = run->options->error_status != 0;
+	const bool vouched = options_vouch(run->options);
 
 	if (!leaves_children(run))
 		return;
@@ -162,7 +162,7 @@ vouches_for_descendants(const struct run *run)
 {
 	const struct options *o = run->options;
 
-	return o->follow && o->error_status != 0 && o->exe == NULL;
+	return o->follow && options_vouch(o) && o->exe == NULL;
 }
 
 /* Whether it was traced as it executed a program, and so was looked at. */

@@ -2,12 +2,17 @@
 #include "session/explained_session.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "util/complain.h"
 #include "report/held.h"
 #include "judge/judge.h"
+#include "judge/learned.h"
+#include "report/ci.h"
 #include "report/summary.h"
+#include "os/clock.h"
 #include "type/object.h"
 
 static const struct report_ops *const forms[] = {
@@ -46,6 +51,9 @@ recall(struct session *s, struct ex_hit *hit)
 	hit->seq = s->recall->first_seq;
 	if (s->policy != NULL)
 		session_note(s, policy_recall(s->policy, hit, s->recall->count));
+	if (s->learned != NULL)
+		session_note(s, learned_take(s->learned, hit,
+		    s->recall->count));
 	if (s->report.summary != NULL)
 		session_note(s, summary_recall(s->report.summary, hit,
 		    s->recall));
@@ -104,6 +112,8 @@ report_hit(struct session *s, struct ex_hit *hit)
 		(void)s->reply->ops->hit(s->reply, hit);
 	if (s->reply_only)
 		return;
+	if (s->learned != NULL)
+		session_note(s, learned_take(s->learned, hit, 1));
 	s->stray += hit->stray;
 	s->unjudged += hit->unjudged;
 	s->unjudged_late += hit->unjudged && hit->late;
@@ -257,6 +267,8 @@ start(struct session *s, const struct report_start *begin)
 {
 	if (s->report.ops == NULL)
 		return;
+	if (begin->comm != NULL)
+		(void)snprintf(s->comm, sizeof(s->comm), "%s", begin->comm);
 	if (s->err == 0)
 		session_note(s, s->report.ops->start(&s->report, begin));
 	catch_up(s);
@@ -303,10 +315,132 @@ findings(struct session *s, struct report_end *end)
 	end->ndoubts = policy_findings(s->policy, true, &end->doubts);
 }
 
+/* --- what is written beside the report --- */
+
+static void
+warn_unused(struct session *s)
+{
+	const struct policy_line *line;
+
+	for (size_t i = 0; s->policy != NULL &&
+	    (line = policy_unused(s->policy, i)) != NULL; i++)
+		session_warn(s, "%s:%u: nothing used this: %s = %s",
+		    s->options->policy_path, line->number,
+		    line->key == POLICY_WRITER ? "writer" : "allow",
+		    line->value);
+}
+
+static void
+put_side(struct session *s, enum side side, struct buffer *b)
+{
+	if (b->failed)
+		session_note(s, -ENOMEM);
+	else
+		session_note(s, s->put_side(side, b->bytes, b->len));
+	buffer_free(b);
+}
+
+/* Of whom a policy by what was learned would not allow what they did. */
+static void
+warn_not_learned(struct session *s, const struct learned_rest *rest)
+{
+	const struct {
+		uint64_t hits;
+		const char *why;
+	} not[] = {
+		{rest->unnamed, "the functions that made them have no names, "
+		    "or none for a line"},
+		{rest->missing, "functions may be missing on their "
+		    "backtraces"},
+		{rest->late, "they came late, and their backtraces are not "
+		    "the accesses'"},
+		{s->lost, "they were lost"},
+	};
+
+	for (size_t i = 0; i < sizeof(not) / sizeof(not[0]); i++)
+		if (not[i].hits > 0)
+			session_warn(s, "--learn took nothing of %" PRIu64
+			    " hit%s: %s", not[i].hits,
+			    not[i].hits == 1 ? "" : "s", not[i].why);
+}
+
+static void
+put_learned(struct session *s)
+{
+	struct buffer b = {0};
+	struct learned_rest rest;
+
+	for (size_t i = 0; i < s->nwatches; i++)
+		session_note(s, learned_watch(s->learned, s->watches[i]));
+	rest = learned_put(s->learned, &b);
+	warn_not_learned(s, &rest);
+	if (s->put_side != NULL)
+		put_side(s, SIDE_LEARN, &b);
+	buffer_free(&b);
+}
+
+/* What runs, as CI is to call it: "" if it is not known. */
+static const char *
+program_of(const struct session *s)
+{
+	const char *path = s->options->command != NULL ?
+	    s->options->command[0] : "", *slash = strrchr(path, '/');
+
+	return *path == '\0' ? s->comm : slash == NULL ? path : slash + 1;
+}
+
+static double
+seconds_of(const struct session *s)
+{
+	const uint64_t begun = s->report.begin.time;
+	const uint64_t now = s->options->file != NULL ? s->last_hit :
+	    wp_clock_ns();
+
+	return now > begun ? (double)(now - begun) / 1e9 : 0;
+}
+
+static void
+put_ci(struct session *s, const struct report_end *end)
+{
+	static void (*const put[])(const struct ci *, struct buffer *) = {
+		[SIDE_JUNIT] = ci_put_junit, [SIDE_SARIF] = ci_put_sarif,
+		[SIDE_GITHUB] = ci_put_github,
+	};
+	const struct report_start start = {
+		.watches = (const struct ex_watch *const *)s->watches,
+		.nwatches = (unsigned)s->nwatches,
+	};
+	struct ci ci;
+
+	ci_begin(&ci, &start, end, program_of(s), s->doubt, seconds_of(s));
+	if (ci.failed)
+		session_note(s, -ENOMEM);
+	for (int i = 0; i < SIDE_LEARN && !ci.failed; i++) {
+		struct buffer b = {0};
+
+		if (s->options->side[i] == NULL)
+			continue;
+		put[i](&ci, &b);
+		put_side(s, (enum side)i, &b);
+	}
+	ci_free(&ci);
+}
+
+static void
+put_sides(struct session *s, const struct report_end *end)
+{
+	warn_unused(s);
+	if (s->learned != NULL)
+		put_learned(s);
+	if (options_ci(s->options) && s->put_side != NULL)
+		put_ci(s, end);
+}
+
 static void
 close_session(struct session *s)
 {
 	policy_free(s->policy);
+	learned_free(s->learned);
 	judge_free(s->judge);
 	judge_free(s->ends);
 	held_free(s->held);
@@ -321,7 +455,7 @@ explained_session_begin(struct session *s, enum ex_source source,
 {
 	static const struct session_ops ops = {
 		ready, slot, start, record, flush, tell, tally, findings,
-		close_session,
+		put_sides, close_session,
 	};
 	const struct options *o = s->options;
 	const bool conditional = o->condition.root != NULL;
@@ -338,6 +472,8 @@ explained_session_begin(struct session *s, enum ex_source source,
 	}
 	if (options_judge(o))
 		s->policy = policy_new(o->allow, o->nallow);
+	if (o->side[SIDE_LEARN] != NULL)
+		s->learned = learned_new();
 	if (conditional)
 		s->judge = judge_new(&o->condition);
 	if (ends)
@@ -348,7 +484,10 @@ explained_session_begin(struct session *s, enum ex_source source,
 	if (s->space == NULL || (conditional && s->judge == NULL) ||
 	    (ends && (s->ends == NULL ||
 	    (o->last != 0 && s->held == NULL))) ||
-	    (options_judge(o) && s->policy == NULL))
+	    (o->side[SIDE_LEARN] != NULL && s->learned == NULL) ||
+	    (options_judge(o) && (s->policy == NULL ||
+	    (o->policy_path != NULL &&
+	    !policy_add_file(s->policy, &o->policy)))))
 		return complain("out of memory");
 	return 0;
 }

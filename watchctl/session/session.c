@@ -991,11 +991,11 @@ doubt_unjudged(struct session *s)
 	    late == s->unjudged ? late == 1 ? "it " : "they " : "", why);
 }
 
-/* Whether the exit status is to say that something may have been missed. */
+/* Whether something stray may have been missed, where that matters. */
 static bool
-is_doubtful(struct session *s)
+find_doubt(struct session *s)
 {
-	if (s->options->error_status == 0 || s->stray > 0)
+	if (!options_vouch(s->options))
 		return false;
 	if (s->lost > 0)
 		session_doubt(s, "%" PRIu64 " hit%s lost", s->lost,
@@ -1042,7 +1042,10 @@ session_end(struct session *s, const char *reason, int status,
 	    (status = put_end(s, reason, status, counts)) >= 0)
 		return complain_failed() ? STATUS_OWN_FAILURE : status;
 	fill_end(s, &end);
-	doubtful = is_doubtful(s);
+	doubtful = find_doubt(s) && s->options->error_status != 0 &&
+	    s->stray == 0;
+	if (s->ops != NULL)
+		s->ops->sides(s, &end);
 	if (doubtful)
 		end.status = STATUS_NOT_VOUCHED;
 	else if (s->options->error_status != 0 && s->stray > 0)

@@ -51,6 +51,7 @@ struct thread_end {
 struct channel_hit;
 struct held;
 struct judge;
+struct learned;
 struct session;
 
 /* What a session does that explains its hits itself; each is called by the
@@ -66,6 +67,9 @@ struct session_ops {
 	const struct ex_tally *(*tally)(const struct session *);
 	/* fill in those of the policy */
 	void (*findings)(struct session *, struct report_end *);
+	/* say what the policy says at the end, and put what is written beside
+	   the report */
+	void (*sides)(struct session *, const struct report_end *);
 	void (*close)(struct session *);
 };
 
@@ -101,6 +105,8 @@ struct session {
 	struct output output;
 	struct ex_perfwriter *recording;	/* -o perf, once it has begun */
 	struct report report;
+	char comm[32];			/* of the first process; "": not
+					   known */
 	uint64_t skip;			/* hits that the reader has already; */
 	bool skipping;			/* what is written until then is to be
 					   dropped */
@@ -138,6 +144,7 @@ struct session {
 	struct wp_uptime uptime;	/* of the watches */
 	uint64_t skipped;		/* records of unknown type */
 	struct policy *policy;		/* of --allow; NULL without ops, or */
+	struct learned *learned;	/* of --learn, */
 	struct judge *judge;		/* of --if; when it was not asked for */
 	struct judge *ends;		/* of --until; */
 	uint64_t ended;			/* of the hit for which it held, its
@@ -156,6 +163,9 @@ struct session {
 	size_t ncoverage;
 	char doubt[320];		/* why the run cannot be vouched for;
 					   "": it can, as far as is known */
+	int (*put_side)(unsigned side, const char *bytes, size_t len);
+					/* as of enum side; 0 or -errno; NULL:
+					   nobody wants them */
 	struct report *reply;		/* gets each hit, too; NULL: none */
 	bool reply_only;		/* and nothing else does */
 	bool quiet;			/* no account on stderr when nothing was

@@ -244,6 +244,7 @@ prepare(struct run *run)
 	    NULL : o->argv);
 	run->live.box.answers.no_cache = o->no_cache;
 	run->live.box.answers.sources = o->form == FORM_HTML;
+	run->live.box.answers.policy = &o->policy;
 	/* which may be any process's */
 	run->live.box.answers.no_memory = options_everywhere(o);
 	return open_kept(run);

@@ -125,6 +125,22 @@ const struct option_entry option_table[] = {
 	    EVERY_FORM,
 	    "exit with N if a stray access (without --allow: any) was\n"
 	    "seen; with 120 if none was, but one may have been missed"},
+	{0, "policy", OPT_POLICY, "FILE", NULL,
+	    EVERY_FORM,
+	    "watch what FILE names, and allow the writers that it names;\n"
+	    "others are stray"},
+	{0, "learn", OPT_LEARN, "FILE", NULL,
+	    EVERY_FORM,
+	    "add who accessed what to FILE, for --policy"},
+	{0, "junit", OPT_JUNIT, "FILE", NULL,
+	    EVERY_FORM,
+	    "write stray accesses there too, as failed tests of JUnit"},
+	{0, "sarif", OPT_SARIF, "FILE", NULL,
+	    EVERY_FORM,
+	    "write them there too, as SARIF 2.1.0 for code scanning"},
+	{0, "github", OPT_GITHUB, NULL, NULL,
+	    EVERY_FORM,
+	    "write them as annotations for GitHub's runner on stderr too"},
 	{'o', NULL, 0, "FORM", "text json folded html gcc trace perf summary "
 	    "summary,json",
 	    EVERY_FORM,

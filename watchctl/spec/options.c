@@ -30,6 +30,17 @@ enum { HELD = 8 << 20, HELD_REST = 1024, HELD_MAX = 2000 };
 /* The same for records that wait to be explained. */
 #define BUFFER_MIN ((uint64_t)2 << 20)
 
+const char *
+options_side_name(enum side side)
+{
+	static const char *const names[] = {
+		[SIDE_JUNIT] = "--junit", [SIDE_SARIF] = "--sarif",
+		[SIDE_GITHUB] = "--github", [SIDE_LEARN] = "--learn",
+	};
+
+	return names[side];
+}
+
 /* What the command alone prints. */
 static const char examples[] =
 "watchctl reports who touches the memory of a running program, for example:\n"
@@ -202,18 +213,28 @@ parse_slots(const char *text, bool *rotate)
 }
 
 static int
+add_parsed(struct options *o, enum wp_access access, const char *text,
+    struct wp_cause *cause)
+{
+	struct spec *more = realloc(o->spec, (o->nspecs + 1) * sizeof(*more));
+	int err;
+
+	if (more == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY), -ENOMEM;
+	o->spec = more;
+	if ((err = spec_parse(text, access, &o->spec[o->nspecs], cause)) < 0)
+		return err;
+	o->nspecs++;
+	return 0;
+}
+
+static int
 add_spec(struct options *o, enum wp_access access, const char *text)
 {
 	struct wp_cause cause;
-	struct spec *more = realloc(o->spec, (o->nspecs + 1) * sizeof(*more));
 
-	if (more == NULL)
-		return complain("out of memory");
-	o->spec = more;
-	if (spec_parse(text, access, &o->spec[o->nspecs], &cause) < 0)
-		return complain("%s", cause.text);
-	o->nspecs++;
-	return 0;
+	return add_parsed(o, access, text, &cause) < 0 ?
+	    complain("%s", cause.text) : 0;
 }
 
 static int
@@ -332,6 +353,24 @@ add_condition(const char *option, const char *text,
 		return complain("out of memory");
 	return err == 0 ? 0 : complain("%s '%s': %s (column %u)", option, text,
 	    error.text, error.column);
+}
+
+static int
+set_once(const char *option, const char **path, const char *text)
+{
+	if (*path != NULL)
+		return complain("%s is given twice: one file at a time",
+		    option);
+	if (*text == '\0')
+		return complain("%s '': name a file", option);
+	*path = text;
+	return 0;
+}
+
+static int
+set_side(struct options *o, enum side side, const char *path)
+{
+	return set_once(options_side_name(side), &o->side[side], path);
 }
 
 static int
@@ -493,6 +532,17 @@ option(struct options *o, int c)
 		return add_allow(o, optarg);
 	case OPT_ERROR_EXITCODE:
 		return parse_status(optarg, &o->error_status);
+	case OPT_POLICY:
+		return set_once("--policy", &o->policy_path, optarg);
+	case OPT_JUNIT:
+		return set_side(o, SIDE_JUNIT, optarg);
+	case OPT_SARIF:
+		return set_side(o, SIDE_SARIF, optarg);
+	case OPT_LEARN:
+		return set_side(o, SIDE_LEARN, optarg);
+	case OPT_GITHUB:
+		o->side[SIDE_GITHUB] = "";
+		return 0;
 	case 'h':
 	case OPT_HELP:
 		option_help(stdout);
@@ -518,7 +568,79 @@ each_option(int argc, char **argv, const struct option_names *known,
 		    bad_option(c, argv, known->names) : option(o, c)) != 0)
 			return err;
 	if (o->stack == 0)
-		o->stack = options_judge(o) ? STACK_JUDGED : STACK_USUAL;
+		o->stack = options_judge(o) || o->side[SIDE_LEARN] != NULL ?
+		    STACK_JUDGED : STACK_USUAL;
+	return o->policy_path == NULL ? 0 :
+	    policy_file_read(&o->policy, o->policy_path);
+}
+
+/* What a policy watches is watched, unless -w and the like do that already. */
+static int
+add_policy_specs(struct options *o)
+{
+	const struct policy_file *f = &o->policy;
+	const size_t given = o->nspecs;
+
+	if (f->n == 0)
+		return complain("%s: it has no [watch]", o->policy_path);
+	for (size_t i = 0; i < f->n; i++) {
+		const struct policy_watch *w = &f->watch[i];
+		struct wp_cause cause;
+		size_t k = 0;
+
+		while (k < given && (o->spec[k].access != w->access ||
+		    strcmp(o->spec[k].text, w->spec) != 0))
+			k++;
+		if (k < given)
+			continue;
+		if (add_parsed(o, w->access, w->spec, &cause) < 0)
+			return complain("%s:%u: %s", o->policy_path,
+			    w->spec_line, cause.text);
+	}
+	return 0;
+}
+
+/* What says that nothing stray was missed. */
+static const char *
+vouching_option(const struct options *o)
+{
+	return o->error_status != 0 ? "--error-exitcode" :
+	    o->side[SIDE_JUNIT] != NULL ? "--junit" :
+	    o->side[SIDE_SARIF] != NULL ? "--sarif" : "--github";
+}
+
+const char *
+options_judging(const struct options *o)
+{
+	return o->policy_path != NULL ? "--policy" : o->nallow > 0 ?
+	    "--allow" : options_vouch(o) ? vouching_option(o) : NULL;
+}
+
+/* What is written beside a report needs hits that are explained. */
+static int
+check_sides(const struct options *o)
+{
+	const char *judging = options_judging(o);
+	const char *side = o->policy_path != NULL ? "--policy" : NULL;
+
+	for (int i = 0; i < SIDES; i++)
+		if (o->side[i] != NULL)
+			side = options_side_name((enum side)i);
+	if (side == NULL)
+		return 0;
+	if (o->count)
+		return complain("%s is about writers, and --count does not "
+		    "look who they are: leave out one of them", side);
+	if (o->form == FORM_PERF)
+		return complain("-o perf explains nothing while it records: "
+		    "give %s to watchctl report", side);
+	if (o->side[SIDE_LEARN] != NULL && judging != NULL)
+		return complain("--learn takes down who accesses what, and "
+		    "judges nobody: leave out --learn or %s", judging);
+	for (size_t i = 0; i < o->nspecs && o->side[SIDE_LEARN] != NULL; i++)
+		if (strpbrk(o->spec[i].text, "\n\r") != NULL)
+			return complain("'%s': --learn writes it in one line: "
+			    "leave out the line's end", o->spec[i].text);
 	return 0;
 }
 
@@ -594,10 +716,10 @@ check_choice(const struct options *o)
 	if (option != NULL && o->form == FORM_PERF)
 		return complain("-o perf explains nothing while it records: "
 		    "give %s to watchctl report", option);
-	if (blind != NULL && o->error_status != 0)
+	if (blind != NULL && options_vouch(o))
 		return complain("%s leaves out hits without judging them, and "
-		    "one of these may be stray: leave out %s or "
-		    "--error-exitcode", blind, blind);
+		    "one of these may be stray: leave out %s or %s", blind,
+		    blind, vouching_option(o));
 	return 0;
 }
 
@@ -665,10 +787,10 @@ check_last(const struct options *o)
 	if (o->limit != 0)
 		return complain("-n ends at a hit that is reported, and --last "
 		    "reports none until the end: leave out one of them");
-	if (o->error_status != 0)
+	if (options_vouch(o))
 		return complain("--last leaves out hits without judging them, "
-		    "and one of these may be stray: leave out --last or "
-		    "--error-exitcode");
+		    "and one of these may be stray: leave out --last or %s",
+		    vouching_option(o));
 	return 0;
 }
 
@@ -742,7 +864,7 @@ options_usual_delivery(void)
 static int
 check_form(const struct options *o)
 {
-	if (check_choice(o) < 0 || check_until(o) < 0)
+	if (check_sides(o) < 0 || check_choice(o) < 0 || check_until(o) < 0)
 		return -EINVAL;
 	if (o->stacks_once && o->form != FORM_JSON)
 		return complain("--stacks once is for -o json: add that, or "
@@ -806,7 +928,7 @@ not_of_kernel(const struct options *o)
 	    o->follow_pointers ? "--follow" :
 	    o->rotate ? "--slots" :
 	    o->user_only ? "--user-only" : o->changed ? "--changed" :
-	    o->error_status != 0 ? "--error-exitcode" :
+	    options_vouch(o) ? vouching_option(o) :
 	    o->with != 0 ? "--with" :
 	    o->delivery == DELIVERY_BPF ? "--delivery bpf" : NULL;
 }
@@ -963,6 +1085,8 @@ options_parse(int argc, char **argv, struct options *o)
 	    OPTION_COMMAND | OPTION_INSIDE, "+:"), o);
 	if (err == 0 && optind < argc)
 		o->command = argv + optind;
+	if (err == 0 && o->policy_path != NULL)
+		err = add_policy_specs(o);
 	if (o->delivery == DELIVERY_USUAL)
 		o->delivery = options_usual_delivery();
 	if (err == 0 && (err = check_together(o)) == 0 && options_everywhere(o))
@@ -1009,6 +1133,7 @@ options_free(struct options *o)
 		free(o->name[i]);
 	free(o->name);
 	free(o->allow);
+	policy_file_free(&o->policy);
 	condition_free(&o->condition);
 	condition_free(&o->until);
 	*o = (struct options){0};

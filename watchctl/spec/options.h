@@ -9,6 +9,7 @@
 
 #include "spec/condition.h"
 #include "spec/on_hit_option.h"
+#include "spec/policy_file.h"
 #include "spec/spec.h"
 
 /* watchctl's own exit statuses; otherwise that of the command, that of
@@ -27,6 +28,9 @@ enum delivery { DELIVERY_USUAL, DELIVERY_BPF, DELIVERY_RING };
 
 enum form { FORM_TEXT, FORM_JSON, FORM_FOLDED, FORM_PERF, FORM_SUMMARY,
 	FORM_SUMMARY_JSON, FORM_GCC, FORM_TRACE, FORM_HTML };
+
+/* What is written beside the report. */
+enum side { SIDE_JUNIT, SIDE_SARIF, SIDE_GITHUB, SIDE_LEARN, SIDES };
 
 struct options {
 	char **argv;		/* as they were given */
@@ -78,6 +82,10 @@ struct options {
 	const char **allow;	/* --allow: nallow patterns */
 	size_t nallow;
 	int error_status;	/* --error-exitcode; 0: none */
+	const char *side[SIDES];	/* --junit, --sarif, --learn: the file;
+					   --github: ""; NULL: not asked for */
+	const char *policy_path;	/* --policy; NULL: none */
+	struct policy_file policy;	/* what is in it */
 };
 
 /*
@@ -114,12 +122,34 @@ options_everywhere(const struct options *o)
    wait in the explainer: they are in the memory that it shares. */
 uint64_t options_held_samples(const struct options *);
 
-/* Whether accesses are to be judged: --allow, --error-exitcode, or both. */
+/* Whether findings are written for systems that run tests. */
+static inline bool
+options_ci(const struct options *o)
+{
+	return o->side[SIDE_JUNIT] != NULL || o->side[SIDE_SARIF] != NULL ||
+	    o->side[SIDE_GITHUB] != NULL;
+}
+
+/* Whether it matters that nothing stray was missed: to the exit status, or to
+   them. */
+static inline bool
+options_vouch(const struct options *o)
+{
+	return o->error_status != 0 || options_ci(o);
+}
+
+/* Whether accesses are to be judged: by --allow, by --policy, or each is stray. */
 static inline bool
 options_judge(const struct options *o)
 {
-	return o->nallow > 0 || o->error_status != 0;
+	return o->nallow > 0 || o->policy_path != NULL || options_vouch(o);
 }
+
+/* One of the options that have them judged; NULL: none does. */
+const char *options_judging(const struct options *);
+
+/* How an option of enum side is called. */
+const char *options_side_name(enum side);
 
 /* Whether hits are left out, whatever they are. */
 static inline bool

@@ -9,6 +9,7 @@
 #include "insn/jump_index.h"
 #include "debug/line.h"
 #include "made_hits.h"
+#include "judge/learned.h"
 #include "judge/policy.h"
 
 /* --- modules, and what libexplain would say of them --- */
@@ -545,6 +546,181 @@ TEST(words)
 	assert_string_equal(policy_word(writers, 2), "writers");
 	assert_string_equal(policy_word(both, 2), "places");
 	assert_string_equal(policy_word(&both[1], 1), "place");
+}
+
+/* --- a policy file --- */
+
+static struct policy *
+policy_of(struct policy_file *file, const char *text)
+{
+	struct policy *p = policy_new(NULL, 0);
+
+	assert_non_null(p);
+	assert_int_equal(policy_file_parse(file, "p", text, strlen(text)), 0);
+	assert_true(policy_add_file(p, file));
+	return p;
+}
+
+#define OF(name_, file_) {.module = &program, .function = (name_),	\
+	.file = (file_), .pc = 0x400100, .vaddr = 0x100}
+
+/* What is made of hits of the first watch, or another, by these frames. */
+static enum { ALLOWED, STRAY, UNJUDGED }
+made_of(struct policy *p, const struct ex_watch *watch, struct ex_stack stack)
+{
+	static struct ex_stack kept[64];	/* findings point to them */
+	static unsigned index;
+	struct ex_hit hit;
+
+	index = (index + 1) % COUNT(kept);
+	kept[index] = stack;
+	kept[index].index = index;
+	hit = hit_of(&kept[index], 1);
+	hit.watch = watch;
+	assert_int_equal(policy_judge(p, &hit), 0);
+	return hit.stray ? STRAY : hit.unjudged ? UNJUDGED : ALLOWED;
+}
+
+static struct ex_stack
+whole(const struct ex_frame *frames)
+{
+	struct ex_stack stack = stack_of(frames);
+
+	stack.end = EX_END_OUTERMOST;
+	return stack;
+}
+
+TEST(writers_of_a_file_are_exact)
+{
+	static const struct {
+		struct ex_frame frames[FRAMES_MAX];
+		int is;
+	} cases[] = {
+		{{OF("load", "/src/config.c")}, ALLOWED},
+		{{OF("load.isra.0", "config.c")}, ALLOWED},
+		{{OF("load", "/src/other.c")}, STRAY},
+		{{OF("reload", "config.c")}, STRAY},
+		{{OF("load", NULL)}, STRAY},
+		{{NAMED("plain")}, ALLOWED},
+		/* what it calls in the library, and nothing else */
+		{{IN(libc, "memcpy"), OF("load", "config.c")}, ALLOWED},
+		{{OF("f", "config.c"), OF("load", "config.c")}, STRAY},
+		{{OF("A::operator=", "a.cc")}, ALLOWED},
+		{{OF("A::operator==", "a.cc")}, STRAY},
+		{{OF("t<std::pair<int, long>, 3>::put", "a.cc")}, ALLOWED},
+		{{{.module = &program, .function = "load", .file = "config.c",
+		    .jit = true}}, STRAY},
+		/* allowed by a pattern, as --allow does */
+		{{OF("f", "x.c"), OF("test_it", "t.c")}, ALLOWED},
+	};
+	struct policy_file file;
+	struct policy *p = policy_of(&file, "[watch]\nspec = counter\n"
+	    "writer = config.c!load\nwriter = victim!plain\n"
+	    "writer = a.cc!A::operator=\nallow = test_*\n"
+	    "writer = a.cc!t<std::pair<int, long>, 3>::put\n"
+	    "[watch]\nspec = 0x4040c0:64\naccess = read\n"
+	    "writer = config.c!load\n");
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const int is = made_of(p, &made_watches[0],
+		    whole(cases[i].frames));
+
+		if (is != cases[i].is)
+			fail_msg("case %zu: %d", i, is);
+	}
+	/* another watch, and another access to it, have no rules */
+	assert_int_equal(made_of(p, &made_watches[1],
+	    whole(cases[0].frames)), STRAY);
+	policy_free(p);
+	policy_file_free(&file);
+}
+
+/* A function that is missing may be the writer, or hide one. */
+TEST(writers_that_are_not_certain)
+{
+	static const struct ex_frame by_gap[FRAMES_MAX] = {
+		IN(libc, "memcpy"), {.module = &program, .function = "load",
+		    .file = "config.c", .vaddr = 0x100, .gap = true},
+	}, by_pointer[FRAMES_MAX] = {
+		{.module = &program, .function = "memcpy", .vaddr = JUMPED,
+		    .pointer = true}, OF("load", "config.c"),
+	}, outside[FRAMES_MAX] = {
+		OF("load", "config.c"), {.module = &program, .function = "main",
+		    .vaddr = 0x200, .gap = true},
+	}, other[FRAMES_MAX] = {OF("f", "config.c")};
+	struct policy_file file;
+	struct policy *p = policy_of(&file, "[watch]\nspec = counter\n"
+	    "writer = config.c!load\n");
+	struct ex_stack stack = whole(by_gap);
+
+	stack.gap = true;
+	assert_int_equal(made_of(p, &made_watches[0], stack), UNJUDGED);
+	assert_int_equal(made_of(p, &made_watches[0], whole(by_pointer)),
+	    UNJUDGED);
+	stack = whole(outside);
+	stack.gap = true;
+	assert_int_equal(made_of(p, &made_watches[0], stack), ALLOWED);
+	stack = whole(other);
+	stack.end = EX_END_STACK;
+	assert_int_equal(made_of(p, &made_watches[0], stack), UNJUDGED);
+	policy_free(p);
+	policy_file_free(&file);
+}
+
+TEST(rules_that_nothing_used)
+{
+	static const struct ex_frame used[FRAMES_MAX] = {OF("b", "b.c"),
+	    OF("test", "t.c")};
+	struct policy_file file;
+	struct policy *p = policy_of(&file, "[watch]\nspec = counter\n"
+	    "writer = a.c!a\nwriter = b.c!b\nallow = tes*\nallow = no\n");
+
+	assert_int_equal(made_of(p, &made_watches[0], whole(used)), ALLOWED);
+	assert_int_equal(policy_unused(p, 0)->number, 3);
+	assert_int_equal(policy_unused(p, 1)->number, 6);
+	assert_null(policy_unused(p, 2));
+	policy_free(p);
+	policy_file_free(&file);
+}
+
+/* --- learning --- */
+
+TEST(what_is_learned_and_what_is_not)
+{
+	static const struct ex_frame frames[][FRAMES_MAX] = {
+		{IN(libc, "memcpy"), OF("b.part.0", "/src/b.c")},
+		{OF("a", "/src/b.c")},
+		{{.module = &program, .pc = 1}},	/* no name */
+		{OF("new\nline", "b.c")},
+		{IN(libc, "memcpy"), {.module = &program, .function = "c",
+		    .file = "c.c", .gap = true}},
+		{IN(loader, "relocate")},
+	};
+	struct learned *l = learned_new();
+	struct buffer b = {0};
+	struct learned_rest rest;
+
+	assert_non_null(l);
+	for (unsigned i = 0; i < 7; i++) {
+		struct ex_stack stack = whole(frames[i % 6]);
+		struct ex_hit hit = hit_of(&stack, i + 1);
+
+		stack.index = i;
+		stack.gap = i == 4;
+		hit.late = i == 6;
+		for (int twice = 0; twice < 2; twice++)
+			assert_int_equal(learned_take(l, &hit, 1), 0);
+	}
+	rest = learned_put(l, &b);
+	assert_string_equal(buffer_text(&b),
+	    "# who writes what; made by watchctl --learn\n[watch]\n"
+	    "spec = counter\naccess = write\nwriter = b.c!a\n"
+	    "writer = b.c!b\n");
+	assert_int_equal(rest.unnamed, 4);
+	assert_int_equal(rest.missing, 2);
+	assert_int_equal(rest.late, 2);
+	buffer_free(&b);
+	learned_free(l);
 }
 
 RUN_TESTS()

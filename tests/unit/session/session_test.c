@@ -357,11 +357,12 @@ TEST(refuses_outputs)
 	assert_int_equal(mkfifo(scratch_path("fifo"), 0600), 0);
 	before = open_descriptors();
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		char *said;
+		char *file = (char *)(uintptr_t)cases[i].file, *said;
 		int result;
 
 		options = (struct options){.form = cases[i].form,
-		    .output = cases[i].output, .file = cases[i].file};
+		    .output = cases[i].output, .file = file, .files = &file,
+		    .nfiles = file != NULL};
 		said_begin(STDERR_FILENO);
 		result = open_session();
 		session_close(&s);

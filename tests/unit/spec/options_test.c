@@ -10,6 +10,7 @@
 #include "spec/option_table.h"
 #include "spec/options.h"
 #include "said.h"
+#include "scratch.h"
 
 enum { ARGS = 12 };
 
@@ -565,7 +566,7 @@ static const struct {
 	{{"w", "--cuont"}, "no option --cuont, nearest: --count" SEE},
 	{{"w", "--user_only"}, "no option --user_only, nearest: "
 	    "--user-only" SEE},
-	{{"w", "--s"}, "no option --s, nearest: --slots, --stack, --stacks" SEE},
+	{{"w", "--s"}, "no option --s, nearest: --sarif, --slots, --stack" SEE},
 	{{"report", "--cuont"}, "no option --cuont" SEE},
 	{{"w", "--help=x"}, "--help=x: that option takes no argument" SEE},
 	{{"w", "--count=5"}, "--count=5: that option takes no argument" SEE},
@@ -726,6 +727,28 @@ static const struct {
 	    "--inside already makes a thread wait at its hit: "},
 	{{"w", "-w", "a", "--on-hit", "core", "-o", "perf", "-O", "f", "ls"},
 	    "-o perf explains nothing while it records, and so has no hits "},
+	{{"w", "-w", "a", "--junit", "f", "--junit", "g", "x"},
+	    "--junit is given twice: one file at a time"},
+	{{"w", "-w", "a", "--sarif", "", "x"}, "--sarif '': name a file"},
+	{{"w", "-w", "a", "--github", "--count", "x"}, "--github is about "
+	    "writers, and --count does not look who they are: "},
+	{{"w", "-w", "a", "--learn", "f", "-o", "perf", "-O", "g", "x"},
+	    "-o perf explains nothing while it records: give --learn to "},
+	{{"w", "-w", "a", "--learn", "f", "--allow", "g", "x"}, "--learn takes "
+	    "down who accesses what, and judges nobody: leave out --learn or "
+	    "--allow\n"},
+	{{"w", "-w", "a", "--learn", "f", "--github", "x"}, "--learn takes "},
+	{{"w", "-w", "a\nb", "--learn", "f", "x"}, "'a\\nb': --learn "
+	    "writes it in one line: "},
+	{{"w", "-w", "a", "--junit", "f", "--every", "2", "x"}, "--every leaves "
+	    "out hits without judging them, and one of these may be stray: "
+	    "leave out --every or --junit\n"},
+	{{"w", "-w", "a", "--sarif", "f", "--last", "2", "x"}, "--last leaves "
+	    "out hits without judging them, and one of these may be stray: "
+	    "leave out --last or --sarif\n"},
+	{{"w", "--policy", "/nonexistent/p", "x"}, "/nonexistent/p: cannot be "
+	    "read: No such file or directory\n"},
+	{{"w", "--policy", "/dev/null", "x"}, "/dev/null: not a regular file"},
 	{{"w", "-w", "a", "--if", "new <", "x"},
 	    "--if 'new <': a value is missing (column 6)\n"},
 	{{"w", "-w", "a", "--if", "", "x"},
@@ -886,6 +909,37 @@ TEST(refusals)
 	}
 }
 
+/* What it watches is watched, too, each once. */
+TEST(policies_name_watches)
+{
+	static const char *const args[] = {"w", "-w", "a", "--policy", "f",
+	    "x", NULL};
+	struct options o;
+	char *said;
+
+	scratch_write("f", "[watch]\nspec = b->c\naccess = access\n"
+	    "[watch]\nspec = a\n[watch]\nspec = a\naccess = read\n");
+	assert_int_equal(parse(args, &o, STDERR_FILENO, &said), 0);
+	assert_int_equal(o.nspecs, 3);
+	assert_string_equal(o.spec[1].text, "b->c");
+	assert_int_equal(o.spec[1].access, WP_ACCESS);
+	assert_int_equal(o.spec[2].access, WP_READ);
+	assert_true(options_judge(&o) && !options_vouch(&o));
+	assert_int_equal(o.stack, 16384);
+	options_free(&o);
+	free(said);
+	scratch_write("f", "[watch]\n\nspec = a[\n");
+	assert_int_equal(parse(args, &o, STDERR_FILENO, &said), -EINVAL);
+	assert_memory_equal(said, "watchctl: f:3: ", 15);
+	options_free(&o);
+	free(said);
+	scratch_write("f", "# nothing\n");
+	assert_int_equal(parse(args, &o, STDERR_FILENO, &said), -EINVAL);
+	assert_string_equal(said, "watchctl: f: it has no [watch]\n");
+	options_free(&o);
+	free(said);
+}
+
 TEST(help_and_version)
 {
 	static const struct {
@@ -949,6 +1003,8 @@ is_accepted(const struct option_entry *e, unsigned form)
 		args[n++] = "--inside";
 	if (e->name != NULL && strcmp(e->name, "stacks") == 0)
 		args[n++] = "-ojson";
+	if (e->name != NULL && strcmp(e->name, "policy") == 0)
+		scratch_write("f", "[watch]\nspec = counter\n");
 	if (e->name != NULL)
 		(void)snprintf(option, sizeof(option), "--%s", e->name);
 	else
@@ -1005,4 +1061,4 @@ TEST(help_is_whole)
 	free(said);
 }
 
-RUN_TESTS()
+RUN_TESTS(.before_all = scratch_enter, .after_all = scratch_leave)

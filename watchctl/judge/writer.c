@@ -1,0 +1,64 @@
+/* writer: what the function that is to be blamed for a hit is called. */
+#include "judge/writer.h"
+
+#include <string.h>
+
+#include "util/visible.h"
+
+size_t
+writer_name_length(const char *function)
+{
+	static const char *const appended[] = {
+		".constprop.", ".isra.", ".part.", ".cold", ".lto_priv.",
+		".llvm.", " [clone ",
+	};
+	size_t len = strlen(function);
+
+	for (size_t i = 0; i < sizeof(appended) / sizeof(appended[0]); i++) {
+		const char *at = strstr(function, appended[i]);
+
+		if (at != NULL && (size_t)(at - function) < len)
+			len = (size_t)(at - function);
+	}
+	return len;
+}
+
+/* Whether what is behind start is a line's value as it is. */
+static bool
+is_plain(struct buffer *b, size_t start)
+{
+	struct buffer shown = {0};
+	bool plain;
+
+	visible_put(&shown, buffer_text(b) + start);
+	plain = !b->failed && !shown.failed && shown.len == b->len - start &&
+	    memcmp(shown.bytes, b->bytes + start, shown.len) == 0 &&
+	    strchr(" \t", b->bytes[start]) == NULL &&
+	    strchr(" \t", b->bytes[b->len - 1]) == NULL;
+	buffer_free(&shown);
+	return plain;
+}
+
+bool
+writer_put(struct buffer *b, const struct ex_frame *frame)
+{
+	const size_t start = b->len;
+	const char *file = frame->file, *slash;
+	size_t len = frame->function == NULL || frame->jit ? 0 :
+	    writer_name_length(frame->function);
+
+	if (file == NULL && frame->module != NULL)
+		file = ex_module_name(frame->module);
+	if (len == 0 || file == NULL)
+		return false;
+	slash = strrchr(file, '/');
+	buffer_puts(b, slash == NULL ? file : slash + 1);
+	if (b->len > start) {
+		buffer_puts(b, "!");
+		buffer_put(b, frame->function, len);
+		if (is_plain(b, start))
+			return true;
+	}
+	b->len = start;
+	return false;
+}

@@ -1,0 +1,78 @@
+/*
+ * policy_file: who may write what, as a file that is read in reviews.
+ *
+ *	# who writes what; made by watchctl --learn
+ *	[watch]
+ *	spec = g_config
+ *	access = write
+ *	writer = config.c!config_load
+ *	allow = test_*
+ *
+ * A [watch] for each SPEC.  Values go to the end of the line, whatever is in
+ * them.  A line that begins with '#' or ';' is a comment; it and blank lines
+ * belong to the line that follows, and are kept.
+ */
+#ifndef POLICY_FILE_H
+#define POLICY_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "watchpoint.h"
+#include "util/buffer.h"
+
+enum policy_key { POLICY_WATCH, POLICY_SPEC, POLICY_ACCESS, POLICY_WRITER,
+	POLICY_ALLOW };
+
+struct policy_line {
+	enum policy_key key;
+	char *before;		/* comments and blank lines; "": none */
+	char *value;		/* "" of POLICY_WATCH */
+	unsigned number;	/* in the file, from 1; 0: it is new */
+};
+
+struct policy_watch {
+	struct policy_line *line;	/* n of them, the first is [watch] */
+	size_t n, cap;
+	const char *spec;	/* a line's value */
+	unsigned spec_line;	/* which is this one */
+	enum wp_access access;
+};
+
+struct policy_file {
+	char *path;		/* NULL: it has none */
+	char *text;		/* len bytes: what was read */
+	size_t len;
+	char *after;		/* what follows the last line; NULL: nothing */
+	unsigned lines;
+	struct policy_watch *watch;	/* n of them */
+	size_t n, cap;
+};
+
+/* Take a text apart, which is copied; path is what messages call it.  0;
+   -EINVAL after a line on stderr: "PATH:LINE: reason".  Free it in any case. */
+int policy_file_parse(struct policy_file *, const char *path, const char *text,
+    size_t len);
+
+/* The same of a regular file. */
+int policy_file_read(struct policy_file *, const char *path);
+
+void policy_file_free(struct policy_file *);
+
+/* The [watch] for a SPEC and an access; NULL: there is none. */
+struct policy_watch *policy_file_find(const struct policy_file *,
+    const char *spec, enum wp_access);
+
+/* Add a writer (NULL: none), and a [watch] if there is none: 1; 0: it is there
+   already; or -ENOMEM. */
+int policy_file_add(struct policy_file *, const char *spec, enum wp_access,
+    const char *writer);
+
+/* Add all [watch]es and writers of another.  Result: how many were new, or
+   -ENOMEM. */
+int policy_file_join(struct policy_file *, const struct policy_file *from);
+
+/* Write it as a file; the writers of each [watch] are sorted. */
+void policy_file_put(const struct policy_file *, struct buffer *);
+
+#endif
