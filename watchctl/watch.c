@@ -134,8 +134,8 @@ watch(const struct options *options)
 		/* a reader that sees it begin may send a signal */
 		run_announce(&run);
 		if (run.follow != NULL && follow_begin(run.follow) < 0)
-			session_warn(&run.session, "no thread can be made that "
-			    "follows pointers: watches do not move");
+			session_warn(&run.session, "the thread that follows "
+			    "pointers cannot be created: watches do not move");
 		rotate_begin(run.rotate);
 		run.ops->loop(&run);
 		status = finish(&run);

@@ -528,7 +528,7 @@ withdraw_values(struct run *run)
 		return;
 	session_warn(s, "the kernel counted %" PRIu64 " hit%s that its BPF "
 	    "programs did not get: old values in this report may be wrong; "
-	    "--delivery ring has such hits", s->lost, s->lost == 1 ? "" : "s");
+	    "--delivery ring gets such hits", s->lost, s->lost == 1 ? "" : "s");
 	session_doubt(s, "old values may be wrong");
 }
 

@@ -123,8 +123,8 @@ set_watches(const struct options *o)
 
 	for (size_t i = 0; i < o->nspecs && err == 0; i++) {
 		if (strchr(o->spec[i].text, '\n') != NULL)
-			err = complain("'%s': no symbol has a line's end in "
-			    "its name", o->spec[i].text);
+			err = complain("'%s': no symbol has a newline in its "
+			    "name", o->spec[i].text);
 		buffer_printf(&b, "%c%s%s:%s\n", o->spec[i].access,
 		    o->user_only ? "u" : "", o->follow ? "f" : "",
 		    o->spec[i].text);

@@ -291,8 +291,8 @@ wait_for_modules(struct run *run, struct program *program)
 {
 	if (program->nwaiting == 0 || program->hook != 0)
 		return;
-	session_warn(&run->session, "process %d executed %s, which is static: "
-	    "it has no loader, and so no module comes that is waited for",
+	session_warn(&run->session, "process %d executed %s, which is linked "
+	    "statically: no module that is waited for can be opened in it",
 	    program->process->pid, program->path);
 	memset(program->waits, 0, run->options->nspecs * sizeof(bool));
 	program->nwaiting = 0;

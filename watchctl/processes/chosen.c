@@ -150,7 +150,7 @@ none_called(const struct listed *listed, const char *name)
 	nearest_put(&near, &near_names);
 	visible_put(&shown, name);
 	(void)complain("-p '%s': no process has that name or executes a file "
-	    "that has it%s%s; see ps -e", buffer_text(&shown), near.n > 0 ?
+	    "of that name%s%s; see ps -e", buffer_text(&shown), near.n > 0 ?
 	    ", nearest: " : "", buffer_text(&near_names));
 	nearest_free(&near);
 	buffer_free(&near_names);

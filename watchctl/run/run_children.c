@@ -86,7 +86,7 @@ leave_instances(struct run *run, const struct process *process, pid_t tid)
 		if (run->ops->turn_off != NULL)
 			run->ops->turn_off(run, process->first + i);
 		session_warn(&run->session, "thread %d has ended, and with it "
-		    "its '%s', which is watched no more", tid, spec->text);
+		    "its '%s', which is no longer watched", tid, spec->text);
 	}
 }
 

@@ -93,7 +93,7 @@ look_at_file(struct arrivals *a, const char *path)
 		return complain("--exe %s: %s; give the path of an executable "
 		    "file", path, strerror(errno));
 	if (!S_ISREG(a->file.st_mode))
-		return complain("--exe %s: this is no file; give the path of "
+		return complain("--exe %s: not a file; give the path of "
 		    "an executable file", path);
 	(void)snprintf(a->comm, sizeof(a->comm), "%.15s", basename(path));
 	return 0;
@@ -113,7 +113,7 @@ open_events(struct arrivals *a)
 	if (err == -EACCES || err == -EPERM)
 		return complain("--exe: processes that come later cannot be "
 		    "noticed: not permitted (kernel.perf_event_paranoid is %d); "
-		    "it takes CAP_PERFMON, or root; -p NAME watches those that "
+		    "this needs CAP_PERFMON or root; -p NAME watches those that "
 		    "run now", wp_proc_setting("perf_event_paranoid"));
 	return err < 0 ? complain_errno(-err, "--exe: noticing processes") : 0;
 }

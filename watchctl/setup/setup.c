@@ -391,7 +391,7 @@ run_announce(struct run *run)
 	run->ops->announce(run);
 	if (run->options->with != 0 && !wp_target_bpf(run->target))
 		session_warn(&run->session, "not all hits are delivered by BPF: "
-		    "those have no counters (--with)");
+		    "the others have no counters (--with)");
 	if (!run->options->follow && !got->inherit_thread && !got->stop)
 		session_warn(&run->session, "this kernel cannot distinguish "
 		    "threads from children: child processes are watched too");

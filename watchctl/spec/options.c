@@ -782,8 +782,8 @@ check_last(const struct options *o)
 		    "--inside" : o->on_hit.what != ON_HIT_REPORT ? "--on-hit" :
 		    "--stop");
 	if (choosing != NULL)
-		return complain("--last keeps hits without a look at what they "
-		    "are, and %s needs that: leave out one of them", choosing);
+		return complain("--last keeps hits without examining them, "
+		    "which %s needs: leave out one of them", choosing);
 	if (o->limit != 0)
 		return complain("-n ends at a hit that is reported, and --last "
 		    "reports none until the end: leave out one of them");
@@ -829,8 +829,8 @@ check_with(const struct options *o)
 	if (o->with == 0)
 		return 0;
 	if (o->count || options_sum(o) || is_for_tools(o))
-		return complain("--with has a hit report what was counted, and "
-		    "%s%s has no words for that: leave out one of them",
+		return complain("--with reports counters with each hit, and %s%s "
+		    "cannot show them: leave out one of them",
 		    o->count ? "--count" : "-o ",
 		    o->count ? "" : form_name(o));
 	if (o->stop)
@@ -843,8 +843,8 @@ check_with(const struct options *o)
 		    "--inside catches hits by a signal, whose handler is "
 		    "counted too: leave out one of them");
 	if (has_reads(o) || o->follow_pointers || o->delivery == DELIVERY_RING)
-		return complain("--with has BPF programs read counters at the "
-		    "hit, and %s has none: leave out one of them",
+		return complain("--with needs BPF programs, which read counters "
+		    "at the hit, and %s has none: leave out one of them",
 		    o->follow_pointers ? "--follow" : o->delivery ==
 		    DELIVERY_RING ? "delivery by rings" :
 		    "a watch for reads");
@@ -955,8 +955,8 @@ check_kernel(const struct options *o)
 			    "program: watch them one at a time", spec,
 			    o->spec[i].text);
 		if (o->spec[i].thread != 0)
-			return complain("%s: the kernel has no variable of "
-			    "each thread: leave out @%d", o->spec[i].text,
+			return complain("%s: the kernel has no thread-local "
+			    "variables: leave out @%d", o->spec[i].text,
 			    o->spec[i].thread);
 		if (o->spec[i].access == WP_READ || watches(o, WP_EXEC))
 			return complain("%s: of the kernel's accesses it is "

@@ -194,7 +194,7 @@ TEST(a_static_program_has_no_loader)
 
 	run(&o, LIST(watchctl(), "-w", "plug!plug_state", "--",
 	    victim("config_static")));
-	assert_non_null(strstr(o.err, "which is static: it has no loader"));
+	assert_non_null(strstr(o.err, "which is linked statically: no module"));
 	outcome_free(&o);
 }
 

@@ -204,11 +204,11 @@ TEST(refused_options)
 		{{"-w", "x", "-o", "perf", "true"}, "-O FILE"},
 		{{"-w", "x", "--exe", "/nowhere"}, "give the path of an "
 		    "executable file"},
-		{{"-w", "x", "--exe", "/"}, "this is no file"},
+		{{"-w", "x", "--exe", "/"}, "--exe /: not a file"},
 		{{"-w", "x", "-p", "1", "true"}, "exclude each other"},
 		{{"-w", "x", "-O", "/nonexistent/file", "true"},
 		    "/nonexistent/file"},
-		{{"report"}, "one FILE"},
+		{{"report"}, "report reads FILEs"},
 		{{"report", "/nonexistent/file"}, "/nonexistent/file"},
 		{{"report", "/etc/passwd"}, "/etc/passwd"},
 		{{"doctor", "-o", "xml"}, "xml"},

@@ -219,7 +219,7 @@ TEST(processes_by_name)
 	run(&o, LIST(watchctl(), "-w", "word", "-p", list));
 	assert_int_equal(o.status, 125);
 	assert_non_null(strstr(o.err, "-p 'another name': no process has that "
-	    "name or executes a file that has it"));
+	    "name or executes a file of that name"));
 	outcome_free(&o);
 }
 
