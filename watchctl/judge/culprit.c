@@ -90,7 +90,8 @@ is_servant(const struct ex_frame *frame)
 	    strcmp(name + len, "_r") != 0 && strcmp(name + len, "_l") != 0)
 		return false;
 	for (size_t i = 0; i < sizeof(servants) / sizeof(servants[0]); i++)
-		if (strncmp(name, servants[i], len) == 0 &&
+		if (*servants[i] == *name &&
+		    strncmp(name, servants[i], len) == 0 &&
 		    servants[i][len] == '\0')
 			return true;
 	return false;

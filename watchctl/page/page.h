@@ -28,7 +28,6 @@ struct page {
 	char *warning[PAGE_WARNINGS];	/* nwarnings of them */
 	unsigned nwarnings;
 	uint64_t more_warnings;
-	uint64_t lost;		/* hits, as far as was known when they were */
 };
 
 /* Where the hits of a backtrace go. */

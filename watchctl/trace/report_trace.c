@@ -190,12 +190,12 @@ put_track(struct trace *t, const struct ex_hit *hit,
 	const struct ex_watch *watch = hit->watch;
 	char address[24];
 
-	if (change_is_part(hit)) {
-		field_text(&t->out, "name", hit->change.path);
+	if (value->len >= watch->len) {
+		put_spec(t, "name");
 		return;
 	}
-	if (value->len >= watch->len || hit->change.path != NULL) {
-		put_spec(t, "name");
+	if (change_is_part(hit)) {
+		field_text(&t->out, "name", hit->change.path);
 		return;
 	}
 	t->scratch.len = 0;

@@ -11,14 +11,15 @@ enum { FRAMES_BYTES_MAX = 64 << 20 };
 
 /* A frame that is in the text. */
 struct trace_frame {
-	size_t at, len;		/* where, from its '{' on */
-	unsigned id;
+	unsigned id, parent;
+	char text[];		/* its name and its category, each with NUL */
 };
 
 static uint64_t
-hash_of(const char *text, size_t len)
+hash_text(uint64_t hash, const char *text)
 {
-	uint64_t hash = 0, word;
+	size_t len = strlen(text);
+	uint64_t word;
 
 	for (; len >= sizeof(word); text += sizeof(word), len -= sizeof(word)) {
 		memcpy(&word, text, sizeof(word));
@@ -29,25 +30,24 @@ hash_of(const char *text, size_t len)
 	return ex_hash(hash, word);
 }
 
-/* The id of what was appended from start on, with its text from at on: it is new,
-   or taken back.  0: no room. */
+/* Append it to the text; its id, 0: no room. */
 static unsigned
-intern(struct trace_stacks *s, size_t start, size_t at)
+add_frame(struct trace_stacks *s, uint64_t key, const char *name,
+    const char *category, unsigned parent)
 {
+	const size_t len = strlen(name) + 1, more = strlen(category) + 1;
 	struct buffer *b = &s->frames;
-	const size_t len = b->len - at;
-	const uint64_t key = b->failed ? 0 : hash_of(b->bytes + at, len);
-	struct trace_frame *frame;
-	size_t i = 0;
+	const size_t start = b->len;
+	struct trace_frame *frame = malloc(sizeof(*frame) + len + more);
 
-	while (!b->failed &&
-	    (frame = ex_table_next(&s->by_text, key, &i)) != NULL)
-		if (frame->len == len && memcmp(b->bytes + frame->at,
-		    b->bytes + at, len) == 0) {
-			b->len = start;
-			return frame->id;
-		}
-	frame = malloc(sizeof(*frame));
+	buffer_puts(b, s->n == 0 ? "\"" : ",\n\"");
+	buffer_dec(b, s->n + 1);
+	buffer_puts(b, "\":{");
+	field_text(b, "name", name);
+	field_text(b, "category", category);
+	if (parent != 0)
+		field_dec(b, "parent", parent);
+	buffer_puts(b, "}");
 	if (b->failed || b->len > FRAMES_BYTES_MAX || frame == NULL ||
 	    !ex_table_reserve(&s->by_text, 1)) {
 		b->failed = false;
@@ -55,7 +55,9 @@ intern(struct trace_stacks *s, size_t start, size_t at)
 		free(frame);
 		return 0;
 	}
-	*frame = (struct trace_frame){at, len, ++s->n};
+	*frame = (struct trace_frame){++s->n, parent};
+	memcpy(frame->text, name, len);
+	memcpy(frame->text + len, category, more);
 	ex_table_put(&s->by_text, key, frame);
 	return frame->id;
 }
@@ -65,21 +67,16 @@ static unsigned
 put_frame(struct trace_stacks *s, const char *name, const char *category,
     unsigned parent)
 {
-	struct buffer *b = &s->frames;
-	const size_t start = b->len;
-	size_t at;
+	const uint64_t key = hash_text(hash_text(parent, name), category);
+	const struct trace_frame *frame;
+	size_t i = 0;
 
-	buffer_puts(b, s->n == 0 ? "\"" : ",\n\"");
-	buffer_dec(b, s->n + 1);
-	buffer_puts(b, "\":");
-	at = b->len;
-	buffer_puts(b, "{");
-	field_text(b, "name", name);
-	field_text(b, "category", category);
-	if (parent != 0)
-		field_dec(b, "parent", parent);
-	buffer_puts(b, "}");
-	return intern(s, start, at);
+	while ((frame = ex_table_next(&s->by_text, key, &i)) != NULL)
+		if (frame->parent == parent &&
+		    strcmp(frame->text, name) == 0 &&
+		    strcmp(frame->text + strlen(name) + 1, category) == 0)
+			return frame->id;
+	return add_frame(s, key, name, category, parent);
 }
 
 static const char *

@@ -88,10 +88,13 @@ TEST(tracks_only_what_is_proved_and_of_one_object)
 	hits[1].new.known = 0;
 	hits[2].len = 4;
 	hits[2].addr += 4;
+	hits[3].len = 2;
 	hits[3].process = MADE_PROCESS;
+	made_object.size = made_number.size = 2;
 	made_object.path = "counter.state";
 	made_write(&m, &report_trace, &made_start, hits, COUNT(hits), &ended);
 	made_object.path = "counter";
+	made_object.size = made_number.size = 8;
 	t = trace_check(m.text);
 	assert_int_equal(t.hits, 4);
 	assert_int_equal(t.values, 2);
