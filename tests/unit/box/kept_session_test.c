@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "box/kept_session.h"
 #include "box/live_box.h"
@@ -166,6 +168,38 @@ TEST_WITH(it_is_told_without_waiting, begin, finish)
 		assert_int_equal(box_tell(&live.box, &message, -1), 0);
 	assert_true(put_sample(1000));
 	expect_all(1);
+}
+
+/* An explainer says so of what it was to read. */
+static void
+say_last_hit(int explainer, uint64_t time)
+{
+	const struct box_message taken = {
+		.what = BOX_TAKEN, .value = {0, 0, time},
+	};
+
+	assert_int_equal(box_send(explainer, &taken, -1), 0);
+	assert_true(put_sample(time));
+	(void)session_flush(&s, time);
+}
+
+/* Of one that was taken over, what it said before is kept. */
+TEST_WITH(a_last_hit_does_not_go_back, begin, finish)
+{
+	const int its = live.box.socket;
+	int fd[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fd), 0);
+	live.box.socket = fd[0];
+	say_last_hit(fd[1], 500);
+	assert_int_equal(s.last_hit, 500);
+	say_last_hit(fd[1], 100);
+	assert_int_equal(s.last_hit, 500);
+	say_last_hit(fd[1], 501);
+	assert_int_equal(s.last_hit, 501);
+	live.box.socket = its;
+	(void)close(fd[0]);
+	(void)close(fd[1]);
 }
 
 RUN_TESTS()
