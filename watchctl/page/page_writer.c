@@ -21,6 +21,22 @@ put_access(struct buffer *b, const struct summary_row *row)
 	html_escape(b, start);
 }
 
+/* For whom a function of a library did it. */
+static void
+put_culprit(struct report *r, struct buffer *b, const struct summary_row *row)
+{
+	const struct ex_frame *culprit = row->stack == NULL ||
+	    row->late ? NULL : culprit_of(row->stack);
+
+	if (culprit == NULL || culprit == writer_frame(row))
+		return;
+	buffer_puts(b, " <span class=\"dim\">for</span> <code>");
+	page_put_name(b, culprit);
+	buffer_puts(b, "</code> <span class=\"dim mono\">");
+	page_put_place(r, b, culprit);
+	buffer_puts(b, "</span>");
+}
+
 static void
 put_summary(struct report *r, struct buffer *b, const struct writer *w,
     unsigned colour, uint64_t total)
@@ -43,6 +59,8 @@ put_summary(struct report *r, struct buffer *b, const struct writer *w,
 	if (!row->others && frame != NULL)
 		page_put_place(r, b, frame);
 	buffer_puts(b, "</span>");
+	if (w->n == 1 && !row->others)
+		put_culprit(r, b, row);
 	if (row->stray || row->unjudged)
 		buffer_printf(b, " <span class=\"tag\">%s</span>",
 		    row->stray ? "stray" : "not judged");

@@ -33,6 +33,26 @@ TEST(has_the_account_the_timelines_and_the_writers)
 	free(m.text);
 }
 
+TEST(names_for_whom_a_library_did_it)
+{
+	static const struct ex_frame copied[] = {
+		{.pc = 8, .function = "memcpy", .module = &made_libc},
+		{.pc = 9, .function = "store", .module = &made_victim,
+		 .file = "s.c", .line = 7},
+	};
+	static const struct ex_stack copy =
+	    MADE_STACK(7, 7, copied, EX_END_OUTERMOST);
+	struct ex_hit hit = made_hit(1);
+	struct made_report m;
+
+	hit.stack = &copy;
+	made_write(&m, &report_html, &made_start, &hit, 1, &ended);
+	(void)page_check(m.text);
+	assert_non_null(strstr(m.text, "<span class=\"dim\">for</span> "
+	    "<code>store</code> <span class=\"dim mono\">s.c:7</span>"));
+	free(m.text);
+}
+
 TEST(has_the_findings)
 {
 	struct ex_hit hits[] = {made_hit(1), made_tail_hit(2)};
