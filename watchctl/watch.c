@@ -133,9 +133,11 @@ watch(const struct options *options)
 		run_take_over_signals(options);
 		/* a reader that sees it begin may send a signal */
 		run_announce(&run);
-		if (run.follow != NULL && follow_begin(run.follow) < 0)
+		if (run.follow != NULL && follow_begin(run.follow) < 0) {
 			session_warn(&run.session, "the thread that follows "
 			    "pointers cannot be created: watches do not move");
+			session_doubt(&run.session, "watches did not move");
+		}
 		rotate_begin(run.rotate);
 		run.ops->loop(&run);
 		status = finish(&run);

@@ -5,9 +5,11 @@
  *	FAIL_FROM=N	it and all that follow
  *	FAIL_OVER=N	those of more than N bytes
  *	FAIL_SIZE=N	those of N bytes
+ *	FAIL_SKIP=N	but not the first N of these
  *	FAIL_COUNT=FILE	writes there how many there were
  *
- * Only in the first process that is called watchctl: not in what it starts.
+ * Only in the first process that is called watchctl: not in what it starts; or,
+ * with FAIL_FORKED=1, only in those that it forks.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -26,7 +28,9 @@ extern void *__libc_realloc(void *, size_t);
 static _Atomic unsigned long done;
 static unsigned long at, from = -1ul;
 static size_t over = SIZE_MAX, exactly = SIZE_MAX;
-static _Atomic pid_t on;	/* the process that is concerned */
+static _Atomic long skip;	/* so many of that size do not fail */
+static unsigned long forked;	/* its children are concerned: not ... */
+static _Atomic pid_t on;	/* ... the process that otherwise is */
 
 static unsigned long
 number(const char *name, unsigned long otherwise)
@@ -43,6 +47,8 @@ begin(void)
 	from = number("FAIL_FROM", -1ul);
 	over = number("FAIL_OVER", SIZE_MAX);
 	exactly = number("FAIL_SIZE", SIZE_MAX);
+	skip = (long)number("FAIL_SKIP", 0);
+	forked = number("FAIL_FORKED", 0);
 	if (strcmp(program_invocation_short_name, "watchctl") == 0)
 		on = getpid();
 }
@@ -64,10 +70,11 @@ fails(size_t size)
 {
 	unsigned long n;
 
-	if (on == 0 || on != getpid())
+	if (on == 0 || (forked != 0) == (on == getpid()))
 		return 0;
 	n = atomic_fetch_add(&done, 1) + 1;
-	if (n != at && n < from && size <= over && size != exactly)
+	if (n != at && n < from && size <= over && (size != exactly ||
+	    atomic_fetch_sub(&skip, 1) > 0))
 		return 0;
 	errno = ENOMEM;
 	return 1;

@@ -202,6 +202,12 @@ arm(void *arg, struct wp_thread *thread)
 }
 
 static void
+lost(void *arg, pid_t tid)
+{
+	report_unarmed(arg, tid, -ENOMEM);
+}
+
+static void
 end(void *arg, struct wp_thread *thread)
 {
 	struct tracer_state *t = arg;
@@ -466,7 +472,8 @@ made(void *arg, struct wp_thread *thread, const struct wp_trace *trace)
 
 static const struct wp_ptrace_loop_calls calls = {
 	.size = sizeof(struct armed_thread), .arm = arm, .signal = get_signal,
-	.leaving = leaving, .made = made, .end = end, .executed = executed,
+	.leaving = leaving, .made = made, .lost = lost, .end = end,
+	.executed = executed,
 };
 
 static void

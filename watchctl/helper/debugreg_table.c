@@ -140,6 +140,12 @@ arm(void *arg, struct wp_thread *thread)
 }
 
 static void
+lost(void *arg, pid_t tid)
+{
+	failed(arg, tid, -ENOMEM);
+}
+
+static void
 leaving(void *arg, struct wp_thread *thread)
 {
 	(void)arg;
@@ -383,7 +389,7 @@ get_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 
 static const struct wp_ptrace_loop_calls calls = {
 	.size = sizeof(struct thread_regs), .arm = arm, .signal = get_signal,
-	.leaving = leaving, .end = end, .executed = executed,
+	.leaving = leaving, .lost = lost, .end = end, .executed = executed,
 };
 
 /* --- the table --- */

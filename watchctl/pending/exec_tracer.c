@@ -59,7 +59,8 @@ struct exec_tracer {
 	struct caught due;	/* is to be looked at now; pid 0: none is */
 	atomic_bool busy;
 	atomic_bool ends;	/* the run does */
-	bool missed;		/* the thread's, as of exec_tracer_end; */
+	bool starved;		/* the thread's: memory ran out */
+	bool missed;		/* the same, as of exec_tracer_end; */
 	pid_t child;		/* the same */
 	int wake;		/* an eventfd: there is one more */
 };
@@ -74,6 +75,7 @@ put(struct exec_tracer *t, pid_t pid, pid_t tid)
 
 	(void)pthread_mutex_lock(&t->lock);
 	room = !t->leave && WP_ARRAY_ROOM(t, caught) == 0;
+	t->starved = t->starved || (!room && !t->leave);
 	if (room)
 		t->caught[t->n++] = (struct caught){.pid = pid, .tid = tid};
 	(void)pthread_mutex_unlock(&t->lock);
@@ -286,12 +288,15 @@ adopt(void *arg, pid_t tid)
 {
 	struct exec_tracer *t = arg;
 	struct wp_proc_status status;
+	struct wp_thread *thread;
 
 	if (wp_proc_status(tid, &status) < 0 || status.tracer != gettid())
 		return NULL;
 	if (!t->run->options->follow && !is_given(t, status.tgid))
 		return NULL;
-	return add_thread(t, status.tgid, tid);
+	if ((thread = add_thread(t, status.tgid, tid)) == NULL)
+		t->starved = true;
+	return thread;
 }
 
 /* Whether a process is held, since it has executed a program. */
@@ -685,6 +690,13 @@ exec_tracer_end(struct exec_tracer *t, pid_t *child)
 	(void)pthread_mutex_unlock(&t->lock);
 	(void)pthread_kill(t->thread, SIGCHLD);
 	(void)pthread_join(t->thread, NULL);
+	if (t->starved) {
+		session_warn(&t->run->session, "out of memory: a process that "
+		    "was created, or executed a program, was perhaps not "
+		    "watched");
+		session_doubt(&t->run->session, "a process was perhaps not "
+		    "watched");
+	}
 	missed = t->missed;
 	*child = t->child;
 	tracer_free(t);

@@ -340,10 +340,16 @@ handle_stop(struct wp_ptrace_loop *loop, struct wp_thread *thread,
 static struct wp_thread *
 adopt(struct wp_ptrace_loop *loop, pid_t tid)
 {
+	struct wp_thread *thread;
+
 	if (loop->calls->adopt != NULL)
 		return loop->calls->adopt(loop->arg, tid);
-	return syscall(SYS_tgkill, loop->pid, tid, 0) == 0 ?
-	    wp_ptrace_loop_add(loop, loop->pid, tid, false) : NULL;
+	if (syscall(SYS_tgkill, loop->pid, tid, 0) != 0)
+		return NULL;
+	thread = wp_ptrace_loop_add(loop, loop->pid, tid, false);
+	if (thread == NULL && loop->calls->lost != NULL)
+		loop->calls->lost(loop->arg, tid);
+	return thread;
 }
 
 /* Nothing may be armed when another program begins. */

@@ -78,6 +78,9 @@ struct wp_ptrace_loop_calls {
 	   says.  False: it stays where it is, and this is asked again by
 	   another step.  NULL: nothing to do. */
 	bool (*made)(void *arg, struct wp_thread *, const struct wp_trace *);
+	/* There is no memory for one that was made: it is released, and nothing
+	   is armed in it.  NULL: nothing to do. */
+	void (*lost)(void *arg, pid_t tid);
 	/* It has ended, or is traced no more: forget it. */
 	void (*end)(void *arg, struct wp_thread *);
 	/* The process executes another program, which has not begun yet; end

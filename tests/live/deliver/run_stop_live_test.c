@@ -565,6 +565,41 @@ TEST(a_command_by_debug_registers)
 	outcome_free(&o);
 }
 
+/* What holds the registers has no memory for a thread: that is not watched, which
+   is no green exit. */
+TEST(little_memory_by_debug_registers)
+{
+	unsigned doubted = 0;
+	bool whole = false;
+	char number[24];
+
+	assert_int_equal(setenv("FAIL_FORKED", "1", 1), 0);
+	for (unsigned i = 10; !whole; i += 2) {
+		struct running w;
+		struct outcome o;
+
+		(void)snprintf(number, sizeof(number), "%u", i);
+		assert_int_equal(setenv("FAIL_FROM", number, 1), 0);
+		assert_int_equal(setenv("LD_PRELOAD", victim("failing"), 1),
+		    0);
+		start(&w, LIST(watchctl(), "--stop", "-w", "counter",
+		    "--allow", "bump", "--error-exitcode", "66", "-o", "json",
+		    "-O", "/dev/null", "--", victim("counter"), "3", "5"));
+		assert_int_equal(unsetenv("LD_PRELOAD"), 0);
+		say(&w, "\n\n");
+		finish(&w, &o);
+		if (o.status != 125 && o.status != 120 && (o.status != 7 ||
+		    strstr(o.err, "15 hits, 15 reported") == NULL))
+			fail_msg("%u: status %d: %s", i, o.status, o.err);
+		doubted += o.status == 120;
+		whole = o.status == 7;
+		outcome_free(&o);
+	}
+	assert_int_equal(unsetenv("FAIL_FROM"), 0);
+	assert_int_equal(unsetenv("FAIL_FORKED"), 0);
+	assert_true(doubted > 0);
+}
+
 TEST(few_descriptors_by_debug_registers)
 {
 	char command[3 * PATH_MAX];
@@ -825,6 +860,7 @@ main(void)
 		by_debug_registers, threads_by_debug_registers,
 		a_command_by_debug_registers,
 		few_descriptors_by_debug_registers,
+		little_memory_by_debug_registers,
 		hits_of_a_program_that_has_ended,
 		a_program_ends_though_watchctl_stands, another_program,
 		the_tracer_killed, a_commands_tracer_killed,

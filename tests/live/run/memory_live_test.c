@@ -270,6 +270,41 @@ TEST(a_program_that_is_executed_goes_on)
 	free(scratch_read("it", NULL));
 }
 
+/* A child for which the thread that traces has no memory is not watched in silence.
+   Its structure for one is of this size, and so are others. */
+TEST(a_child_that_is_not_traced_is_doubted)
+{
+	unsigned doubted = 0;
+	char number[8];
+
+	assert_int_equal(setenv("FAIL_SIZE", "64", 1), 0);
+	for (unsigned i = 0; i < 8; i++) {
+		struct running r;
+		struct outcome o;
+
+		(void)snprintf(number, sizeof(number), "%u", i);
+		assert_int_equal(setenv("FAIL_SKIP", number, 1), 0);
+		assert_int_equal(setenv("LD_PRELOAD", victim("failing"), 1),
+		    0);
+		start(&r, LIST(watchctl(), "-f", "-w", "config",
+		    "--error-exitcode", "66", "--allow", "scribble",
+		    "--if-missing", "skip", "--", "/bin/sh", "-c",
+		    "\"$0\" scribble; exit 7", victim("config")));
+		assert_int_equal(unsetenv("LD_PRELOAD"), 0);
+		say(&r, "\n\n");
+		finish(&r, &o);
+		if (o.status != 125 && o.status != 120 && (o.status != 7 ||
+		    strstr(o.err, "1 hit, 1 reported") == NULL))
+			fail_msg("%u: status %d: %s", i, o.status, o.err);
+		doubted += o.status == 120 && strstr(o.err,
+		    "was perhaps not watched") != NULL;
+		outcome_free(&o);
+	}
+	assert_int_equal(unsetenv("FAIL_SKIP"), 0);
+	assert_int_equal(unsetenv("FAIL_SIZE"), 0);
+	assert_true(doubted > 0);
+}
+
 static int
 prepare(void **state)
 {
