@@ -106,6 +106,7 @@ run_free(struct run *run)
 	arrivals_close(run->arrivals);
 	follow_close(run->follow);
 	rotate_close(run->rotate);
+	free(run->instances.at);
 	session_close(&run->session);
 	kept_session_close(run->kept);
 	live_box_close(&run->live);

@@ -258,7 +258,7 @@ take_place(const struct box_message *answer, pid_t pid,
 	    (spec->symbol == NULL && addr != spec->addr))
 		return wp_cause_errno(cause, spec->text, EPROTO);
 	place->local = answer->value[2] == 2;
-	if (place->local && (!spec->finds_local || spec->thread == 0 ||
+	if (place->local && (!spec->finds_local ||
 	    answer->value[3] != 0))
 		return wp_cause_errno(cause, spec->text, EPROTO);
 	if (spec->symbol != NULL && !place->local &&

@@ -26,6 +26,7 @@
 #include "follow/follow.h"
 #include "follow/rotate.h"
 #include "pending/new_program.h"
+#include "pending/thread_local.h"
 #include "watch/ptrace_refused.h"
 #include "stop/ptrace_loop.h"
 #include "stop/stop.h"
@@ -179,6 +180,7 @@ feed(struct stop_run *stop, uint64_t horizon, bool all)
 		run_take_child(run, &record);
 		run_take_thread_end(run, &record);
 		rotate_take(run->rotate, &record);
+		thread_local_take(run, &record);
 		if (!session_record(&run->session, &record))
 			return false;
 	}

@@ -165,6 +165,7 @@ read_watch(struct reader *r, const struct journal_entry *e)
 
 	session_of_process(r->session, w->number, w->pid, w->comm);
 	session_pending(r->session, w->pending);
+	session_local(r->session, w->local);
 	session_part(r->session, w->whole);
 	if (w->whole == 0)
 		session_moves(r->session, w->moves, w->since);

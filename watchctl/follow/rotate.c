@@ -152,7 +152,7 @@ share_slots(const struct wp_region *regions, size_t n,
 		for (size_t i = 0; i < n; i++) {
 			const uint64_t takes = parts_of(&regions[i], caps);
 
-			if (slots[i] != 0 || takes > left / open)
+			if (slots[i] != 0 || open == 0 || takes > left / open)
 				continue;
 			slots[i] = (unsigned)takes;
 			left -= slots[i];
@@ -161,7 +161,7 @@ share_slots(const struct wp_region *regions, size_t n,
 		}
 	}
 	for (size_t i = 0; i < n; i++)
-		if (slots[i] == 0) {
+		if (slots[i] == 0 && open > 0) {
 			slots[i] = (unsigned)(left / open);
 			left -= slots[i];
 			open--;
@@ -176,7 +176,7 @@ any_part(size_t n)
 
 	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) < 0)
 		number = wp_clock_ns() / 1000;
-	return (size_t)(number % n);
+	return n == 0 ? 0 : (size_t)(number % n);
 }
 
 static int

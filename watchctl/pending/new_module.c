@@ -284,7 +284,7 @@ find_now(struct run *run, struct process *process, struct wp_cause *cause)
 			    spec->module);
 		else
 			err = thread_local_resolve(&run->live, process->pid,
-			    spec, &process->place[i], cause);
+			    spec, false, &process->place[i], cause);
 		/* it runs, and has opened or closed the module meanwhile */
 		if (err < 0 && process->waits[i] &&
 		    (cause->code == WP_CAUSE_MODULE_UNKNOWN ||

@@ -17,9 +17,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "os/array.h"
 #include "os/proc.h"
 #include "ptrace/ptrace.h"
 #include "pending/loader.h"
+#include "run/run.h"
 #include "util/buffer.h"
 #include "watch/ptrace_refused.h"
 
@@ -31,8 +33,9 @@ struct member {
 static int
 not_found(const struct spec *spec, const char *why, struct wp_cause *cause)
 {
-	return wp_cause_set(cause, WP_CAUSE_NO_LOCAL, spec->text, spec->thread,
-	    why);
+	return spec->thread == 0 ? wp_cause_set(cause, WP_CAUSE_NO_LOCALS,
+	    spec->text, why) : wp_cause_set(cause, WP_CAUSE_NO_LOCAL,
+	    spec->text, spec->thread, why);
 }
 
 /* Where glibc notes the distance, in what its loader keeps of each module. */
@@ -108,10 +111,10 @@ look_held(void *arg)
 }
 
 static int
-find_block(pid_t pid, const struct spec *spec, uint64_t *block,
+find_block(pid_t pid, pid_t tid, const struct spec *spec, uint64_t *block,
     struct wp_cause *cause)
 {
-	struct look look = {.pid = pid, .tid = spec->thread};
+	struct look look = {.pid = pid, .tid = tid};
 	pthread_t thread;
 	int err = pthread_create(&thread, NULL, look_held, &look);
 
@@ -145,32 +148,51 @@ name_instance(const struct spec *spec, struct spec_place *place,
 	    WP_CAUSE_NO_MEMORY) : 0;
 }
 
-/* Make the place that of the SPEC's thread. */
+/* A thread that has not ended; 0: there is none. */
+static pid_t
+any_thread(pid_t pid)
+{
+	pid_t *tids = NULL, found = 0;
+	size_t cap = 0;
+	int n = wp_proc_threads(pid, &tids, &cap);
+
+	for (int i = 0; i < n && found == 0; i++)
+		if (!wp_proc_exiting(tids[i]))
+			found = tids[i];
+	free(tids);
+	return found;
+}
+
+/* Make the place that of the SPEC's thread, or of any. */
 static int
 find_instance(struct live_box *live, pid_t pid, const struct spec *spec,
     struct spec_place *place, struct wp_cause *cause)
 {
+	const pid_t tid = spec->thread != 0 ? spec->thread : any_thread(pid);
 	uint64_t block = 0;
 	int64_t distance = 0;
 	int err;
 
-	if (syscall(SYS_tgkill, pid, spec->thread, 0) != 0)
+	if (syscall(SYS_tgkill, pid, tid, 0) != 0)
 		return not_found(spec, "the process has no such thread", cause);
 	if ((err = find_distance(live, pid, spec, place->base, &distance,
-	    cause)) < 0 || (err = find_block(pid, spec, &block, cause)) < 0)
+	    cause)) < 0 || (err = find_block(pid, tid, spec, &block, cause)) < 0)
 		return err;
 	place->addr += block - (uint64_t)distance;
-	place->local = false;
+	place->local = spec->thread == 0;
+	place->base = block;
+	if (place->local)
+		return 0;
 	return name_instance(spec, place, cause);
 }
 
 int
 thread_local_resolve(struct live_box *live, pid_t pid, struct spec *spec,
-    struct spec_place *place, struct wp_cause *cause)
+    bool each, struct spec_place *place, struct wp_cause *cause)
 {
 	int err;
 
-	spec->finds_local = true;
+	spec->finds_local = each || spec->thread != 0;
 	err = live_box_resolve(live, pid, spec, false, place, cause);
 	spec->finds_local = false;
 	if (err == 0 && place->local &&
@@ -192,4 +214,88 @@ thread_local_check(pid_t pid, const struct spec *spec, size_t n,
 			return not_found(&spec[i], "the thread has ended",
 			    cause);
 	return 0;
+}
+
+/* --- the instances of all threads --- */
+
+/* How glibc aligns control blocks: each thread's own is aligned alike. */
+enum { BLOCK_ALIGNMENT = 64 };
+
+/* Where the instance begins of which an event's address is a slot. */
+static uint64_t
+instance_at(const struct wp_watched *watched, uint64_t addr, unsigned *slot)
+{
+	for (*slot = 0; *slot < watched->nslots; ++*slot) {
+		const uint64_t start = addr - (watched->slot[*slot].addr -
+		    watched->region.addr);
+
+		if ((start - watched->region.addr) % BLOCK_ALIGNMENT == 0)
+			return start;
+	}
+	return 0;
+}
+
+static struct instance *
+find_known(struct instances *known, unsigned whole, uint64_t addr)
+{
+	for (size_t i = known->n; i > 0; i--)
+		if (known->at[i - 1].addr == addr &&
+		    known->at[i - 1].whole == whole)
+			return &known->at[i - 1];
+	return NULL;
+}
+
+/* One that is hit for the first time: a part of the session's watch.  Others may
+   write it, and make no hit. */
+static struct instance *
+describe(struct run *run, const struct ex_watch *whole, size_t w, uint64_t addr)
+{
+	struct session *s = &run->session;
+	size_t n;
+	const struct wp_watched *watched =
+	    &wp_target_watches(run->target, &n)[w];
+	int err = WP_ARRAY_ROOM(&run->instances, at);
+
+	session_of_process(s, ex_watch_number(whole), whole->pid, whole->comm);
+	session_pending(s, false);
+	session_local(s, false);
+	session_part(s, whole->id);
+	if (err == 0)
+		err = session_add_watch(s, whole->spec, whole->symbol, addr,
+		    whole->len, whole->access, watched->nslots);
+	session_part(s, 0);
+	for (unsigned i = 0; i < watched->nslots && err == 0; i++) {
+		struct wp_slot slot = watched->slot[i];
+
+		slot.addr += addr - watched->region.addr;
+		err = run_describe_place(run, (int)s->nwatches - 1, w, &slot);
+	}
+	session_note(s, err);
+	if (err < 0)
+		return NULL;
+	session_unseen(s, s->watches[s->nwatches - 1]);
+	run->instances.at[run->instances.n] = (struct instance){
+		.whole = whole->id, .addr = addr,
+	};
+	return &run->instances.at[run->instances.n++];
+}
+
+void
+thread_local_take(struct run *run, const struct ex_record *record)
+{
+	struct session *s = &run->session;
+	const struct ex_watch *whole;
+	const struct wp_watched *watched;
+	uint64_t addr;
+	unsigned slot;
+	size_t w, n;
+
+	if (!session_is_sample(s, record) ||
+	    !(whole = s->slots[record->attr].watch)->local)
+		return;
+	w = whole->id - 1 - run->npending;
+	watched = &wp_target_watches(run->target, &n)[w];
+	addr = instance_at(watched, record->sample.addr, &slot);
+	if (addr != 0 && find_known(&run->instances, whole->id, addr) == NULL)
+		(void)describe(run, whole, w, addr);
 }

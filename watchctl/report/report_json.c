@@ -161,6 +161,8 @@ watch_fields(struct buffer *b, const struct ex_watch *watch)
 		field_text(b, "symbol", watch->symbol);
 	if (watch->pending)
 		field_flag(b, "pending", true);
+	else if (watch->local)
+		field_flag(b, "thread_local", true);
 	else
 		field_hex(b, "addr", watch->addr);
 	if (watch->len != 0)

@@ -84,8 +84,8 @@ text_start(struct report *r, const struct report_start *start)
 		if (watch->pending)
 			buffer_puts(&text->out, "(when it is there)");
 		else
-			text_put_bytes(r, &text->out, watch, watch->addr,
-			    watch->len, NULL);
+			text_put_bytes(r, &text->out, watch, watch->local ? 0 :
+			    watch->addr, watch->len, NULL);
 		buffer_puts(&text->out, " for ");
 		buffer_puts(&text->out, text_access_words(watch->access));
 		text_put_process(&text->out, watch);

@@ -152,9 +152,13 @@ text_put_bytes(struct report *r, struct buffer *b, const struct ex_watch *watch,
 	}
 	if (watch->access == WP_EXEC)
 		buffer_printf(b, "at %#llx)", (unsigned long long)addr);
+	else if (watch->local && addr == 0)
+		buffer_printf(b, "%llu byte%s, each thread's own)", all,
+		    all == 1 ? "" : "s");
 	else if (n == 0 || n >= all)
 		buffer_printf(b, "%llu byte%s at %#llx)", all,
-		    all == 1 ? "" : "s", (unsigned long long)watch->addr);
+		    all == 1 ? "" : "s", (unsigned long long)(n >= all ? addr :
+		    watch->addr));
 	else
 		buffer_printf(b, "%llu of %llu bytes, at %#llx)", n, all,
 		    (unsigned long long)addr);

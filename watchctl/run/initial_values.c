@@ -64,7 +64,8 @@ initial_value_report(struct run *run, size_t watch, pid_t pid)
 	const struct process *process = run_process_of(run, watch);
 	size_t n;
 
-	if (process->place[run_spec_of(process, watch)].rotates)
+	if (process->place[run_spec_of(process, watch)].rotates ||
+	    process->place[run_spec_of(process, watch)].local)
 		return;		/* each part is a watch of its own */
 	set_initial(run, run_watch(run, watch), pid,
 	    &wp_target_watches(run->target, &n)[watch]);

@@ -273,7 +273,9 @@ add_watch(struct run *run, const struct process *process, size_t w,
 		    process->pid, process->comm);
 	if (process->place[i].rotates)
 		return add_rotating(run, process, w);
-	session_moves(&run->session, is_followed(run, process, i), 0);
+	session_moves(&run->session, is_followed(run, process, i) ||
+	    process->place[i].local, 0);
+	session_local(&run->session, process->place[i].local);
 	session_pending(&run->session, watched->region.addr == 0 &&
 	    is_followed(run, process, i));
 	return session_add_watch(&run->session, spec->text,
@@ -310,7 +312,9 @@ run_describe_watch(struct run *run, const struct process *process, size_t w,
 	    &wp_target_watches(run->target, &n)[w];
 	const struct spec *spec = &run->options->spec[run_spec_of(process,
 	    w)];
-	const bool rotates = process->place[spec - run->options->spec].rotates;
+	const struct spec_place *place =
+	    &process->place[spec - run->options->spec];
+	const bool rotates = place->rotates || place->local;
 	int err = add_watch(run, process, w, watched);
 
 	for (unsigned i = 0; i < watched->nslots && err >= 0; i++) {

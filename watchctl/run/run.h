@@ -148,6 +148,14 @@ struct run {
 	size_t nprocesses;
 	struct chosen chosen;		/* what -p meant */
 	struct follow *follow;		/* --follow; NULL: it was not given */
+	struct instances {		/* of thread-local variables, that were
+					   hit */
+		struct instance {
+			unsigned whole;	/* the id of the variable's watch */
+			uint64_t addr;
+		} *at;
+		size_t n, cap;
+	} instances;
 	struct rotate *rotate;		/* --slots rotate; NULL: it was not
 					   given */
 	uint64_t wake;			/* the loop is not to sleep longer, ns;

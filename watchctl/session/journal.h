@@ -89,7 +89,7 @@ struct journal_watch {
 	pid_t pid;
 	int access;
 	char comm[32];
-	bool pending;
+	bool pending, local;
 	bool moves;		/* as of session_moves, like since */
 	uint64_t since;
 	unsigned whole;		/* as of session_part */

@@ -138,6 +138,7 @@ add_watch(struct session *s, pid_t in, const char *spec, const char *symbol,
 	watch->pid = s->of.pid;
 	memcpy(watch->comm, s->of.comm, sizeof(watch->comm));
 	watch->pending = s->of.pending;
+	watch->local = s->of.local;
 	watch->moves = s->of.moves;
 	watch->since = s->of.since;
 	watch->whole = s->of.whole == 0 || s->of.whole > s->nwatches ? NULL :
@@ -165,6 +166,12 @@ void
 session_pending(struct session *s, bool pending)
 {
 	s->of.pending = pending;
+}
+
+void
+session_local(struct session *s, bool local)
+{
+	s->of.local = local;
 }
 
 void
@@ -256,7 +263,7 @@ put_watch(struct session *s, const struct ex_watch *watch, pid_t in)
 		.addr = watch->addr, .len = watch->len,
 		.number = watch->number, .slots = watch->slots,
 		.pid = watch->pid, .access = (int)watch->access,
-		.pending = watch->pending, .moves = watch->moves,
+		.pending = watch->pending, .local = watch->local, .moves = watch->moves,
 		.since = watch->since,
 		.whole = watch->whole != NULL ? watch->whole->id : 0,
 		.symbol = symbol != 0 ? (uint32_t)len : 0,

@@ -98,6 +98,7 @@ struct session {
 		pid_t pid;
 		char comm[32];
 		bool pending;		/* session_pending */
+		bool local;		/* session_local */
 		bool moves, silent;	/* session_moves */
 		uint64_t since;
 		unsigned whole;		/* session_part */
@@ -198,6 +199,9 @@ void session_of_process(struct session *, unsigned number, pid_t,
 /* The watches that are added from here on are not armed, or are again: what is
    watched for them, when it is there, are others of their numbers. */
 void session_pending(struct session *, bool);
+
+/* The watches that are added from here on are of thread-local variables. */
+void session_local(struct session *, bool);
 
 /* The watches that are added from here on are places of watches that move, where
    they are since a time, ns: a line for the event says that, so none is for the

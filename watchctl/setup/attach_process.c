@@ -64,6 +64,7 @@ resolve_one(struct run *run, struct process *process, size_t i, bool early,
 
 	return run->options->command == NULL && run->follow == NULL ?
 	    thread_local_resolve(&run->live, process->pid, spec,
+	    run->options->stop && !run->ops->registers && !run->options->rotate,
 	    &process->place[i], cause) : live_box_resolve(&run->live,
 	    process->pid, spec, early, &process->place[i], cause);
 }
@@ -178,6 +179,10 @@ run_find_watches(struct run *run, struct process *process, struct wp_cause *caus
 		explain_too_wide(o, cause);
 	process->first = err >= 0 ? (size_t)err : 0;
 	process->n = err >= 0 ? n : 0;
+	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
+		if (process->place[i].local)
+			wp_target_local(run->target, process->first + i,
+			    process->place[i].base);
 	for (size_t i = 0; i < o->nspecs; i++)
 		if (process->place[i].rotates) {
 			regions[i].addr = process->place[i].addr;

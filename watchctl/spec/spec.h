@@ -59,9 +59,11 @@ struct spec_place {
 				   no symbol */
 	bool later;		/* it is not mapped yet */
 	bool rotates;		/* slots move over it */
-	bool local;		/* addr is an offset in the thread-local storage
-				   of a module, */
-	uint64_t base;		/* whose vaddrs have this added to them */
+	bool local;		/* it is thread-local; resolved: addr is an
+				   offset in the storage of a module, */
+	uint64_t base;		/* whose vaddrs have this added to them; then:
+				   addr is that of the thread with this control
+				   block, and each has its own */
 };
 
 /* Parse text.  0, or -EINVAL with a cause that points at the character;

@@ -623,9 +623,10 @@ resolve_symbol(struct search *s, struct ex_process *process,
 	if (s->spec->access == WP_EXEC)
 		return spec_refuse(s->spec, "this is data, not a function: "
 		    "watch it with -w, -r or -a", cause);
+	if (s->spec->finds_local)
+		return place_local(s, place, cause);
 	if (s->spec->thread != 0)
-		return s->spec->finds_local ? place_local(s, place, cause) :
-		    spec_refuse(s->spec, "one thread's is watched with -p "
+		return spec_refuse(s->spec, "one thread's is watched with -p "
 		    "alone, and without --follow", cause);
 	text = shown(s->spec->text);
 	rc = wp_cause_set(cause, WP_CAUSE_SYMBOL_TLS, buffer_text(&text));

@@ -37,6 +37,8 @@ struct ex_watch {
 	bool pending;		/* it is not armed: what is watched for it, when
 				   it is there, are other watches of its
 				   number */
+	bool local;		/* each thread has its own, which are parts of
+				   it */
 	const struct ex_watch *whole;	/* it is a part of this one, over which
 					   slots move; NULL: it is no part */
 };

@@ -203,6 +203,12 @@ wp_target_places(struct wp_target *target, size_t watch, const uint64_t *addr,
 }
 
 void
+wp_target_local(struct wp_target *target, size_t watch, uint64_t block)
+{
+	target->watch[watch].block = block;
+}
+
+void
 wp_target_unwatch(struct wp_target *target, size_t first, size_t n)
 {
 	struct wp_watched *watch = &target->watch[first];
@@ -381,6 +387,21 @@ attr_off(const struct wp_target *target, size_t watch, unsigned slot,
 	attr->bp_addr = NOWHERE;
 }
 
+/* Put it where a thread that is stopped has its own; one that has no control block
+   has none. */
+static void
+put_local(const struct wp_watched *watched, pid_t tid,
+    struct perf_event_attr *attr)
+{
+	const uint64_t block = watched->block == 0 ? 0 :
+	    wp_trace_thread_block(tid);
+
+	if (block != 0)
+		attr->bp_addr += block - watched->block;
+	else if (watched->block != 0)
+		attr->bp_addr = NOWHERE;
+}
+
 static int
 open_slots(const struct wp_target *target, struct wp_events *events, size_t w,
     pid_t tid)
@@ -393,6 +414,8 @@ open_slots(const struct wp_target *target, struct wp_events *events, size_t w,
 		const size_t first = events->n;
 
 		(off ? attr_off : wp_target_attr)(target, w, s, &attr);
+		if (!off)
+			put_local(&target->watch[w], tid, &attr);
 		err = wp_events_open(events, &attr, (uint16_t)w, (uint16_t)s,
 		    tid, target->rings);
 		wp_samplers_attach(&target->samplers, events, first, w, s);

@@ -33,6 +33,9 @@ struct wp_watched {
 	struct wp_region region;
 	struct wp_slot slot[WP_SLOTS_MAX];
 	unsigned nslots;
+	uint64_t block;		/* it is where the thread with this control
+				   block has it, and other threads have it as
+				   far from theirs; 0: all have the same */
 	bool first;		/* of its process: the events of its first slot
 				   also report maps, names, forks and exits */
 	/* the region's first bytes when the watch began, read while no thread
@@ -68,6 +71,11 @@ int wp_target_watch(struct wp_target *, const struct wp_region *, size_t n,
    which takes a slot.  0, or -errno with a cause. */
 int wp_target_places(struct wp_target *, size_t watch, const uint64_t *addr,
     unsigned n, struct wp_cause *);
+
+/* With options.stop, before it is armed: each thread has its own of what a watch is
+   on, at the same distance from its control block; this is that of the thread whose
+   it is on. */
+void wp_target_local(struct wp_target *, size_t watch, uint64_t block);
 
 /* Take back n watches from first on, of a process that has not been attached:
    those behind them move up. */

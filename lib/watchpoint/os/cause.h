@@ -33,7 +33,10 @@
 	X(SYMBOL_AMBIGUOUS, ENOTUNIQ, "'%s': %zu symbols are called "	\
 	    "'%s': %s; name one by %sits address")			\
 	X(SYMBOL_TLS, ENOTSUP, "'%s' is thread-local: every thread "	\
-	    "has its own; with -p, name one by its thread: SYMBOL@TID")		\
+	    "has its own; with -p, name one by its thread, SYMBOL@TID, or "	\
+	    "add --stop, which watches each thread's")				\
+	X(NO_LOCALS, ENOTSUP, "'%s': where threads have it cannot be "	\
+	    "found: %s")						\
 	X(NO_LOCAL, ENOTSUP, "'%s': where thread %d has it cannot be "	\
 	    "found: %s")						\
 	X(LINE_UNKNOWN, ENOENT, "'%s': %s")				\

@@ -245,13 +245,38 @@ first_signal(struct wp_stop_thread *thread, bool made)
 	return sig != 0 ? sig : choose(0, thread->process->caught);
 }
 
+enum { BIRTH_US = 50, BIRTH_TRIES = 100000 };
+
+/* Where each thread has its own of what is watched, one that was just made is known
+   by its maker, and stops only then: before it runs.  0; -ESRCH: it has ended. */
+static int
+await_birth(const struct wp_stops *stops, const struct wp_stop_process *process,
+    pid_t tid)
+{
+	unsigned tries = 0;
+	bool local = false;
+
+	for (size_t i = 0; i < process->n; i++)
+		local = local || stops->target->watch[process->first +
+		    i].block != 0;
+	while (local && wp_trace_pc(tid) == 0) {
+		if (wp_proc_exiting(tid) || ++tries == BIRTH_TRIES)
+			return -ESRCH;
+		wp_clock_sleep(BIRTH_US * 1000);
+	}
+	return 0;
+}
+
 int
 wp_stop_arm(struct wp_stops *stops, struct wp_stop_thread *thread, bool made)
 {
 	const struct wp_stop_process *process = thread->process;
-	int err = wp_target_open_thread(stops->target, &thread->events,
-	    process->first, process->n, thread->traced.tid);
+	int err = await_birth(stops, process, thread->traced.tid);
 
+	if (err == 0)
+		err = wp_target_open_thread(stops->target, &thread->events,
+		    process->first, process->n, thread->traced.tid);
+	thread->block = wp_trace_thread_block(thread->traced.tid);
 	if (err == 0 && process->nscouts > 0)
 		err = wp_target_open_thread(stops->scouts, &thread->scouts,
 		    process->scout, process->nscouts, thread->traced.tid);

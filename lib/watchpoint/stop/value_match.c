@@ -247,18 +247,22 @@ static bool
 read_bytes(struct look *look, size_t i)
 {
 	struct wp_stop_value *value = &look->value[i];
-	const struct wp_region *region = &look->stops->target->
-	    watch[look->thread->process->first + i].region;
+	const struct wp_watched *watched = &look->stops->target->
+	    watch[look->thread->process->first + i];
+	const struct wp_region *region = &watched->region;
 	uint32_t len = region->len < WP_STOP_BYTES ? (uint32_t)region->len :
 	    WP_STOP_BYTES;
 
+	const uint64_t addr = region->addr + (watched->block == 0 ? 0 :
+	    look->thread->block - watched->block);
+
 	*value = (struct wp_stop_value){
 		.magic = WP_STOP_MAGIC, .version = WP_STOP_VERSION,
-		.addr = region->addr, .len = len,
+		.addr = addr, .len = len,
 		.call = look->call, .result = look->result,
 	};
-	look->read[i] = wp_proc_read(look->thread->process->pid,
-	    region->addr, value->new, len) == (ssize_t)len;
+	look->read[i] = wp_proc_read(look->thread->process->pid, addr,
+	    value->new, len) == (ssize_t)len;
 	return look->read[i];
 }
 
@@ -268,6 +272,14 @@ is_wanted(const struct look *look, size_t i)
 	return look->touched[i].last != NULL && is_data(look, i);
 }
 
+/* Whether each thread has its own, of which others may write all without a hit. */
+static bool
+is_local(const struct look *look, size_t i)
+{
+	return look->stops->target->watch[look->thread->process->first +
+	    i].block != 0;
+}
+
 /* Look at one watch's value.  A lone thread has no others. */
 static void
 look_at_value(struct look *look, size_t i)
@@ -275,6 +287,10 @@ look_at_value(struct look *look, size_t i)
 	const struct wp_stop_process *process = look->thread->process;
 	const bool alone = process->threads == 1;
 
+	if (is_local(look, i)) {
+		(void)read_bytes(look, i);
+		return;
+	}
 	look->settled[i] = read_bytes(look, i) &&
 	    (alone || are_countable(look));
 	look->exact[i] = look->settled[i] && (alone || counts_stand(look, i));
@@ -412,6 +428,12 @@ put_value(struct look *look, size_t i)
 	const bool alone = sharer(look->stops->process, thread->process, i) ==
 	    NULL;
 
+	if (is_local(look, i)) {
+		thread->taken[i] = thread->counted[i] = now;
+		if (look->read[i])
+			wp_stop_record_value(look->touched[i].last, value);
+		return;
+	}
 	if (is_left(look, i, now, alone)) {
 		value->flags |= WP_STOP_LEFT;
 		if (is_exact(look, i)) {
@@ -513,7 +535,9 @@ take_baseline(struct wp_stops *stops, struct wp_stop_process *process, size_t i)
 	    &stops->target->watch[process->first + i].region;
 	struct wp_stop_baseline *baseline = &process->baseline[i];
 
-	baseline->shared = process->lent || !is_own(process, region);
+	baseline->shared = process->lent ||
+	    stops->target->watch[process->first + i].block != 0 ||
+	    !is_own(process, region);
 	baseline->consistent = true;
 	baseline->known = !baseline->shared &&
 	    region->len <= WP_STOP_BYTES &&

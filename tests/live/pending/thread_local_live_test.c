@@ -148,6 +148,67 @@ TEST_WITH(beside_a_module_to_come, start_victim, end_victim)
 	outcome_free(&o);
 }
 
+static void
+expect_own(const struct outcome *o, size_t i, const char *tid, const char *addr,
+    const char *new)
+{
+	const json_t *hit = hit_at(o, i);
+
+	expect_hit(o, i, tid, new);
+	assert_int_equal(hex_of(hit, "addr"), strtoull(addr, NULL, 16) + 8);
+	assert_int_equal(number_of(hit, "watch"), 1);
+}
+
+/* Each thread's own is watched for what that thread does, from its first instruction
+   on. */
+TEST_WITH(each_thread_its_own, start_victim, end_victim)
+{
+	enum { MADE = 20 };
+	struct running w;
+	struct outcome o;
+	char line[4096];
+	json_t *begin, *watch;
+
+	watch_hear(&w, LIST(watchctl(), "-w", "own", "--stop", "-o", "json",
+	    "-n", "22", "-p", main_id), line);
+	begin = json_loads(line, 0, NULL);
+	watch = json_array_get(json_object_get(begin, "watches"), 0);
+	assert_true(json_is_true(json_object_get(watch, "thread_local")));
+	assert_null(json_object_get(watch, "addr"));
+	assert_int_equal(number_of(watch, "len"), 16);
+	json_decref(begin);
+	have("w\n");
+	for (unsigned i = 0; i < MADE; i++)
+		have("a\n");
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	expect_hits(&o, 2 + MADE);
+	expect_own(&o, 0, worker_id, worker_addr, "0x1");
+	expect_own(&o, 1, main_id, main_addr, "0x2");
+	for (size_t i = 2; i < 2 + MADE; i++) {
+		assert_string_equal(text_of(hit_at(&o, i), "new"), "0x9");
+		assert_string_equal(text_of(hit_at(&o, i), "value_source"),
+		    "later");
+		expect_function(hit_at(&o, i), 0, "write_again");
+	}
+	outcome_free(&o);
+}
+
+TEST_WITH(each_thread_its_own_as_text, start_victim, end_victim)
+{
+	struct running w;
+	struct outcome o;
+
+	start(&w, LIST(watchctl(), "-w", "own+8:8", "--stop", "-n", "1", "-p",
+	    main_id));
+	await(w.out, "watching own+8 (8 bytes, each thread's own) for writes");
+	have("w\n");
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	assert_non_null(strstr(o.out, "#1   write  own+8 (8 bytes at "));
+	outcome_free(&o);
+}
+
 /* Another thread gets its memory, and is not watched. */
 static void
 expect_end(const char *const options[])
@@ -300,7 +361,8 @@ TEST_WITH(what_has_no_place, start_victim, end_victim)
 	struct target t;
 	struct outcome o;
 
-	expect_refused("own", "name one by its thread: SYMBOL@TID", main_id);
+	expect_refused("own", "name one by its thread, SYMBOL@TID, or add "
+	    "--stop", main_id);
 	expect_refused("own@1", "the process has no such thread", main_id);
 	expect_refused("own@0", "no thread has this id at '0' (column 5)",
 	    main_id);
@@ -310,6 +372,12 @@ TEST_WITH(what_has_no_place, start_victim, end_victim)
 	    main_id);
 	expect_refused(of("plug!plug_local", main_id, ""), "was opened later",
 	    main_id);
+	run(&o, LIST(watchctl(), "-w", "plug!plug_local", "--stop", "-t", "60",
+	    "-p", main_id));
+	assert_int_equal(o.status, 125);
+	assert_non_null(strstr(o.err, "where threads have it cannot be found: "
+	    "the module was opened later"));
+	outcome_free(&o);
 	run(&o, LIST(watchctl(), "-w", "own@1", "--", victim("locals")));
 	assert_int_equal(o.status, 125);
 	assert_non_null(strstr(o.err, "is watched with -p alone"));
