@@ -265,8 +265,10 @@ TEST(one_that_cannot_be_watched)
 		    "places.c:103", "-x", "places.c:103", "-x", "combine",
 		    "-w", "counter", "-o", "json", "--", "/bin/sh", "-c",
 		    "$0; $1 2", victim("arguments_plain"), victim("relay")));
+		/* how many there are is others' business, too */
 		if (o.status != 7 || strstr(o.err, "which is not watched: the "
-		    "watches take 5 slots together") == NULL ||
+		    "watches take ") == NULL ||
+		    strstr(o.err, " slots together") == NULL ||
 		    strstr(o.err, "\"hits\":3,\"reported\":3,\"lost\":0") ==
 		    NULL)
 			fail_msg("%s: status %d: %s", modes[i], o.status,
