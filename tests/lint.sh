@@ -5,7 +5,7 @@
 set -eu
 cd "$TOP"
 
-flags='-D_GNU_SOURCE -Ilib/watchpoint -Ilib/explain -Iwatchctl -Itests/support'
+flags='-D_GNU_SOURCE -Ilib/watchpoint -Ilib/explain -Ilib/heapguard -Iwatchctl -Itests/support'
 
 sources()
 {

@@ -103,6 +103,8 @@ note_option(struct typed *typed, const char *word,
 {
 	if (strcmp(word, "--inside") == 0)
 		typed->forms = OPTION_INSIDE;
+	if (strcmp(word, "--heap") == 0)
+		typed->forms = OPTION_HEAP;
 	if (e == NULL || argument == NULL)
 		return;
 	if (e->letter == 'p')
@@ -175,7 +177,7 @@ look_at_all(struct typed *typed, int n, char **word, int index)
 	}
 	report = index > 0 && strcmp(word[0], "report") == 0;
 	typed->forms = report ? OPTION_REPORT :
-	    OPTION_ATTACH | OPTION_COMMAND | OPTION_INSIDE;
+	    OPTION_ATTACH | OPTION_COMMAND | OPTION_INSIDE | OPTION_HEAP;
 	if (report)
 		word++, n--, index--;
 	look(typed, n, word, index);

@@ -16,6 +16,7 @@
 #include "complete.h"
 #include "doctor.h"
 #include "helper/helper.h"
+#include "helper/run_heap.h"
 #include "helper/run_inside.h"
 #include "merge/merge.h"
 #include "session/last_words.h"
@@ -87,6 +88,8 @@ main(int argc, char **argv)
 		    symbolize_log(&options) : box_report(&options, argv + 1);
 	} else if (!has_proc()) {
 		status = STATUS_OWN_FAILURE;
+	} else if (options.heap) {
+		status = run_heap(&options);
 	} else if (options.inside) {
 		status = run_inside(&options);
 	} else {

@@ -503,6 +503,13 @@ read_end(struct reader *r, const struct journal_entry *e)
 }
 
 static void
+read_damage(struct reader *r, const struct journal_entry *e)
+{
+	if (e->len == sizeof(struct hg_finding))
+		session_damage(r->session, (const void *)e->bytes);
+}
+
+static void
 read_entry(struct reader *r, const struct journal_entry *e)
 {
 	struct session *s = r->session;
@@ -544,6 +551,9 @@ read_entry(struct reader *r, const struct journal_entry *e)
 		break;
 	case JOURNAL_OBJECT:
 		read_object(r, e);
+		break;
+	case JOURNAL_DAMAGE:
+		read_damage(r, e);
 		break;
 	case JOURNAL_START:
 		read_start(r, e);

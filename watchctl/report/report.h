@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "guard/evidence.h"
 #include "report/output.h"
 #include "judge/policy.h"
 #include "report/watch_event.h"
@@ -90,6 +91,13 @@ struct report_end {
 	size_t ndoubts;
 };
 
+/* What was found in a program's heap, and its backtraces, by enum hg_stack_of;
+   NULL: none is known. */
+struct report_damage {
+	const struct hg_finding *found;
+	const struct ex_stack *stack[HG_STACKS];
+};
+
 struct report;
 struct summary_row;
 
@@ -121,6 +129,8 @@ struct report_ops {
 	int (*recall)(struct report *, const struct ex_hit *,
 	    const struct summary_row *);
 	int (*lost)(struct report *, uint64_t count);
+	/* a heap is damaged; NULL: there are no words for it */
+	int (*damage)(struct report *, const struct report_damage *);
 	/* a thread began or ended; NULL: of no interest to a reader */
 	int (*thread)(struct report *, bool exited, pid_t tid);
 	int (*warning)(struct report *, const char *text);

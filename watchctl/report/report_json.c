@@ -19,6 +19,7 @@
 
 #include "judge/by_stack.h"
 #include "report/change.h"
+#include "report/damage.h"
 #include "report/summary.h"
 #include "report/value_range.h"
 #include "util/field.h"
@@ -865,6 +866,88 @@ put_finding(struct report *r, const struct finding *finding)
 	return line_end(r);
 }
 
+static void
+field_hex_bytes(struct buffer *b, const char *name, const uint8_t *bytes,
+    size_t n)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	field(b, name);
+	buffer_put(b, "\"", 1);
+	for (size_t i = 0; i < n; i++) {
+		buffer_put(b, &digits[bytes[i] >> 4], 1);
+		buffer_put(b, &digits[bytes[i] & 15], 1);
+	}
+	buffer_put(b, "\"", 1);
+}
+
+static void
+field_callers(struct buffer *b, const char *name, const struct report *r,
+    const struct ex_stack *stack)
+{
+	if (stack == NULL)
+		return;
+	field(b, name);
+	buffer_put(b, "{", 1);
+	put_stack(b, r, stack);
+	buffer_put(b, "}", 1);
+}
+
+static void
+field_signed(struct buffer *b, const char *name, int64_t value)
+{
+	field(b, name);
+	buffer_printf(b, "%lld", (long long)value);
+}
+
+/* The block, as far as it is known. */
+static void
+put_block(struct buffer *b, const struct report_damage *it)
+{
+	const struct hg_finding *f = it->found;
+
+	if (it->stack[HG_STACK_ALLOC] != NULL)
+		field_dec(b, "size", f->size);
+	if (f->nbytes > 0 || f->offset != 0)
+		field_signed(b, "offset", f->offset);
+	if (f->nbytes > 0)
+		field_hex_bytes(b, "bytes", f->bytes,
+		    damage_bytes(f));
+	field_hex(b, "addr", f->addr);
+	if (f->kind == HG_MISMATCH) {
+		field_text(b, "allocated_by", damage_allocator(f));
+		field_text(b, "freed_by", damage_freer(f));
+	}
+}
+
+static int
+json_damage(struct report *r, const struct report_damage *it)
+{
+	struct buffer *b = line_begin(r, "finding");
+	const struct hg_finding *f = it->found;
+
+	field_text(b, "kind", damage_kind(f));
+	field_dec(b, "pid", (uint64_t)f->pid);
+	field_dec(b, "tid", (uint64_t)f->tid);
+	if (*f->program != '\0')
+		field_text(b, "program", f->program);
+	put_block(b, it);
+	field_text(b, "noticed", damage_when(f));
+	field_callers(b, "alloc", r, it->stack[HG_STACK_ALLOC]);
+	field_callers(b, "free", r, it->stack[HG_STACK_FREE]);
+	if (it->stack[HG_STACK_OTHER] != NULL) {
+		field(b, "in_front");
+		buffer_put(b, "{", 1);
+		field_dec(b, "size", f->other_size);
+		field_dec(b, "gap", f->other_gap);
+		field_callers(b, "alloc", r, it->stack[HG_STACK_OTHER]);
+		buffer_put(b, "}", 1);
+	}
+	if (it->stack[HG_STACK_NOTICED] != NULL)
+		put_stack(b, r, it->stack[HG_STACK_NOTICED]);
+	return line_end(r);
+}
+
 static int
 put_coverage(struct report *r, const struct coverage *part)
 {
@@ -957,6 +1040,7 @@ json_end(struct report *r, const struct report_end *end)
 const struct report_ops report_json = {
 	.name = "json", .start = json_start, .watch = json_watch,
 	.event = json_event, .hit = json_hit,
+	.damage = json_damage,
 	.lost = json_lost, .thread = json_thread, .warning = json_warning,
 	.last = json_last, .flush = json_flush, .end = json_end,
 };

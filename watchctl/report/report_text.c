@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "report/change.h"
+#include "report/damage.h"
 #include "report/short_name.h"
 #include "report/summary.h"
 #include "report/text.h"
@@ -488,6 +489,47 @@ text_lost(struct report *r, uint64_t count)
 	return text_write(r, start, false);
 }
 
+static void
+put_callers(struct report *r, const char *what, const struct ex_stack *stack)
+{
+	if (stack == NULL)
+		return;
+	buffer_puts(&((struct text *)r->own)->out, what);
+	text_put_stack(r, stack);
+}
+
+/* "overflow  1 byte, 3 bytes past the end of a 40-byte block at 0x4052a0: 61
+   "a"" */
+static int
+text_damage(struct report *r, const struct report_damage *it)
+{
+	struct buffer *b = &((struct text *)r->own)->out;
+	const struct hg_finding *f = it->found;
+	const size_t start = b->len;
+
+	text_painted(r, b, PAINT_BAD, damage_kind(f));
+	buffer_puts(b, "  ");
+	damage_put(b, f);
+	buffer_puts(b, "\n" INDENT);
+	visible_put(b, f->program);
+	buffer_printf(b, "[%d/%d]", (int)f->pid, (int)f->tid);
+	buffer_printf(b, "  noticed at %s\n", damage_when_words(f));
+	put_callers(r, INDENT "allocated by\n", it->stack[HG_STACK_ALLOC]);
+	put_callers(r, f->kind == HG_DOUBLE_FREE ? INDENT "first freed by\n" :
+	    INDENT "freed by\n", it->stack[HG_STACK_FREE]);
+	put_callers(r, f->kind == HG_DOUBLE_FREE ? INDENT "freed again by\n" :
+	    f->kind >= HG_INVALID_FREE ? INDENT "freed by\n" :
+	    INDENT "noticed by\n", it->stack[HG_STACK_NOTICED]);
+	if (it->stack[HG_STACK_OTHER] != NULL)
+		buffer_printf(b, INDENT "in front of it, after %llu bytes, is "
+		    "the end of a %llu-byte block, which may have been "
+		    "overrun\n", (unsigned long long)f->other_gap,
+		    (unsigned long long)f->other_size);
+	put_callers(r, INDENT "that one allocated by\n",
+	    it->stack[HG_STACK_OTHER]);
+	return text_write(r, start, false);
+}
+
 static int
 text_warning(struct report *r, const char *warning)
 {
@@ -543,6 +585,7 @@ text_end(struct report *r, const struct report_end *end)
 const struct report_ops report_text = {
 	.name = "text", .start = text_start, .watch = text_watch,
 	.event = text_event, .hit = text_hit,
+	.damage = text_damage,
 	.lost = text_lost, .warning = text_warning,
 	.last = text_last, .flush = text_flush, .end = text_end,
 };

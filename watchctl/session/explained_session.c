@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "util/complain.h"
 #include "report/held.h"
@@ -436,6 +437,49 @@ put_sides(struct session *s, const struct report_end *end)
 		put_ci(s, end);
 }
 
+/* What the program had mapped when it was found. */
+static void
+learn_maps(struct session *s, const struct hg_finding *f)
+{
+	for (uint32_t i = 0; i < f->nmaps && i < HG_MAPS_MAX; i++) {
+		const struct hg_map *map = &f->map[i];
+		const struct ex_record record = {
+			.type = PERF_RECORD_MMAP2, .attr = -1,
+			.pid = f->pid, .tid = f->pid,
+			.mmap = {
+				.start = map->start, .len = map->len,
+				.pgoff = map->pgoff, .prot = PROT_EXEC,
+				.maj = map->maj, .min = map->min,
+				.ino = map->ino, .path = map->path,
+			},
+		};
+
+		ex_space_learn(s->space, &record);
+	}
+}
+
+/* Several of its backtraces are there at a time. */
+static void
+damage(struct session *s, const struct hg_finding *f)
+{
+	struct report_damage it = {.found = f};
+
+	learn_maps(s, f);
+	for (unsigned i = 0; i < HG_STACKS; i++) {
+		const struct hg_stack *stack = &f->stack[i];
+
+		if (stack->n == 0 || stack->n > HG_FRAMES_MAX)
+			continue;
+		it.stack[i] = ex_explain_callers(s->explainer, f->pid,
+		    stack->pc, stack->n, stack->whole != 0);
+		ex_stack_hold(it.stack[i]);
+	}
+	if (s->report.ops->damage != NULL)
+		session_note(s, s->report.ops->damage(&s->report, &it));
+	for (unsigned i = 0; i < HG_STACKS; i++)
+		ex_stack_let_go(it.stack[i]);
+}
+
 static void
 close_session(struct session *s)
 {
@@ -455,7 +499,7 @@ explained_session_begin(struct session *s, enum ex_source source,
 {
 	static const struct session_ops ops = {
 		ready, slot, start, record, flush, tell, tally, findings,
-		put_sides, close_session,
+		put_sides, damage, close_session,
 	};
 	const struct options *o = s->options;
 	const bool conditional = o->condition.root != NULL;

@@ -50,6 +50,7 @@ enum journal_what {
 	JOURNAL_LOST,		/* value[0]: hits */
 	JOURNAL_WARNING,	/* bytes: text */
 	JOURNAL_EVENT,		/* bytes: struct watch_event */
+	JOURNAL_DAMAGE,		/* bytes: struct hg_finding */
 	JOURNAL_RESUME,		/* bytes: struct journal_resume */
 	JOURNAL_RECALL,		/* bytes: struct journal_recall */
 	JOURNAL_MISSED,		/* what was there before is not known of

@@ -455,6 +455,19 @@ session_event(struct session *s, const struct watch_event *event)
 }
 
 void
+session_damage(struct session *s, const struct hg_finding *finding)
+{
+	const struct journal_entry entry = {.what = JOURNAL_DAMAGE};
+
+	s->damage++;
+	if (s->journal != NULL)
+		s->journal->put(s->journal, &entry, finding, sizeof(*finding),
+		    NULL, 0);
+	else if (reporting(s))
+		s->ops->damage(s, finding);
+}
+
+void
 session_counted(struct session *s, uint64_t counts)
 {
 	if (counts > s->samples + s->lost)
@@ -860,6 +873,9 @@ say_account(const struct session *s, const struct report_end *end)
 	if (end->unjudged > 0)
 		add(text, sizeof(text), ", %" PRIu64 " not judged",
 		    end->unjudged);
+	if (s->options->heap)
+		add(text, sizeof(text), ", %" PRIu64 " finding%s in heaps",
+		    s->damage, s->damage == 1 ? "" : "s");
 	if (end->dropped > 0)
 		add(text, sizeof(text), "; %" PRIu64 " %s not wanted",
 		    end->dropped, end->dropped == 1 ?
@@ -1050,12 +1066,13 @@ session_end(struct session *s, const char *reason, int status,
 		return complain_failed() ? STATUS_OWN_FAILURE : status;
 	fill_end(s, &end);
 	doubtful = find_doubt(s) && s->options->error_status != 0 &&
-	    s->stray == 0;
+	    s->stray == 0 && s->damage == 0;
 	if (s->ops != NULL)
 		s->ops->sides(s, &end);
 	if (doubtful)
 		end.status = STATUS_NOT_VOUCHED;
-	else if (s->options->error_status != 0 && s->stray > 0)
+	else if (s->options->error_status != 0 &&
+	    (s->stray > 0 || s->damage > 0))
 		end.status = s->options->error_status;
 	s->report.ending = true;
 	if (reporting(s))

@@ -22,6 +22,7 @@
 #ifndef SESSION_H
 #define SESSION_H
 
+#include "guard/evidence.h"
 #include "spec/options.h"
 #include "record/perfdata.h"
 #include "session/journal.h"
@@ -70,6 +71,7 @@ struct session_ops {
 	/* say what the policy says at the end, and put what is written beside
 	   the report */
 	void (*sides)(struct session *, const struct report_end *);
+	void (*damage)(struct session *, const struct hg_finding *);
 	void (*close)(struct session *);
 };
 
@@ -162,6 +164,7 @@ struct session {
 	struct coverage *coverage;	/* as of session_coverage: ncoverage of
 					   them */
 	size_t ncoverage;
+	uint64_t damage;		/* findings of heaps */
 	char doubt[320];		/* why the run cannot be vouched for;
 					   "": it can, as far as is known */
 	int (*put_side)(unsigned side, const char *bytes, size_t len);
@@ -301,6 +304,9 @@ void session_lost(struct session *, uint64_t count);
 
 /* Report what has become of a watch; as of the same time as the next record. */
 void session_event(struct session *, const struct watch_event *);
+
+/* Report what was found in a program's heap. */
+void session_damage(struct session *, const struct hg_finding *);
 
 /* Report the text of a warning that has been said. */
 void session_report_warning(struct session *, const char *text);

@@ -10,6 +10,7 @@ enum { HELP_COLUMN = 19, USAGE_COLUMN = 23, COLUMNS = 80 };
 #define FROM_OUTSIDE	(OPTION_ATTACH | OPTION_COMMAND)
 #define WATCHES		(FROM_OUTSIDE | OPTION_INSIDE)
 #define EVERY_FORM	(WATCHES | OPTION_REPORT)
+#define REPORTS		(EVERY_FORM | OPTION_HEAP)
 
 const struct option_entry option_table[] = {
 	{'w', NULL, 0, "SPEC", NULL,
@@ -99,12 +100,21 @@ const struct option_entry option_table[] = {
 	    OPTION_INSIDE | OPTION_APART,
 	    "watch by a library loaded into COMMAND: a thread goes on when\n"
 	    "its hit has been reported, and no hit is lost"},
+	{0, "heap", OPT_HEAP, NULL, NULL,
+	    OPTION_HEAP | OPTION_APART,
+	    "guard the heap of COMMAND and of what it executes: report\n"
+	    "writes past the end of a block, in front of it or after free,\n"
+	    "and wrong frees"},
+	{0, "heap-quarantine", OPT_HEAP_QUARANTINE, "SIZE", NULL,
+	    OPTION_HEAP,
+	    "keep so much of freed memory from being used again (1M); 0:\n"
+	    "do not look for writes after free"},
 	{0, "if-missing", OPT_IF_MISSING, "skip", "skip",
 	    OPTION_COMMAND,
 	    "watch only those of the programs that COMMAND executes that\n"
 	    "have what SPEC names"},
 	{0, "no-aslr", OPT_NO_ASLR, NULL, NULL,
-	    OPTION_COMMAND | OPTION_INSIDE,
+	    OPTION_COMMAND | OPTION_INSIDE | OPTION_HEAP,
 	    "give COMMAND and what it executes the same addresses in each\n"
 	    "run"},
 	{0, "stack", OPT_STACK, "BYTES", NULL,
@@ -122,7 +132,7 @@ const struct option_entry option_table[] = {
 	    "allow accesses by functions or source files that match, and\n"
 	    "by all that they call; others are stray; repeatable"},
 	{0, "error-exitcode", OPT_ERROR_EXITCODE, "N", NULL,
-	    EVERY_FORM,
+	    REPORTS,
 	    "exit with N if a stray access (without --allow: any) was\n"
 	    "seen; with 120 if none was, but one may have been missed"},
 	{0, "policy", OPT_POLICY, "FILE", NULL,
@@ -143,7 +153,7 @@ const struct option_entry option_table[] = {
 	    "write them as annotations for GitHub's runner on stderr too"},
 	{'o', NULL, 0, "FORM", "text json folded html gcc trace perf summary "
 	    "summary,json",
-	    EVERY_FORM,
+	    REPORTS,
 	    "text, json, folded, html (a page), gcc (as a compiler's\n"
 	    "warnings), trace (for Perfetto and speedscope), perf (a\n"
 	    "perf.data file), or summary (what each backtrace did) or\n"
@@ -156,14 +166,14 @@ const struct option_entry option_table[] = {
 	    "with -o json: write each backtrace once, on a line of its\n"
 	    "own, to which hits refer"},
 	{'O', NULL, 0, "FILE", NULL,
-	    EVERY_FORM,
+	    REPORTS,
 	    "write the report there; -: to standard output; %h is this\n"
 	    "host, %r this rank of a parallel job, %p the first process"},
 	{0, "explain-memory", OPT_EXPLAIN_MEMORY, "SIZE", NULL,
 	    OPTION_REPORT,
 	    "let the process that explains take so much memory (1G)"},
 	{0, "no-cache", OPT_NO_CACHE, NULL, NULL,
-	    EVERY_FORM,
+	    REPORTS,
 	    "neither use nor keep what was found out about debug\n"
 	    "information"},
 	{'h', "help", OPT_HELP, NULL, NULL,
@@ -265,7 +275,8 @@ option_help(FILE *out)
 	(void)fputs(
 "usage: watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... -p PID ...\n"
 "       watchctl [OPTIONS] {-w|-a} kernel!SYMBOL[+OFF][:LEN] ...\n"
-"       watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... [--] COMMAND [ARG...]\n", out);
+"       watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... [--] COMMAND [ARG...]\n"
+"       watchctl [OPTIONS] --heap [--] COMMAND [ARG...]\n", out);
 	put_report_options(out);
 	(void)fputs(
 "       watchctl doctor [-o json]\n"
@@ -309,6 +320,7 @@ option_synopsis(FILE *out)
 		    "Cm @CHILDREN: Ns Ar pid ... | Fl -exe Ar path\n"},
 		{OPTION_COMMAND, "", SPECS WITH_COMMAND},
 		{OPTION_INSIDE, ".Fl -inside\n", SPECS WITH_COMMAND},
+		{OPTION_HEAP, ".Fl -heap\n", WITH_COMMAND},
 		{OPTION_REPORT, ".Cm report\n", ".Ar recording\n"},
 	};
 

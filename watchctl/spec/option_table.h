@@ -18,6 +18,7 @@ enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
 	OPT_UNTIL, OPT_WITH,
 	OPT_STACKS, OPT_EXPLAIN_MEMORY, OPT_NO_CACHE, OPT_BUFFER,
 	OPT_DELIVERY, OPT_EXE, OPT_FOLLOW, OPT_IF_MISSING, OPT_SLOTS,
+	OPT_HEAP, OPT_HEAP_QUARANTINE,
 	OPT_HELP, OPT_VERSION };
 
 /* The forms of a command line, and one thing more. */
@@ -26,6 +27,7 @@ enum {
 	OPTION_COMMAND = 2,
 	OPTION_INSIDE = 4,	/* a command, with --inside */
 	OPTION_REPORT = 8,
+	OPTION_HEAP = 32,	/* a command, with --heap */
 	OPTION_APART = 16	/* in a synopsis it is not among the others */
 };
 

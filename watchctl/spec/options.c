@@ -518,6 +518,12 @@ option(struct options *o, int c)
 	case OPT_EXPLAIN_MEMORY:
 		return parse_memory("--explain-memory", optarg, MEMORY_MIN,
 		    &o->explain_memory);
+	case OPT_HEAP:
+		o->heap = true;
+		return 0;
+	case OPT_HEAP_QUARANTINE:
+		return parse_memory("--heap-quarantine", optarg, 0,
+		    &o->quarantine);
 	case OPT_BUFFER:
 		return parse_memory("--buffer", optarg, BUFFER_MIN,
 		    &o->buffer);
@@ -559,7 +565,7 @@ each_option(int argc, char **argv, const struct option_names *known,
 {
 	int c, err;
 
-	*o = (struct options){.argv = argv};
+	*o = (struct options){.argv = argv, .quarantine = QUARANTINE_NONE};
 	optind = 0;	/* begins anew, also after an error */
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, known->letters, known->names,
@@ -1013,9 +1019,62 @@ check_missing(const struct options *o)
 	return 0;
 }
 
+static const char *
+side_option(const struct options *o)
+{
+	for (int i = 0; i < SIDES; i++)
+		if (o->side[i] != NULL)
+			return options_side_name((enum side)i);
+	return NULL;
+}
+
+/* What watches have, and a heap has not. */
+static const char *
+not_of_heap(const struct options *o)
+{
+	return o->nspecs > 0 ? "-w, -r, -a and -x" :
+	    options_attach(o) ? o->exe != NULL ? "--exe" : "-p" :
+	    o->follow ? "-f" : o->limit != 0 ? "-n" :
+	    o->seconds > 0 ? "-t" : o->inside ? "--inside" :
+	    o->on_hit.what != ON_HIT_REPORT ? "--on-hit" :
+	    o->stop ? "--stop" : o->count ? "--count" :
+	    o->user_only ? "--user-only" : o->changed ? "--changed" :
+	    o->follow_pointers ? "--follow" :
+	    o->skip_missing ? "--if-missing" : o->last != 0 ? "--last" :
+	    o->until.root != NULL ? "--until" : o->with != 0 ? "--with" :
+	    o->buffer != 0 ? "--buffer" : o->nallow > 0 ? "--allow" :
+	    o->stacks_once ? "--stacks" : o->verbose ? "-v" :
+	    o->rotate ? "--slots" : o->policy_path != NULL ? "--policy" :
+	    side_option(o) != NULL ? side_option(o) :
+	    choosing_option(o);
+}
+
+static int
+check_heap(const struct options *o)
+{
+	const char *other = not_of_heap(o);
+
+	if (other != NULL)
+		return complain("--heap looks for damage in the heap of a "
+		    "command, and has no watches: leave out %s or --heap",
+		    other);
+	if (o->command == NULL)
+		return complain("--heap puts a library into a command that it "
+		    "starts: give -- COMMAND");
+	if (o->form != FORM_TEXT && o->form != FORM_JSON)
+		return complain("--heap reports as text or json: choose one of "
+		    "them with -o");
+	return 0;
+}
+
 static int
 check_together(const struct options *o)
 {
+	if (o->heap)
+		return check_heap(o);
+	if (o->quarantine != QUARANTINE_NONE)
+		return complain("--heap-quarantine is for --heap: add that, or "
+		    "leave it out");
 	if (o->nspecs == 0)
 		return complain("nothing to watch: give -w, -r, -a or -x with "
 		    "a SPEC; see watchctl --help");
@@ -1082,7 +1141,7 @@ options_parse(int argc, char **argv, struct options *o)
 		return -EINVAL;
 	}
 	err = each_option(argc, argv, option_names(OPTION_ATTACH |
-	    OPTION_COMMAND | OPTION_INSIDE, "+:"), o);
+	    OPTION_COMMAND | OPTION_INSIDE | OPTION_HEAP, "+:"), o);
 	if (err == 0 && optind < argc)
 		o->command = argv + optind;
 	if (err == 0 && o->policy_path != NULL)

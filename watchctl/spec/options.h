@@ -32,6 +32,10 @@ enum form { FORM_TEXT, FORM_JSON, FORM_FOLDED, FORM_PERF, FORM_SUMMARY,
 /* What is written beside the report. */
 enum side { SIDE_JUNIT, SIDE_SARIF, SIDE_GITHUB, SIDE_LEARN, SIDES };
 
+/* --heap-quarantine, if it is not given; and what is done then. */
+#define QUARANTINE_NONE UINT64_MAX
+#define QUARANTINE_USUAL ((uint64_t)1 << 20)
+
 struct options {
 	char **argv;		/* as they were given */
 	struct spec *spec;	/* nspecs of them, in the order given */
@@ -63,6 +67,8 @@ struct options {
 	uint32_t with;		/* --with: bits, 1 << enum wp_counter */
 	struct condition until;	/* --until; without a root: none */
 	bool inside;		/* --inside */
+	bool heap;		/* --heap: no watch, but a guard */
+	uint64_t quarantine;	/* --heap-quarantine, bytes */
 	bool no_aslr;		/* --no-aslr */
 	bool skip_missing;	/* --if-missing skip */
 	bool stop;		/* --stop, or --on-hit, which takes it */

@@ -107,6 +107,16 @@ ex_explainer_slots(struct ex_explainer *e, const struct ex_slot *slots,
 	memset(e->found, 0, sizeof(e->found));
 }
 
+const struct ex_stack *
+ex_explain_callers(struct ex_explainer *e, pid_t pid, const uint64_t *pc,
+    unsigned n, bool whole)
+{
+	struct ex_process *process = ex_space_process(e->space, pid);
+
+	return process == NULL ? NULL :
+	    ex_stack_of_callers(e->stacks, process, pc, n, whole);
+}
+
 static void
 free_list(struct pending *list)
 {

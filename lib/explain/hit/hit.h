@@ -162,6 +162,10 @@ void ex_explainer_slots(struct ex_explainer *, const struct ex_slot *slots,
 
 void ex_explainer_free(struct ex_explainer *);
 
+/* As ex_stack_of_callers, of a process of its space. */
+const struct ex_stack *ex_explain_callers(struct ex_explainer *, pid_t,
+    const uint64_t *pc, unsigned n, bool whole);
+
 /*
  * How the values of hits are found.
  *

@@ -652,6 +652,23 @@ ex_stack_of(struct ex_stacks *stacks, struct ex_process *process,
 	return stack;
 }
 
+const struct ex_stack *
+ex_stack_of_callers(struct ex_stacks *stacks, struct ex_process *process,
+    const uint64_t *pc, unsigned n, bool whole)
+{
+	struct pcs *pcs = &stacks->pcs;
+
+	pcs->first_pc = 0;
+	pcs->after = true;
+	pcs->nkernel = 0;
+	pcs->nuser = n < EX_CALLERS_MAX ? n : EX_CALLERS_MAX;
+	for (unsigned i = 0; i < pcs->nuser; i++)
+		pcs->user[i] = (struct ex_pc){.pc = pc[i], .exact = i == 0};
+	pcs->end = whole ? EX_END_OUTERMOST : EX_END_DEPTH;
+	return stack_of_key(stacks, process, end_key(stacks,
+	    begin_key(stacks, process)));
+}
+
 bool
 ex_stack_often(struct ex_stacks *stacks, const struct ex_sample *sample,
     struct wp_known_stack *known)

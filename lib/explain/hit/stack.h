@@ -83,6 +83,14 @@ const struct ex_stack *ex_stack_of(struct ex_stacks *, struct ex_process *,
     const struct ex_sample *, uint64_t first_pc, bool after);
 
 /*
+ * The backtrace of n return addresses, at most EX_CALLERS_MAX, which somebody
+ * else found; whole: the last is the thread's first function.  Result as above.
+ */
+enum { EX_CALLERS_MAX = 64 };
+const struct ex_stack *ex_stack_of_callers(struct ex_stacks *,
+    struct ex_process *, const uint64_t *pc, unsigned n, bool whole);
+
+/*
  * Whether the stack of this sample, which is the one that the function above was
  * called with last, has come often, and is complete: how it is known again, but for
  * the process.  What is found by less of the stack, if it has all of these words,

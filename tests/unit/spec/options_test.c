@@ -195,6 +195,24 @@ TEST(from_inside)
 	options_free(&o);
 }
 
+TEST(a_heap)
+{
+	struct options o;
+
+	ACCEPT(&o, "--heap", "ls", "--heap");
+	assert_true(o.heap && o.quarantine == QUARANTINE_NONE);
+	assert_string_equal(o.command[1], "--heap");
+	options_free(&o);
+	ACCEPT(&o, "--heap", "--heap-quarantine", "0", "-o", "json", "--no-aslr",
+	    "--error-exitcode", "9", "-O", "f", "--no-cache", "--", "ls");
+	assert_int_equal(o.quarantine, 0);
+	assert_int_equal(o.error_status, 9);
+	options_free(&o);
+	ACCEPT(&o, "--heap", "--heap-quarantine", "4M", "ls");
+	assert_int_equal(o.quarantine, 4 << 20);
+	options_free(&o);
+}
+
 TEST(stops_and_actions)
 {
 	struct options o;
@@ -475,6 +493,8 @@ TEST(a_report)
 #define ROTATE_NOT "--slots rotate moves slots over the bytes of an object, with " \
 	"hits by the kernel's rings; it does not go with "
 #define LEAVE ": leave out one of them"
+#define NO_HEAP "--heap looks for damage in the heap of a command, and has no " \
+	"watches: leave out "
 #define NOT_THERE " lies in the kernel, where no thread is stopped, no value is " \
     "read, and nothing is vouched for: leave out "
 
@@ -604,6 +624,23 @@ static const struct {
 	    "records that wait to be explained, and --count has none"},
 	{{"w", "-w", "a", "--buffer", "2M", "--inside", "x"}, "--buffer is for "
 	    "records that wait to be explained, and --inside has none"},
+	{{"w", "--heap"}, "--heap puts a library into a command"},
+	{{"w", "--heap", "-w", "a", "x"}, NO_HEAP "-w, -r, -a and -x "
+	    "or --heap"},
+	{{"w", "--heap", "-p", "1"}, NO_HEAP "-p or --heap"},
+	{{"w", "--heap", "--inside", "x"}, NO_HEAP "--inside or --heap"},
+	{{"w", "--heap", "--allow", "f", "x"}, NO_HEAP "--allow or --heap"},
+	{{"w", "--heap", "-t", "1", "x"}, NO_HEAP "-t or --heap"},
+	{{"w", "--heap", "--once", "x"}, NO_HEAP "--once or --heap"},
+	{{"w", "--heap", "-o", "folded", "x"}, "--heap reports as text or "
+	    "json"},
+	{{"w", "--heap-quarantine", "1M", "-w", "a", "x"}, "--heap-quarantine "
+	    "is for --heap"},
+	{{"w", "--heap", "--heap-quarantine", "1T", "x"}, "--heap-quarantine "
+	    "'1T': not a size"},
+	{{"w", "--heap=sample", "x"}, "--heap=sample: that option takes no "
+	    "argument"},
+	{{"w", "--heap-runs", "3", "x"}, "no option --heap-runs"},
 	{{"w", "--delivery", "fax"}, "--delivery 'fax': no such way"},
 	{{"w", "-w", "a", "--delivery", "bpf", "--stop", "x"}, "--delivery bpf "
 	    "does not go with --stop"},

@@ -1,0 +1,282 @@
+/*
+ * alloc: blocks from their allocation until the allocator has them back.
+ *
+ *	none -> live -> freeing -> freed (in quarantine) -> none
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "guard/block.h"
+#include "guard/malloc.h"
+#include "guard/next.h"
+#include "guard/report.h"
+
+enum { MOVE_BELOW = 64 << 10 };	/* realloc always moves */
+
+/* How many frames of the caller tell blocks apart. */
+enum { FRAMES = 2 };
+
+static void *
+raw_of(const struct hg_entry *e, uint64_t block)
+{
+	return (void *)(uintptr_t)(block - ((uint64_t)1 << e->pad));
+}
+
+static unsigned
+log2_of(size_t n)
+{
+	return (unsigned)__builtin_ctzl(n);
+}
+
+/* What the allocator gave becomes a block.  Without room in the ledger it is
+   one that nothing is known of. */
+static void *
+adopt(char *raw, size_t size, size_t pad, enum hg_family family,
+    const struct hg_frame *from)
+{
+	struct hg_thread *t = hg_thread();
+	const uint32_t number = t == NULL ? 0 : hg_ledger_take(t);
+	const uint64_t block = (uintptr_t)raw + pad;
+	struct hg_entry *e;
+
+	if (number == 0) {
+		hg_next.free(raw);
+		atomic_store(&hg_state.exhausted, true);
+		return hg_next.malloc(size);
+	}
+	e = hg_ledger_at(number);
+	e->size = size;
+	e->family = family;
+	e->pad = log2_of(pad) & 63;
+	e->flags = 0;
+	e->alloc = hg_callers_of(t, from, FRAMES);
+	e->number = hg_callers_count(e->alloc);
+	hg_block_seal(block, size, number);
+	atomic_store_explicit(&e->block, block, memory_order_release);
+	atomic_store_explicit(&e->state, HG_LIVE, memory_order_release);
+	return (void *)(uintptr_t)block;
+}
+
+void *
+hg_alloc(size_t size, size_t align, enum hg_family family,
+    const struct hg_frame *from)
+{
+	const size_t pad = align > HG_HEAD ? align : HG_HEAD;
+	const size_t room = hg_block_room(size, pad);
+	void *raw;
+
+	if (room == 0 || (pad > HG_HEAD && (pad & (pad - 1)) != 0)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	raw = pad == HG_HEAD ? hg_next.malloc(room) :
+	    hg_next.memalign(pad, room);
+	return raw == NULL ? NULL : adopt(raw, size, pad, family, from);
+}
+
+void *
+hg_zeroed(size_t size, const struct hg_frame *from)
+{
+	const size_t room = hg_block_room(size, HG_HEAD);
+	void *raw = room == 0 ? NULL : hg_next.calloc(1, room), *block;
+
+	if (raw == NULL) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	block = adopt(raw, size, HG_HEAD, HG_MALLOC, from);
+	if (atomic_load_explicit(&hg_state.exhausted, memory_order_relaxed) &&
+	    block != NULL)
+		memset(block, 0, size);
+	return block;
+}
+
+/* --- giving it back --- */
+
+/* While all blocks are looked at, none goes. */
+static void
+begin_busy(struct hg_thread *t)
+{
+	for (;;) {
+		atomic_store_explicit(&t->busy, true, memory_order_relaxed);
+		atomic_signal_fence(memory_order_seq_cst);
+		if (!atomic_load_explicit(&hg_state.sweeping,
+		    memory_order_acquire))
+			return;
+		atomic_store(&t->busy, false);
+		(void)sched_yield();
+	}
+}
+
+static void
+release(struct hg_thread *t, struct hg_entry *e)
+{
+	const uint64_t block = atomic_load_explicit(&e->block,
+	    memory_order_relaxed);
+	void *raw = raw_of(e, block);
+	uint64_t head = 0;
+
+	begin_busy(t);
+	atomic_store_explicit(&e->state, HG_NONE, memory_order_relaxed);
+	atomic_store_explicit(&e->block, 0, memory_order_relaxed);
+	memcpy((void *)(uintptr_t)(block - HG_HEAD), &head, sizeof(head));
+	hg_ledger_give(t, hg_ledger_number(e));
+	hg_next.free(raw);
+	atomic_store_explicit(&t->busy, false, memory_order_release);
+}
+
+static void
+pop(struct hg_thread *t)
+{
+	struct hg_entry *e = hg_ledger_at(t->ring[t->first++ % HG_RING]);
+
+	const uint64_t block = atomic_load_explicit(&e->block,
+	    memory_order_relaxed);
+
+	if (!hg_block_is_whole(e, block))
+		hg_report_block(e, block, HG_AT_REUSE, NULL);
+	t->held -= e->size;
+	release(t, e);
+}
+
+/* A thread's part of what all may hold. */
+static size_t
+share(void)
+{
+	return hg_state.quarantine / atomic_load_explicit(&hg_state.nthreads,
+	    memory_order_relaxed);
+}
+
+static void
+keep(struct hg_thread *t, struct hg_entry *e)
+{
+	const size_t most = share();
+
+	if (e->size > most) {
+		release(t, e);
+		return;
+	}
+	while (t->first != t->last &&
+	    (t->held + e->size > most || t->last - t->first == HG_RING))
+		pop(t);
+	t->ring[t->last++ % HG_RING] = hg_ledger_number(e);
+	t->held += e->size;
+}
+
+/* One that is no block; or whose number a write in front of it has taken. */
+static struct hg_entry *
+find_lost(uint64_t block, enum hg_family family, const struct hg_frame *from)
+{
+	struct hg_entry *e = block % 16 == 0 ? hg_ledger_search(block) : NULL;
+
+	if (e != NULL)
+		return e;
+	if (!atomic_load(&hg_state.exhausted))
+		hg_report_free(HG_INVALID_FREE, NULL, block, family, from);
+	return NULL;
+}
+
+void
+hg_free(void *p, enum hg_family family, const struct hg_frame *from)
+{
+	const uint64_t block = (uintptr_t)p;
+	struct hg_entry *e = hg_block_entry(p);
+	struct hg_thread *t = hg_thread();
+	uint32_t live = HG_LIVE;
+
+	if (e == NULL && (e = find_lost(block, family, from)) == NULL) {
+		if (atomic_load(&hg_state.exhausted))
+			hg_next.free(p);
+		return;
+	}
+	if (t == NULL || !atomic_compare_exchange_strong_explicit(&e->state,
+	    &live, HG_FREEING, memory_order_acquire, memory_order_relaxed)) {
+		hg_report_free(HG_DOUBLE_FREE, e, block, family, from);
+		return;
+	}
+	if (e->family != family)
+		hg_report_free(HG_MISMATCH, e, block, family, from);
+	if (!hg_block_is_whole(e, block))
+		hg_report_block(e, block, HG_AT_FREE, from);
+	e->freed_by = family;
+	e->free = hg_callers_of(t, from, 0);
+	if (hg_state.quarantine == 0) {
+		release(t, e);
+		return;
+	}
+	hg_block_fill(e, block);
+	atomic_store_explicit(&e->state, HG_FREED, memory_order_release);
+	keep(t, e);
+}
+
+/* --- sizes --- */
+
+size_t
+hg_size(void *p)
+{
+	const struct hg_entry *e = hg_block_entry(p);
+
+	return e == NULL ? 0 : e->size;
+}
+
+/* A large block stays where it is, if the allocator can have it so. */
+static void *
+resize(struct hg_entry *e, uint64_t block, size_t size,
+    const struct hg_frame *from)
+{
+	const size_t room = hg_block_room(size, HG_HEAD);
+	const enum hg_family family = e->family;
+	struct hg_thread *t = hg_thread();
+	char *raw;
+
+	if (room == 0 || t == NULL) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	begin_busy(t);
+	atomic_store(&e->state, HG_FREEING);
+	if ((raw = hg_next.realloc(raw_of(e, block), room)) != NULL) {
+		atomic_store(&e->block, 0);
+		hg_ledger_give(t, hg_ledger_number(e));
+	} else {
+		atomic_store(&e->state, HG_LIVE);
+	}
+	atomic_store(&t->busy, false);
+	return raw == NULL ? NULL : adopt(raw, size, HG_HEAD, family, from);
+}
+
+static void *
+move(struct hg_entry *e, void *p, size_t size, const struct hg_frame *from)
+{
+	void *to = hg_alloc(size, 0, HG_MALLOC, from);
+
+	if (to == NULL)
+		return NULL;
+	memcpy(to, p, size < e->size ? size : e->size);
+	hg_free(p, HG_MALLOC, from);
+	return to;
+}
+
+void *
+hg_realloc(void *p, size_t size, const struct hg_frame *from)
+{
+	struct hg_entry *e = hg_block_entry(p);
+
+	if (e == NULL && (e = find_lost((uintptr_t)p, HG_MALLOC,
+	    from)) == NULL)
+		return atomic_load(&hg_state.exhausted) ?
+		    hg_next.realloc(p, size) : hg_alloc(size, 0, HG_MALLOC,
+		    from);
+	if (atomic_load(&e->state) != HG_LIVE) {
+		hg_report_free(HG_DOUBLE_FREE, e, (uintptr_t)p, HG_MALLOC,
+		    from);
+		return hg_alloc(size, 0, HG_MALLOC, from);
+	}
+	if (!hg_block_is_whole(e, (uintptr_t)p))
+		hg_report_block(e, (uintptr_t)p, HG_AT_REALLOC, from);
+	return e->size < MOVE_BELOW || e->family != HG_MALLOC ||
+	    e->pad != 4 ? move(e, p, size, from) :
+	    resize(e, (uintptr_t)p, size, from);
+}

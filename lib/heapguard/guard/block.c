@@ -1,0 +1,200 @@
+/* block: a guarded block.  See block.h. */
+#include "guard/block.h"
+
+#include <string.h>
+
+static uint8_t
+canary(uint64_t block)
+{
+	return (uint8_t)(0x80 | (block * UINT64_C(0x9e3779b97f4a7c15)) >> 57);
+}
+
+static uint64_t
+repeated(uint8_t byte)
+{
+	return byte * UINT64_C(0x0101010101010101);
+}
+
+static uint32_t
+check_of(uint64_t block, uint32_t number)
+{
+	return (uint32_t)(block >> 4) ^ number ^ UINT32_C(0xa5c3f00f);
+}
+
+static void
+put(uint64_t at, uint64_t word)
+{
+	memcpy((void *)(uintptr_t)at, &word, sizeof(word));
+}
+
+static uint64_t
+get(uint64_t at)
+{
+	uint64_t word;
+
+	memcpy(&word, (void *)(uintptr_t)at, sizeof(word));
+	return word;
+}
+
+/* As glibc's usable sizes: 8 more than a multiple of 16. */
+size_t
+hg_block_room(size_t size, size_t pad)
+{
+	if (size > (size_t)1 << 47)
+		return 0;
+	return pad + size + hg_block_tail(size);
+}
+
+size_t
+hg_block_tail(size_t size)
+{
+	return ((size + 8 + 7) & ~(size_t)15) + 8 - size;
+}
+
+/* Three words that overlap cover 8 to 23 bytes. */
+static void
+seal_tail(uint64_t block, size_t size, uint64_t word)
+{
+	const uint64_t tail = block + size;
+	const size_t len = hg_block_tail(size);
+
+	put(tail, word);
+	put(tail + (len - 8) / 2, word);
+	put(tail + len - 8, word);
+}
+
+void
+hg_block_seal(uint64_t block, size_t size, uint32_t number)
+{
+	const uint64_t word = repeated(canary(block));
+
+	put(block - 16, number | (uint64_t)check_of(block, number) << 32);
+	put(block - 8, word);
+	seal_tail(block, size, word);
+}
+
+static size_t
+filled(const struct hg_entry *e)
+{
+	return e->size < HG_FILL ? e->size : HG_FILL;
+}
+
+void
+hg_block_fill(const struct hg_entry *e, uint64_t block)
+{
+	if (hg_state.quarantine > 0)
+		memset((void *)(uintptr_t)block, canary(block), filled(e));
+}
+
+struct hg_entry *
+hg_block_entry(const void *p)
+{
+	const uint64_t block = (uintptr_t)p;
+	struct hg_entry *e;
+
+	if (block % 16 != 0)
+		return NULL;
+	e = hg_ledger_at((uint32_t)get(block - 16));
+	return e != NULL && atomic_load_explicit(&e->block,
+	    memory_order_relaxed) == block ? e : NULL;
+}
+
+static bool
+is_fill_whole(const struct hg_entry *e, uint64_t block, uint64_t word)
+{
+	const size_t n = filled(e);
+	size_t i;
+	uint64_t bad = 0;
+
+	if (hg_state.quarantine == 0)
+		return true;
+	for (i = 0; i + 8 <= n; i += 8)
+		bad |= get(block + i) ^ word;
+	for (; i < n; i++)
+		bad |= *(uint8_t *)(uintptr_t)(block + i) ^ (word & 0xff);
+	return bad == 0;
+}
+
+bool
+hg_block_is_whole(const struct hg_entry *e, uint64_t block)
+{
+	const uint64_t word = repeated(canary(block));
+	const uint64_t tail = block + e->size;
+	const size_t len = hg_block_tail(e->size);
+	const uint32_t number = hg_ledger_number(e);
+
+	return ((get(block - 8) ^ word) | (get(tail) ^ word) |
+	    (get(tail + (len - 8) / 2) ^ word) |
+	    (get(tail + len - 8) ^ word) | (get(block - 16) ^
+	    (number | (uint64_t)check_of(block, number) << 32))) == 0 &&
+	    (atomic_load(&e->state) != HG_FREED ||
+	    is_fill_whole(e, block, word));
+}
+
+static uint8_t
+byte_at(uint64_t at)
+{
+	return *(uint8_t *)(uintptr_t)at;
+}
+
+/* The bytes of [from, to) that are not canary: first and last.  False: none. */
+static bool
+find(uint64_t block, int64_t from, int64_t to, struct hg_damage *d)
+{
+	const uint8_t expected = canary(block);
+	int64_t last = from;
+	bool any = false;
+
+	for (int64_t i = from; i < to; i++) {
+		if (byte_at(block + (uint64_t)i) == expected)
+			continue;
+		if (!any)
+			d->offset = i;
+		any = true;
+		last = i;
+	}
+	d->len = (uint64_t)(last + 1 - d->offset);
+	return any;
+}
+
+/* The bytes in front that are not as they were written. */
+static bool
+find_front(const struct hg_entry *e, uint64_t block, struct hg_damage *d)
+{
+	const uint32_t number = hg_ledger_number(e);
+	const uint64_t word = number | (uint64_t)check_of(block, number) << 32;
+	uint8_t expected[16];
+	bool any = false;
+	int64_t last = 0;
+
+	memcpy(expected, &word, 8);
+	memset(expected + 8, canary(block), 8);
+	for (int64_t i = -16; i < 0; i++) {
+		if (byte_at(block + (uint64_t)i) == expected[i + 16])
+			continue;
+		if (!any)
+			d->offset = i;
+		any = true;
+		last = i;
+	}
+	d->len = (uint64_t)(last + 1 - d->offset);
+	return any;
+}
+
+bool
+hg_block_damage(const struct hg_entry *e, uint64_t block, struct hg_damage *d)
+{
+	const bool freed = atomic_load(&e->state) == HG_FREED;
+	const int64_t size = (int64_t)e->size;
+
+	*d = (struct hg_damage){0};
+	d->kind = HG_USE_AFTER_FREE;
+	if (freed && hg_state.quarantine > 0 &&
+	    find(block, 0, (int64_t)filled(e), d))
+		return true;
+	d->kind = freed ? HG_USE_AFTER_FREE : HG_OVERFLOW;
+	if (find(block, size, size + (int64_t)hg_block_tail(e->size), d))
+		return true;
+	d->kind = freed ? HG_USE_AFTER_FREE : HG_UNDERFLOW;
+	return find_front(e, block, d);
+}

@@ -1,0 +1,482 @@
+/* cfi: who called whom.  See cfi.h. */
+#include "guard/cfi.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { RULES = 1 << 14 };	/* that are kept */
+
+enum { REG_BP = 6, REG_SP = 7, REG_RA = 16 };
+
+/* How to go on from an address. */
+struct rule {
+	int32_t cfa;		/* the CFA is this far from */
+	int16_t bp;		/* the saved rbp is this far from the CFA; 0: it
+				   is the same */
+	uint8_t reg;		/* this register; 0: not known */
+	uint8_t last;		/* nobody called it */
+};
+_Static_assert(sizeof(struct rule) == 8, "a rule is one word");
+
+/* Two words without a lock: one that is torn does not fit its address. */
+static struct {
+	_Atomic uint64_t mixed;	/* pc ^ rule */
+	_Atomic uint64_t rule;
+} kept[RULES];
+
+/* --- reading DWARF --- */
+
+struct cursor {
+	const uint8_t *at, *end;
+	bool bad;
+};
+
+static uint64_t
+take(struct cursor *c, unsigned n)
+{
+	uint64_t value = 0;
+
+	if ((size_t)(c->end - c->at) < n) {
+		c->bad = true;
+		c->at = c->end;
+		return 0;
+	}
+	memcpy(&value, c->at, n);
+	c->at += n;
+	return value;
+}
+
+static uint64_t
+take_leb(struct cursor *c, bool is_signed)
+{
+	uint64_t value = 0;
+	unsigned shift = 0;
+	uint8_t byte;
+
+	do {
+		byte = (uint8_t)take(c, 1);
+		if (shift < 64)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+	} while ((byte & 0x80) != 0 && !c->bad);
+	if (is_signed && shift < 64 && (byte & 0x40) != 0)
+		value |= UINT64_MAX << shift;
+	return value;
+}
+
+static uint64_t
+take_unsigned(struct cursor *c)
+{
+	return take_leb(c, false);
+}
+
+static void
+skip(struct cursor *c, uint64_t n)
+{
+	if ((uint64_t)(c->end - c->at) < n)
+		c->bad = true;
+	else
+		c->at += n;
+}
+
+/* An address, in one of the encodings that compilers use here. */
+static uint64_t
+take_pointer(struct cursor *c, uint8_t encoding)
+{
+	const uint64_t here = (uintptr_t)c->at;
+	uint64_t value;
+
+	switch (encoding & 0x0f) {
+	case 0x00:			/* DW_EH_PE_absptr */
+	case 0x04:			/* udata8 */
+	case 0x0c:			/* sdata8 */
+		value = take(c, 8);
+		break;
+	case 0x03:			/* udata4 */
+		value = take(c, 4);
+		break;
+	case 0x0b:			/* sdata4 */
+		value = (uint64_t)(int64_t)(int32_t)take(c, 4);
+		break;
+	default:
+		c->bad = true;
+		return 0;
+	}
+	return value + ((encoding & 0x70) == 0x10 ? here : 0);
+}
+
+struct cie {
+	uint64_t code_align;
+	int64_t data_align;
+	uint8_t encoding;	/* of a FDE's addresses */
+	bool augmented;		/* a FDE has more data */
+	bool signal;
+	const uint8_t *code, *end;
+};
+
+static void
+take_augmentation(struct cursor *c, const char *text, struct cie *cie)
+{
+	for (; *text != '\0' && !c->bad; text++) {
+		if (*text == 'R')
+			cie->encoding = (uint8_t)take(c, 1);
+		else if (*text == 'P')
+			(void)take_pointer(c, (uint8_t)take(c, 1) & 0x0f);
+		else if (*text == 'L')
+			(void)take(c, 1);
+		else if (*text == 'S')
+			cie->signal = true;
+	}
+}
+
+static bool
+parse_cie(const uint8_t *at, struct cie *cie)
+{
+	struct cursor c = {at, at + 4, false};
+	const char *text;
+	uint64_t len = take(&c, 4), more;
+
+	*cie = (struct cie){0};
+	if (len == 0 || len >= 0xfffffff0)
+		return false;
+	cie->end = c.end = at + 4 + len;
+	if (take(&c, 4) != 0)
+		return false;
+	(void)take(&c, 1);			/* version */
+	text = (const char *)c.at;
+	while (take(&c, 1) != 0 && !c.bad)
+		;
+	cie->code_align = take_unsigned(&c);
+	cie->data_align = (int64_t)take_leb(&c, true);
+	(void)take_unsigned(&c);		/* return address register */
+	if (*text == 'z') {
+		cie->augmented = true;
+		more = take_unsigned(&c);
+		cie->code = c.at + more;
+		take_augmentation(&c, text + 1, cie);
+		return !c.bad && cie->code <= cie->end;
+	}
+	cie->code = c.at;
+	return *text == '\0' && !c.bad;
+}
+
+/* --- rows --- */
+
+struct row {
+	int64_t cfa;
+	uint64_t reg;
+	int64_t bp;		/* 0: the same */
+	bool bad;		/* it is not simple */
+	bool last;		/* the return address is undefined */
+};
+
+struct rows {
+	struct row now, first, kept[4];
+	unsigned nkept;
+	uint64_t pc;		/* that the row begins at */
+};
+
+static void
+set_offset(struct row *row, uint64_t reg, int64_t offset)
+{
+	if (reg == REG_BP)
+		row->bp = offset;
+	else if (reg == REG_RA && offset != -8)
+		row->bad = true;
+}
+
+static void
+restore(struct rows *r, uint64_t reg)
+{
+	if (reg == REG_BP)
+		r->now.bp = r->first.bp;
+}
+
+/* rbp or the return address are where no simple rule says. */
+static void
+set_other(struct row *row, uint64_t reg)
+{
+	if (reg == REG_BP || reg == REG_RA)
+		row->bad = true;
+}
+
+static void
+remember(struct rows *r)
+{
+	if (r->nkept < sizeof(r->kept) / sizeof(r->kept[0]))
+		r->kept[r->nkept++] = r->now;
+	else
+		r->now.bad = true;
+}
+
+static void
+recall(struct rows *r)
+{
+	if (r->nkept > 0)
+		r->now = r->kept[--r->nkept];
+	else
+		r->now.bad = true;
+}
+
+/* One of the instructions that have a byte of their own. */
+static void
+step_extended(struct rows *r, struct cursor *c, uint8_t op,
+    const struct cie *cie)
+{
+	uint64_t reg;
+
+	switch (op) {
+	case 0x00:				/* nop */
+		break;
+	case 0x02:				/* advance_loc1, 2, 4 */
+	case 0x03:
+	case 0x04:
+		r->pc += take(c, 1U << (op - 2)) * cie->code_align;
+		break;
+	case 0x05:				/* offset_extended */
+		reg = take_unsigned(c);
+		set_offset(&r->now, reg,
+		    (int64_t)take_unsigned(c) * cie->data_align);
+		break;
+	case 0x06:				/* restore_extended */
+		restore(r, take_unsigned(c));
+		break;
+	case 0x07:				/* undefined */
+		reg = take_unsigned(c);
+		r->now.last = r->now.last || reg == REG_RA;
+		break;
+	case 0x08:				/* same_value */
+		if (take_unsigned(c) == REG_BP)
+			r->now.bp = 0;
+		break;
+	case 0x09:				/* register */
+		set_other(&r->now, take_unsigned(c));
+		(void)take_unsigned(c);
+		break;
+	case 0x0a:
+		remember(r);
+		break;
+	case 0x0b:
+		recall(r);
+		break;
+	case 0x0c:				/* def_cfa */
+		r->now.reg = take_unsigned(c);
+		r->now.cfa = (int64_t)take_unsigned(c);
+		break;
+	case 0x0d:				/* def_cfa_register */
+		r->now.reg = take_unsigned(c);
+		break;
+	case 0x0e:				/* def_cfa_offset */
+		r->now.cfa = (int64_t)take_unsigned(c);
+		break;
+	case 0x10:				/* expression */
+	case 0x16:				/* val_expression */
+		set_other(&r->now, take_unsigned(c));
+		skip(c, take_unsigned(c));
+		break;
+	case 0x2e:				/* GNU_args_size */
+		(void)take_unsigned(c);
+		break;
+	default:		/* def_cfa_expression and what is rare */
+		r->now.bad = true;
+		c->bad = true;
+	}
+}
+
+/* Execute instructions up to the row that holds at pc. */
+static bool
+run(struct rows *r, struct cursor *c, uint64_t pc, const struct cie *cie)
+{
+	uint64_t reg;
+
+	while (c->at < c->end && !c->bad && r->pc <= pc) {
+		const struct row before = r->now;
+		const uint8_t op = (uint8_t)take(c, 1);
+
+		switch (op >> 6) {
+		case 1:
+			r->pc += (op & 0x3f) * cie->code_align;
+			break;
+		case 2:
+			reg = op & 0x3f;
+			set_offset(&r->now, reg,
+			    (int64_t)take_unsigned(c) * cie->data_align);
+			break;
+		case 3:
+			restore(r, op & 0x3f);
+			break;
+		default:
+			step_extended(r, c, op, cie);
+		}
+		if (r->pc > pc)
+			r->now = before;
+	}
+	return !c->bad && !r->now.bad;
+}
+
+/* --- finding it --- */
+
+/* Where a module's table of FDEs is; NULL: there is none. */
+static const uint8_t *
+find_header(uint64_t pc, uint64_t *end)
+{
+	struct dl_find_object found;
+
+	if (_dl_find_object((void *)(uintptr_t)pc, &found) != 0 ||
+	    found.dlfo_eh_frame == NULL)
+		return NULL;
+	*end = (uintptr_t)found.dlfo_map_end;
+	return found.dlfo_eh_frame;
+}
+
+/* The FDE of an address, from the sorted table. */
+static const uint8_t *
+find_fde(const uint8_t *header, uint64_t pc)
+{
+	struct { int32_t begin, fde; } entry;
+	const uint8_t *table;
+	uint32_t low = 0, high;
+
+	if (header[0] != 1 || header[2] != 0x03 || header[3] != 0x3b)
+		return NULL;
+	table = header + ((header[1] & 0x0f) == 0x0b ||
+	    (header[1] & 0x0f) == 0x03 ? 8 : 12);
+	memcpy(&high, table, sizeof(high));
+	table += sizeof(high);
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		memcpy(&entry, table + (size_t)middle * sizeof(entry),
+		    sizeof(entry));
+		if ((uintptr_t)header + (uint64_t)(int64_t)entry.begin <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0)
+		return NULL;
+	memcpy(&entry, table + (size_t)(low - 1) * sizeof(entry),
+	    sizeof(entry));
+	return header + entry.fde;
+}
+
+static bool
+find_row(const uint8_t *fde, uint64_t pc, struct row *row)
+{
+	struct cursor c = {fde, fde + 4, false}, initial;
+	struct rows rows = {0};
+	struct cie cie;
+	uint64_t len = take(&c, 4), begin, range;
+	const uint8_t *id = c.at;
+	uint32_t distance;
+
+	if (len == 0 || len >= 0xfffffff0)
+		return false;
+	c.end = fde + 4 + len;
+	distance = (uint32_t)take(&c, 4);
+	if (!parse_cie(id - distance, &cie) || cie.signal)
+		return false;
+	begin = take_pointer(&c, cie.encoding);
+	range = take_pointer(&c, cie.encoding & 0x0f);
+	if (cie.augmented)
+		skip(&c, take_unsigned(&c));
+	if (c.bad || pc < begin || pc - begin >= range)
+		return false;
+	rows.pc = 0;
+	initial = (struct cursor){cie.code, cie.end, false};
+	if (!run(&rows, &initial, 0, &cie))
+		return false;
+	rows.first = rows.now;
+	rows.pc = begin;
+	if (!run(&rows, &c, pc, &cie))
+		return false;
+	*row = rows.now;
+	return true;
+}
+
+/* Of a return address: the call is before it. */
+static struct rule
+find_rule(uint64_t pc)
+{
+	struct rule rule = {0};
+	struct row row;
+	uint64_t end;
+	const uint8_t *header = find_header(pc - 1, &end);
+	const uint8_t *fde = header == NULL ? NULL : find_fde(header, pc - 1);
+
+	if (fde == NULL || !find_row(fde, pc - 1, &row))
+		return rule;
+	rule.last = row.last;
+	if ((row.reg != REG_SP && row.reg != REG_BP) || row.cfa < 0 ||
+	    row.cfa > INT32_MAX || row.bp > 0 || row.bp < INT16_MIN)
+		return rule;
+	rule.cfa = (int32_t)row.cfa;
+	rule.bp = (int16_t)row.bp;
+	rule.reg = (uint8_t)row.reg;
+	return rule;
+}
+
+static struct rule
+rule_of(uint64_t pc)
+{
+	const size_t i = (pc ^ pc >> 14) % RULES;
+	uint64_t word = atomic_load_explicit(&kept[i].rule,
+	    memory_order_relaxed);
+	struct rule rule;
+
+	if ((atomic_load_explicit(&kept[i].mixed, memory_order_relaxed) ^
+	    word) == pc) {
+		memcpy(&rule, &word, sizeof(rule));
+		return rule;
+	}
+	rule = find_rule(pc);
+	memcpy(&word, &rule, sizeof(word));
+	atomic_store_explicit(&kept[i].rule, word, memory_order_relaxed);
+	atomic_store_explicit(&kept[i].mixed, pc ^ word, memory_order_relaxed);
+	return rule;
+}
+
+bool
+hg_frame_step(struct hg_frame *f, bool *outermost)
+{
+	const struct rule rule = rule_of(f->pc);
+	uint64_t cfa;
+
+	*outermost = rule.last;
+	if (rule.reg == 0 || rule.last)
+		return false;
+	cfa = (rule.reg == REG_SP ? f->sp : f->bp) + (uint64_t)rule.cfa;
+	/* what makes no sense may not be there to read */
+	if (cfa <= f->sp || cfa - f->sp > 1 << 20 || cfa % 8 != 0)
+		return false;
+	if (rule.bp != 0)
+		memcpy(&f->bp, (void *)(uintptr_t)(cfa + (uint64_t)
+		    (int64_t)rule.bp), sizeof(f->bp));
+	memcpy(&f->pc, (void *)(uintptr_t)(cfa - 8), sizeof(f->pc));
+	f->sp = cfa;
+	*outermost = f->pc == 0;
+	return f->pc != 0;
+}
+
+void
+hg_frame_forget(void)
+{
+	for (size_t i = 0; i < RULES; i++)
+		atomic_store_explicit(&kept[i].mixed, 0, memory_order_relaxed);
+}
+
+bool
+hg_frame_module(uint64_t pc, uint64_t *base, const char **name)
+{
+	struct dl_find_object found;
+
+	if (_dl_find_object((void *)(uintptr_t)pc, &found) != 0 ||
+	    found.dlfo_link_map == NULL)
+		return false;
+	*base = found.dlfo_link_map->l_addr;
+	*name = found.dlfo_link_map->l_name;
+	return true;
+}

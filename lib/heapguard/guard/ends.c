@@ -1,0 +1,405 @@
+/*
+ * ends: what ends a process, or a program in it.
+ *
+ *	exit(3)		a function that is registered before any other, and so
+ *			comes last
+ *	_exit(2), quick_exit(3), execve(2), posix_spawn(3) ...
+ *			functions of these names
+ *	a crash		a handler, behind the program's: it is there while the
+ *			program wants the default action
+ *
+ * A crash that was looked at goes on as it would have: with the default action,
+ * from the same instruction.
+ */
+#include "guard/ends.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "guard/cfi.h"
+#include "guard/ledger.h"
+#include "guard/next.h"
+#include "guard/report.h"
+#include "guard/state.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+
+/* The C library's, once they are found. */
+static struct {
+	void *quick_exit, *sigaction, *signal, *__sysv_signal, *execve,
+	    *execvp, *execvpe, *fexecve, *posix_spawn, *posix_spawnp, *system,
+	    *popen, *dlclose;
+} kept;
+
+#define NEXT(name)							\
+	((__typeof__(&(name)))(uintptr_t)hg_next_once(&kept.name, #name))
+
+/* A child that vfork(2) made has its parent's memory, which is not at its
+   end. */
+static bool
+is_borrowed(void)
+{
+	return atomic_load(&hg_state.pid) != (pid_t)syscall(SYS_getpid);
+}
+
+static void
+sweep(enum hg_when when)
+{
+	if (!is_borrowed())
+		hg_report_sweep(when);
+}
+
+/* --- exits --- */
+
+static void
+at_exit(void *arg)
+{
+	(void)arg;
+	sweep(HG_AT_EXIT);
+}
+
+EXPORTED _Noreturn void
+_exit(int status)
+{
+	sweep(HG_AT_EXIT);
+	for (;;)
+		(void)syscall(SYS_exit_group, status);
+}
+
+__asm__(".globl _Exit\n.set _Exit, _exit");
+
+EXPORTED _Noreturn void
+quick_exit(int status)
+{
+	sweep(HG_AT_EXIT);
+	NEXT(quick_exit)(status);
+	for (;;)
+		(void)syscall(SYS_exit_group, status);
+}
+
+/* --- crashes --- */
+
+static const int crashes[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+
+enum { CRASHES = sizeof(crashes) / sizeof(crashes[0]) };
+
+static int
+real_sigaction(int sig, const struct sigaction *new, struct sigaction *old)
+{
+	return NEXT(sigaction)(sig, new, old);
+}
+
+static void
+on_crash(int sig, siginfo_t *info, void *context)
+{
+	const struct sigaction usual = {.sa_handler = SIG_DFL};
+	const int saved = errno;
+
+	(void)context;
+	sweep(HG_AT_CRASH);
+	(void)real_sigaction(sig, &usual, NULL);
+	errno = saved;
+	if (info->si_code <= 0)		/* it was sent: the instruction would
+					   not raise it again */
+		(void)syscall(SYS_tgkill, syscall(SYS_getpid),
+		    syscall(SYS_gettid), sig);
+}
+
+static const struct sigaction ours = {
+	.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK,
+};
+
+static bool
+is_crash(int sig)
+{
+	for (size_t i = 0; i < CRASHES; i++)
+		if (crashes[i] == sig)
+			return true;
+	return false;
+}
+
+static bool
+is_ours(const struct sigaction *action)
+{
+	return (action->sa_flags & SA_SIGINFO) != 0 &&
+	    action->sa_sigaction == on_crash;
+}
+
+static bool
+is_usual(const struct sigaction *action)
+{
+	return (action->sa_flags & SA_SIGINFO) == 0 &&
+	    action->sa_handler == SIG_DFL;
+}
+
+/* In place of the default action there is our handler, which the program is not
+   shown. */
+EXPORTED int
+sigaction(int sig, const struct sigaction *new, struct sigaction *old)
+{
+	int err;
+
+	if (!hg_state.on || !is_crash(sig))
+		return real_sigaction(sig, new, old);
+	err = real_sigaction(sig, new != NULL && is_usual(new) ? &ours : new,
+	    old);
+	if (err == 0 && old != NULL && is_ours(old))
+		*old = (struct sigaction){.sa_handler = SIG_DFL};
+	return err;
+}
+
+static sighandler_t
+set_signal(int sig, sighandler_t handler, int flags)
+{
+	const struct sigaction new = {
+		.sa_handler = handler, .sa_flags = flags,
+	};
+	struct sigaction old;
+
+	return sigaction(sig, &new, &old) < 0 ? SIG_ERR : old.sa_handler;
+}
+
+EXPORTED sighandler_t
+signal(int sig, sighandler_t handler)
+{
+	return hg_state.on && is_crash(sig) ?
+	    set_signal(sig, handler, SA_RESTART) : NEXT(signal)(sig, handler);
+}
+
+extern sighandler_t __sysv_signal(int, sighandler_t);
+EXPORTED sighandler_t
+__sysv_signal(int sig, sighandler_t handler)
+{
+	return hg_state.on && is_crash(sig) ?
+	    set_signal(sig, handler, (int)SA_RESETHAND | SA_NODEFER) :
+	    NEXT(__sysv_signal)(sig, handler);
+}
+
+/* --- programs --- */
+
+/* Say that a program is executed here; what to undo if it is not. */
+static struct hg_program *
+before_exec(const char *path)
+{
+	sweep(HG_AT_EXEC);
+	return hg_report_exec(path);
+}
+
+static int
+after_exec(struct hg_program *program, int result)
+{
+	const int saved = errno;
+
+	hg_report_exec_failed(program);
+	errno = saved;
+	return result;
+}
+
+EXPORTED int
+execve(const char *path, char *const argv[], char *const env[])
+{
+	struct hg_program *p = before_exec(path);
+
+	return after_exec(p, NEXT(execve)(path, argv, env));
+}
+
+EXPORTED int
+execv(const char *path, char *const argv[])
+{
+	struct hg_program *p = before_exec(path);
+
+	return after_exec(p, NEXT(execve)(path, argv, environ));
+}
+
+EXPORTED int
+execvp(const char *file, char *const argv[])
+{
+	struct hg_program *p = before_exec(file);
+
+	return after_exec(p, NEXT(execvp)(file, argv));
+}
+
+EXPORTED int
+execvpe(const char *file, char *const argv[], char *const env[])
+{
+	struct hg_program *p = before_exec(file);
+
+	return after_exec(p, NEXT(execvpe)(file, argv, env));
+}
+
+EXPORTED int
+fexecve(int fd, char *const argv[], char *const env[])
+{
+	struct hg_program *p = before_exec("(a descriptor)");
+
+	return after_exec(p, NEXT(fexecve)(fd, argv, env));
+}
+
+/* How many arguments there are, up to the null pointer. */
+static size_t
+count(va_list ap)
+{
+	size_t n = 1;
+
+	while (va_arg(ap, char *) != NULL)
+		n++;
+	return n;
+}
+
+static void
+collect(char **argv, const char *first, size_t n, va_list ap)
+{
+	argv[0] = (char *)(uintptr_t)first;
+	for (size_t i = 1; i <= n; i++)
+		argv[i] = va_arg(ap, char *);
+}
+
+EXPORTED int
+execl(const char *path, const char *first, ...)
+{
+	const char *volatile any = first;	/* it may be null */
+	va_list ap;
+	size_t n;
+
+	va_start(ap, first);
+	n = any == NULL ? 0 : count(ap);
+	va_end(ap);
+	char *argv[n + 1];
+
+	va_start(ap, first);
+	collect(argv, first, n, ap);
+	va_end(ap);
+	return execv(path, argv);
+}
+
+EXPORTED int
+execlp(const char *file, const char *first, ...)
+{
+	const char *volatile any = first;
+	va_list ap;
+	size_t n;
+
+	va_start(ap, first);
+	n = any == NULL ? 0 : count(ap);
+	va_end(ap);
+	char *argv[n + 1];
+
+	va_start(ap, first);
+	collect(argv, first, n, ap);
+	va_end(ap);
+	return execvp(file, argv);
+}
+
+EXPORTED int
+execle(const char *path, const char *first, ...)
+{
+	const char *volatile any = first;
+	char *const *env;
+	va_list ap;
+	size_t n;
+
+	va_start(ap, first);
+	n = any == NULL ? 0 : count(ap);
+	va_end(ap);
+	char *argv[n + 1];
+
+	va_start(ap, first);
+	collect(argv, first, n, ap);
+	env = va_arg(ap, char *const *);
+	va_end(ap);
+	return execve(path, argv, env);
+}
+
+#define SPAWN(name)							\
+	EXPORTED int							\
+	name(pid_t *restrict made, const char *restrict path,		\
+	    const posix_spawn_file_actions_t *restrict actions,		\
+	    const posix_spawnattr_t *restrict attr,			\
+	    char *const argv[restrict], char *const env[restrict])	\
+	{								\
+		pid_t pid;						\
+		const int err = NEXT(name)(&pid, path, actions, attr,	\
+		    argv, env);						\
+									\
+		if (err == 0)						\
+			hg_report_spawned(pid, path);			\
+		if (err == 0 && made != NULL)				\
+			*made = pid;					\
+		return err;						\
+	}
+SPAWN(posix_spawn)
+SPAWN(posix_spawnp)
+
+/* Whose number is not known. */
+static void
+note_unnamed(bool executed)
+{
+	if (executed && hg_state.evidence != NULL)
+		(void)atomic_fetch_add(&hg_state.evidence->unnamed, 1);
+}
+
+EXPORTED int
+system(const char *command)
+{
+	const int status = NEXT(system)(command);
+
+	note_unnamed(command != NULL && status != -1 && status != 127 << 8);
+	return status;
+}
+
+EXPORTED FILE *
+popen(const char *command, const char *mode)
+{
+	FILE *file = NEXT(popen)(command, mode);
+
+	note_unnamed(file != NULL);
+	return file;
+}
+
+/* --- libraries that go, and children --- */
+
+EXPORTED int
+dlclose(void *library)
+{
+	const int result = NEXT(dlclose)(library);
+
+	hg_frame_forget();
+	return result;
+}
+
+static void
+in_child(void)
+{
+	hg_thread_forked();
+	hg_ledger_forked();
+	hg_report_forked();
+}
+
+extern int __cxa_atexit(void (*)(void *), void *, void *);
+extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void),
+    void *);
+
+/* Of no library, so that it comes behind what ends those. */
+void
+hg_ends_begin(void)
+{
+	(void)__cxa_atexit(at_exit, NULL, NULL);
+	(void)__register_atfork(NULL, NULL, in_child, NULL);
+	for (size_t i = 0; i < CRASHES; i++) {
+		struct sigaction old;
+
+		if (real_sigaction(crashes[i], NULL, &old) == 0 &&
+		    is_usual(&old))
+			(void)real_sigaction(crashes[i], &ours, NULL);
+	}
+}

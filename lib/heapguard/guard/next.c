@@ -1,0 +1,76 @@
+/* next: the allocator behind the guard.  See next.h. */
+#include "guard/next.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+enum { ARENA = 64 << 10 };
+
+struct hg_next hg_next;
+
+static _Alignas(64) char arena[ARENA];
+static _Atomic size_t used;
+
+static void *
+symbol(const char *name)
+{
+	return dlsym(RTLD_NEXT, name);
+}
+
+void *
+hg_next_once(void **kept, const char *name)
+{
+	if (*kept == NULL && (*kept = symbol(name)) == NULL)
+		abort();
+	return *kept;
+}
+
+void
+hg_next_begin(void)
+{
+	hg_next.calloc = (void *(*)(size_t, size_t))(uintptr_t)
+	    symbol("calloc");
+	hg_next.realloc = (void *(*)(void *, size_t))(uintptr_t)
+	    symbol("realloc");
+	hg_next.free = (void (*)(void *))(uintptr_t)symbol("free");
+	/* not posix_memalign: tcmalloc's calls memalign, which is ours */
+	hg_next.memalign = (void *(*)(size_t, size_t))(uintptr_t)
+	    symbol("memalign");
+	hg_next.usable_size = (size_t (*)(void *))(uintptr_t)
+	    symbol("malloc_usable_size");
+	/* last: then all are there */
+	hg_next.malloc = (void *(*)(size_t))(uintptr_t)
+	    symbol("malloc");
+}
+
+void *
+hg_arena_alloc(size_t size, size_t align)
+{
+	size_t at, to;
+
+	if (align < 16)
+		align = 16;
+	if (size > ARENA || align > ARENA)
+		return NULL;
+	at = atomic_load(&used);
+	do {
+		to = (at + align - 1) / align * align;
+		if (to + size > ARENA)
+			return NULL;
+	} while (!atomic_compare_exchange_weak(&used, &at, to + size));
+	return arena + to;
+}
+
+bool
+hg_arena_has(const void *p)
+{
+	return (uintptr_t)p - (uintptr_t)arena < ARENA;
+}
+
+size_t
+hg_arena_left(const void *p)
+{
+	return ARENA - ((uintptr_t)p - (uintptr_t)arena);
+}

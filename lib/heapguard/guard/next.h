@@ -1,0 +1,30 @@
+/* next: the allocator behind the guard. */
+#ifndef HG_NEXT_H
+#define HG_NEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+extern struct hg_next {
+	void *(*malloc)(size_t);
+	void *(*calloc)(size_t, size_t);
+	void *(*realloc)(void *, size_t);
+	void (*free)(void *);
+	void *(*memalign)(size_t, size_t);
+	size_t (*usable_size)(void *);
+} hg_next;
+
+/* Find it.  What dlsym(3) allocates meanwhile comes from an arena. */
+void hg_next_begin(void);
+
+/* A function of this name that is not ours, kept when it is found.  Without it
+   the program could not have come here. */
+void *hg_next_once(void **kept, const char *name);
+
+/* Memory before the allocator is known; whether a block is such memory, and
+   how much may be read of it. */
+void *hg_arena_alloc(size_t size, size_t align);
+bool hg_arena_has(const void *);
+size_t hg_arena_left(const void *);
+
+#endif

@@ -1,0 +1,185 @@
+/* state: what the guard knows of its process, and of threads.  See state.h. */
+#include "guard/state.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "guard/callers.h"
+#include "guard/ends.h"
+#include "guard/ledger.h"
+#include "guard/malloc.h"
+#include "guard/next.h"
+#include "guard/report.h"
+
+struct hg_state hg_state;
+
+static _Thread_local struct hg_thread *self
+    __attribute__((tls_model("initial-exec")));
+static pthread_key_t key;
+static bool has_key;
+
+/* --- threads --- */
+
+/* Its quarantine and spare entries are the next thread's. */
+static void
+end_thread(void *arg)
+{
+	struct hg_thread *t = arg;
+
+	self = NULL;
+	atomic_store(&t->used, false);
+}
+
+static struct hg_thread *
+reuse(void)
+{
+	for (struct hg_thread *t = atomic_load(&hg_state.threads); t != NULL;
+	    t = t->next) {
+		bool used = false;
+
+		if (!atomic_load(&t->used) &&
+		    atomic_compare_exchange_strong(&t->used, &used, true)) {
+			/* its stack may be another one */
+			memset(t->site, 0, sizeof(t->site));
+			return t;
+		}
+	}
+	return NULL;
+}
+
+static struct hg_thread *
+make(void)
+{
+	struct hg_thread *t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (t == MAP_FAILED)
+		return NULL;
+	atomic_store(&t->used, true);
+	(void)atomic_fetch_add(&hg_state.nthreads, 1);
+	t->next = atomic_load(&hg_state.threads);
+	while (!atomic_compare_exchange_weak(&hg_state.threads, &t->next, t))
+		;
+	return t;
+}
+
+struct hg_thread *
+hg_thread(void)
+{
+	if (self != NULL)
+		return self;
+	if ((self = reuse()) == NULL)
+		self = make();
+	if (self != NULL && has_key)
+		(void)pthread_setspecific(key, self);
+	return self;
+}
+
+void
+hg_thread_forked(void)
+{
+	for (struct hg_thread *t = atomic_load(&hg_state.threads); t != NULL;
+	    t = t->next) {
+		if (t == self)
+			continue;
+		atomic_store(&t->busy, false);
+		atomic_store(&t->used, false);
+	}
+	atomic_store(&hg_state.pid, (pid_t)syscall(SYS_getpid));
+	atomic_store(&hg_state.sweeping, false);
+}
+
+/* --- the beginning --- */
+
+static struct hg_evidence *
+map_evidence(const char *path, size_t len)
+{
+	struct hg_evidence *e = MAP_FAILED;
+	char name[64];
+	struct stat st;
+	int fd;
+
+	if (len >= sizeof(name))
+		return NULL;
+	memcpy(name, path, len);
+	name[len] = '\0';
+	if ((fd = open(name, O_RDWR | O_CLOEXEC)) < 0)
+		return NULL;
+	if (fstat(fd, &st) == 0 && st.st_size == sizeof(*e))
+		e = mmap(NULL, sizeof(*e), PROT_READ | PROT_WRITE, MAP_SHARED,
+		    fd, 0);
+	(void)close(fd);
+	if (e == MAP_FAILED)
+		return NULL;
+	if (e->magic == HG_MAGIC && e->version == HG_VERSION)
+		return e;
+	(void)munmap(e, sizeof(*e));
+	return NULL;
+}
+
+/* The constructors of libraries may run before the C library's own, which sets
+   environ. */
+static const char *
+setting(char **env)
+{
+	const size_t len = strlen(HG_VARIABLE);
+
+	for (; env != NULL && *env != NULL; env++)
+		if (strncmp(*env, HG_VARIABLE, len) == 0 &&
+		    (*env)[len] == '=')
+			return *env + len + 1;
+	return NULL;
+}
+
+/* Whether the program's blocks come from here. */
+static enum hg_hello
+look_at_program(void)
+{
+	if (dlsym(RTLD_DEFAULT, "__asan_init") != NULL)
+		return HG_SANITIZED;
+	if (dlsym(RTLD_DEFAULT, "malloc") != (void *)(uintptr_t)&malloc)
+		return HG_OWN_MALLOC;
+	return hg_ledger_begin() < 0 || hg_callers_begin() < 0 ||
+	    hg_thread() == NULL ? HG_NO_MEMORY : HG_GUARDED;
+}
+
+static void
+begin(char **env)
+{
+	const char *text = setting(env);
+	const size_t len = text == NULL ? 0 : strcspn(text, " ");
+	enum hg_hello how;
+
+	atomic_store(&hg_state.pid, (pid_t)syscall(SYS_getpid));
+	if (text == NULL || (hg_state.evidence = map_evidence(text,
+	    len)) == NULL)
+		return;
+	hg_state.quarantine = strtoull(text + len, NULL, 10);
+	how = look_at_program();
+	hg_state.cxx = hg_cxx_is_ours();
+	hg_report_hello(how);
+	hg_state.on = how == HG_GUARDED;
+	if (!hg_state.on)
+		return;
+	has_key = pthread_key_create(&key, end_thread) == 0;
+	if (has_key)
+		(void)pthread_setspecific(key, self);
+	hg_ends_begin();
+}
+
+static __attribute__((constructor)) void
+construct(int argc, char **argv, char **env)
+{
+	(void)argc;
+	(void)argv;
+	if (hg_next.malloc == NULL)
+		hg_next_begin();
+	begin(environ != NULL ? environ : env);
+}

@@ -1,0 +1,62 @@
+/* state: what the guard knows of the process that it is in, and of threads. */
+#ifndef HG_STATE_H
+#define HG_STATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "guard/evidence.h"
+
+enum {
+	HG_RING = 1 << 14,	/* blocks in a thread's quarantine */
+	HG_SITES = 256,		/* callers that a thread knows again */
+};
+
+/* Callers, known by what was read of the stack to find them: the same words in
+   the same places lead to them again. */
+struct hg_site {
+	uint64_t pc, sp, bp;	/* of the frame; pc 0: none */
+	const uint64_t *at[2];	/* where the next return addresses are, */
+	uint64_t word[2];	/* and what these are */
+	uint32_t callers, frames;
+};
+
+/* A thread's; when it has ended the next one's. */
+struct hg_thread {
+	struct hg_thread *next;		/* of all there are */
+	_Atomic bool used;
+	_Atomic bool busy;		/* it gives a block back */
+	/* freed blocks that are kept: [first, last) modulo HG_RING */
+	uint32_t first, last;
+	size_t held;			/* their bytes */
+	uint32_t nspare, spare[64];	/* free entries of the ledger */
+	struct hg_site site[HG_SITES];
+	uint32_t ring[HG_RING];
+};
+
+extern struct hg_state {
+	bool on;			/* blocks are guarded */
+	bool cxx;			/* new and delete are ours, too */
+	_Atomic pid_t pid;
+	size_t quarantine;		/* bytes in all; 0: none */
+	struct hg_evidence *evidence;	/* NULL: nobody wants it */
+	_Atomic(struct hg_thread *) threads;
+	_Atomic uint32_t nthreads;
+	_Atomic bool sweeping;		/* no block is given back */
+	_Atomic bool exhausted;		/* the ledger is full: a block that is
+					   not in it may be one */
+} hg_state;
+
+/* Map the evidence and say hello; once, before anything else. */
+void hg_begin(void);
+
+/* This thread's; NULL: there is no memory for it. */
+struct hg_thread *hg_thread(void);
+
+/* In the child of a fork: the other threads are not. */
+void hg_thread_forked(void);
+
+#endif

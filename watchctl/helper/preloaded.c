@@ -1,0 +1,185 @@
+/* preloaded: a command that is started with a library of ours. */
+#include "helper/preloaded.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/cause.h"
+#include "util/buffer.h"
+#include "util/complain.h"
+#include "util/executable.h"
+#include "watch/aslr.h"
+
+#ifndef LIBDIR
+#define LIBDIR "/usr/local/lib"
+#endif
+
+/* What the signal handlers need. */
+static struct {
+	volatile pid_t command;		/* 0: not started yet */
+	struct wp_channel *volatile channel;
+} handlers;
+
+/* Where it is: where the user says, beside this program as installed or as
+   built, or where it is to be installed. */
+static int
+find(const struct preloaded_library *library, char path[PATH_MAX])
+{
+	const char *named = library->variable == NULL ? NULL :
+	    getenv(library->variable);
+
+	if (named != NULL && *named != '\0')
+		return realpath(named, path) == NULL ? -ENOENT : 0;
+	return executable_companion(library->beside, 2, library->installed,
+	    path);
+}
+
+int
+preloaded_find(const struct preloaded_library *library, char path[PATH_MAX])
+{
+	if (find(library, path) < 0)
+		return complain("%s needs %s, which is not beside watchctl nor "
+		    "in " LIBDIR ": install it%s%s", library->option,
+		    library->name, library->variable == NULL ? "" :
+		    ", or name it in ", library->variable == NULL ? "" :
+		    library->variable);
+	if (strpbrk(path, " :") != NULL)
+		return complain("%s: the dynamic loader takes no library whose "
+		    "path has a space or ':' in it", path);
+	return 0;
+}
+
+int
+preloaded_check(const char *command, char path[PATH_MAX])
+{
+	struct wp_cause cause;
+
+	switch (executable_find(command, path)) {
+	case -ENOENT:
+		(void)wp_cause_set(&cause, WP_CAUSE_NOT_FOUND, command);
+		(void)complain("%s", cause.text);
+		return STATUS_NOT_FOUND;
+	case -EACCES:
+		(void)wp_cause_set(&cause, WP_CAUSE_NOT_EXECUTABLE, command,
+		    "no permission, or not a program");
+		(void)complain("%s", cause.text);
+		return STATUS_NOT_EXECUTABLE;
+	default:
+		return 0;
+	}
+}
+
+int
+preloaded_set(const char *library)
+{
+	const char *others = getenv("LD_PRELOAD");
+	struct buffer b = {0};
+	int err;
+
+	buffer_puts(&b, library);
+	if (others != NULL && *others != '\0')
+		buffer_printf(&b, ":%s", others);
+	err = setenv("LD_PRELOAD", buffer_text(&b), 1);
+	buffer_free(&b);
+	return err;
+}
+
+/* Signals of the terminal reach the command by themselves; others are meant for
+   it.  What else there is, is to be looked at. */
+static void
+on_signal(int sig)
+{
+	int saved = errno;
+	pid_t command = handlers.command;
+
+	if ((sig == SIGTERM || sig == SIGHUP) && command > 0)
+		(void)kill(command, sig);
+	if (handlers.channel != NULL)
+		wp_channel_ring(handlers.channel);
+	errno = saved;
+}
+
+/* Handlers, since the command would inherit what is ignored.  What is ignored
+   already stays so, for both. */
+void
+preloaded_catch(struct wp_channel *channel)
+{
+	static const int caught[] = {
+		SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ, SIGCHLD,
+	};
+	struct sigaction old, action = {
+		.sa_handler = on_signal, .sa_flags = SA_RESTART,
+	};
+
+	handlers.channel = channel;
+	(void)sigfillset(&action.sa_mask);
+	for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
+		if (sigaction(caught[i], NULL, &old) == 0 &&
+		    (old.sa_handler != SIG_IGN || caught[i] == SIGCHLD))
+			(void)sigaction(caught[i], &action, NULL);
+}
+
+void
+preloaded_forget_channel(void)
+{
+	handlers.channel = NULL;
+}
+
+/* Once the command runs: other children do not get the library.  What the user
+   had preloaded is behind it. */
+static void
+restore_preload(void)
+{
+	const char *all = getenv("LD_PRELOAD");
+	const char *others = all == NULL ? NULL : strchr(all, ':');
+	char *copy = others == NULL ? NULL : strdup(others + 1);
+
+	(void)unsetenv("LD_PRELOAD");
+	if (copy != NULL)
+		(void)setenv("LD_PRELOAD", copy, 1);
+	free(copy);
+}
+
+int
+preloaded_start(const struct options *o, pid_t *pid)
+{
+	char *const *argv = o->command;
+	struct wp_cause cause;
+	int err, before = aslr_begin(o);
+
+	if (before < 0)
+		return STATUS_OWN_FAILURE;
+	err = posix_spawnp(pid, argv[0], NULL, NULL, argv, environ);
+	restore_preload();
+	aslr_end(before);
+	if (err == 0) {
+		handlers.command = *pid;
+		return 0;
+	}
+	if (err == ENOENT)	/* the command itself is there */
+		(void)wp_cause_set(&cause, WP_CAUSE_NO_INTERPRETER, argv[0]);
+	else
+		(void)wp_cause_set(&cause, WP_CAUSE_NOT_EXECUTABLE, argv[0],
+		    err == ENOEXEC ? "not in a format that the kernel runs" :
+		    strerror(err));
+	(void)complain("%s", cause.text);
+	return err == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
+}
+
+int
+preloaded_wait(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return STATUS_OWN_FAILURE;
+	handlers.command = 0;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) :
+	    WEXITSTATUS(status);
+}

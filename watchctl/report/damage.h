@@ -1,0 +1,25 @@
+/* damage: what was found in a program's heap, in words. */
+#ifndef DAMAGE_H
+#define DAMAGE_H
+
+#include "guard/evidence.h"
+#include "util/buffer.h"
+
+/* "overflow", "use-after-free", ...: as JSON has it. */
+const char *damage_kind(const struct hg_finding *);
+
+/* "free", "exit", ...: when it was noticed; and for a reader. */
+const char *damage_when(const struct hg_finding *);
+const char *damage_when_words(const struct hg_finding *);
+
+/* "malloc", "new", "new[]"; "free", "delete", "delete[]". */
+const char *damage_allocator(const struct hg_finding *);
+const char *damage_freer(const struct hg_finding *);
+
+/* How many of the damaged bytes are there to show. */
+unsigned damage_bytes(const struct hg_finding *);
+
+/* "1 byte, 3 bytes past the end of a 40-byte block at 0x4052a0: 61 "a"" */
+void damage_put(struct buffer *, const struct hg_finding *);
+
+#endif
