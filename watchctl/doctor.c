@@ -559,7 +559,7 @@ others_may(const struct doctor *d)
 		return !d->other.opened ? by_ptrace(d) : d->other.kernel ?
 		    own_with : own_without;
 	if (d->uid == 0 || d->cap_perfmon || d->cap_sys_admin)
-		return "not known: `watchctl doctor` tells them";
+		return "not known: `watchctl doctor` tries it for them";
 	return "the same, each their own";
 }
 

@@ -89,7 +89,7 @@ wp_cmocka_what(const char *report, char *to, size_t size)
 	return snprintf(to, size, "%.*s", (int)len, report);
 }
 
-/* What to fail with, and where, as a report tells; without a helper there is
+/* What to fail with, and where, as a report says; without a helper there is
    none ("") in a handler. */
 static inline void
 wp_cmocka_learn(const char *report, const struct wp_hit *hit)

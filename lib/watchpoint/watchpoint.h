@@ -281,8 +281,8 @@ int wp_watch_variable(const volatile void *addr, size_t len, const char *name,
     const char *file, int line);
 int wp_unwatch_variable(const volatile void *addr, size_t len);
 
-/* A watch, a freeze or a permit for a block of code.  The members belong to the library.
-   */
+/* A watch, a freeze or a permit for a block of code.  The members belong to the
+   library. */
 struct wp_scope {
 	void *cleanup[4];	/* how longjmp(3) and the thread's end find it
 				   */
@@ -388,8 +388,8 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
  * called, and such writes are seen when it is stored: if each one matters, make
  * it volatile.
  *
- * In a coroutine a freeze, or a watch, also holds across co_await.  But a permit belongs to
- * a thread, and the thread goes on with the code that resumed the coroutine.
+ * In a coroutine a freeze, or a watch, also holds across co_await.  But a permit
+ * belongs to a thread, and the thread goes on with the code that resumed the coroutine.
  * So WP_PERMIT and wp::permit are not in force there, and say so.  Pass what is
  * permitted to wp::permitted, where nothing can suspend it:
  *

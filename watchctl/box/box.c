@@ -76,7 +76,7 @@ texts_free(struct box_texts *texts)
 
 /* --- starting one --- */
 
-/* It is told nothing of the user's, but which libraries to use, and that not
+/* Of the user's environment it gets only which libraries to use, and not even that
    when it is started with somebody else's privileges. */
 static void
 choose_environment(char *environment[3])

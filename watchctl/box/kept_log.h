@@ -1,5 +1,5 @@
 /*
- * kept_log: what another explainer has to be told again (session/journal.h), without
+ * kept_log: what another explainer has to be sent again (session/journal.h), without
  * what is over.
  */
 #ifndef KEPT_LOG_H
@@ -11,7 +11,8 @@
 
 #include "util/buffer.h"
 
-/* A hit of a process that has to be told again: what it had mapped then is needed. */
+/* A hit of a process that has to be sent again: what it had mapped then is
+   needed. */
 struct kept_log_use {
 	uint64_t time;		/* as its records have it */
 	pid_t pid;

@@ -1,9 +1,9 @@
 /*
  * live_box: what watchctl asks explainers about running processes.
  *
- * An explainer knows of a process what it was told (live_box_learn), and takes
- * the rest from it by questions (answers.h).  One that is started for another
- * that died is told the same, and asked again.  What it answers is checked: an
+ * An explainer knows of a process what it was sent (live_box_learn), and asks for
+ * the rest (answers.h).  One that replaces another that died is sent the same, and
+ * asked again.  What it answers is checked: an
  * address must be mapped, and names are made visible by whoever shows them.
  */
 #ifndef LIVE_BOX_H

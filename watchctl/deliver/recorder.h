@@ -32,7 +32,7 @@ bool recorder_pass(struct recorder *, const struct perf_event_header *);
 /* Have the session take what is kept; nothing is kept then.  False as above. */
 bool recorder_tell(struct recorder *, struct run *);
 
-/* Whether any hit is kept; or there is anything to tell: a hit, or that there was
+/* Whether any hit is kept; or there is anything to report: a hit, or that there was
    none. */
 bool recorder_has_hits(const struct recorder *);
 bool recorder_is_due(const struct recorder *);

@@ -282,7 +282,7 @@ keep_records(struct run *run)
 	return more;
 }
 
-/* The reason to tell what is kept, now that all from before the horizon is there;
+/* The reason to report what is kept, now that all from before the horizon is there;
    UINT64_MAX: at the end.  NULL: there is none. */
 static const char *
 reason_to_tell(const struct run *run, uint64_t horizon)

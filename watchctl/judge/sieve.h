@@ -4,8 +4,8 @@
  * and how many, by --each.
  *
  * One that is kept in one process and judged in another (box/kept_session.h) is
- * the same in both: what became of each hit is added in the one, and where it
- * stands is told the next judge.
+ * the same in both: what became of each hit is added in the one, and the next
+ * judge is sent its state.
  */
 #ifndef SIEVE_H
 #define SIEVE_H

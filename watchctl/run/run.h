@@ -67,7 +67,7 @@ struct run_ops {
 	   on */
 	void (*settle)(struct run *);
 	/* let a held process go on, armed with its watches if it has any, and be
-	   told of the next program that it executes, and when it calls its hook.
+	   notified when it executes another program and when it calls its hook.
 	   0 or -errno with a cause */
 	int (*pass)(struct run *, const struct process *, struct wp_cause *);
 	/* what only the tracer of this thread can do; false: it is not stopped
@@ -194,9 +194,9 @@ struct run {
 	uint64_t began;			/* ns */
 	bool uncovered_reported;	/* that a processor is not watched */
 	bool crashed;			/* a process was ended by a signal, and
-					   that is not told yet */
+					   that is not reported yet */
 	uint64_t tell;			/* --last: what came before then, ns, is
-					   to be told, for this reason; */
+					   to be reported, for this reason; */
 	const char *tell_reason;	/* NULL: nothing is */
 	const char *reason;		/* why it ended; NULL: it has not */
 	bool failed;			/* it ended too early, because what
@@ -244,7 +244,8 @@ bool run_decode(struct run *, const struct perf_event_header *,
 /* Give the reason to end when the time of -t is over. */
 void run_check_time(struct run *);
 
-/* Have what is kept told, when all that came before now is there. */
+/* Have the hits that are kept (--last) reported, when all that came before now is
+   there. */
 void run_tell(struct run *, const char *reason);
 
 /* A process has executed a program while it was traced: report, once, that it

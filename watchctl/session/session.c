@@ -1088,7 +1088,8 @@ session_end(struct session *s, const char *reason, int status,
 	last_words_end();
 	if (s->err != 0 && s->err != -EPIPE) {
 		(void)complain("the report is incomplete: %s: %s",
-		    s->output.path != NULL ? s->output.path : "output", s->err == -EINTR ? "it was not being read when a "
+		    s->output.path != NULL ? s->output.path : "output",
+		    s->err == -EINTR ? "it was not being read when a "
 		    "signal for watchctl came" : s->err == -ECONNRESET ?
 		    "there is no process any more that explains" :
 		    strerror(-s->err));

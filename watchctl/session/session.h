@@ -212,7 +212,7 @@ void session_local(struct session *, bool);
 void session_moves(struct session *, bool moves, uint64_t since);
 
 /* The watches that are added from here on are parts of this one, by its id, over
-   which slots move; a reader is not told of them; 0: they are no parts. */
+   which slots move; they are not reported; 0: they are no parts. */
 void session_part(struct session *, unsigned whole);
 
 /* A watch's region as a reader sees it; symbol may be NULL; strings are copied.

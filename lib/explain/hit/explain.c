@@ -458,7 +458,7 @@ ex_explain_listen(struct ex_explainer *e, const struct ex_listener *listener)
 	e->listener = listener;
 }
 
-/* NULL: the listener was not told of its stacks. */
+/* NULL: the listener does not know of its stacks. */
 static struct told *
 find_told(const struct ex_explainer *e, pid_t pid)
 {
@@ -478,7 +478,7 @@ add_told(struct ex_explainer *e, const struct told *told)
 	return true;
 }
 
-/* It was told of stacks of this process, which may map other code now. */
+/* The listener knows of stacks of this process, which may map other code now. */
 static void
 forget_told(struct ex_explainer *e, pid_t pid)
 {

@@ -221,14 +221,14 @@ struct ex_hints {
    of them. */
 void ex_explain_hints(struct ex_explainer *, const struct ex_hints *);
 
-/* Who is told of stacks that come often; and then, when the process they are of
-   maps other code, that this may have changed. */
+/* Is notified of stacks that come often; and, when their process maps other code,
+   that they may have changed. */
 struct ex_listener {
 	void (*know)(const struct wp_known_stack *);
 	void (*forget)(pid_t);
 };
 
-/* The listener outlives it; NULL: nobody is told, as in the beginning. */
+/* The listener outlives it; NULL: nobody is notified, as in the beginning. */
 void ex_explain_listen(struct ex_explainer *, const struct ex_listener *);
 
 /* Feed one record: the space learns, a sample of a watch becomes (part of) a
