@@ -19,7 +19,7 @@
 #include "base/array.h"
 
 #define WAY_MAX 64		/* functions that are asked about */
-#define NAMES_MAX 16		/* of one function */
+#define NAMES_MAX 128		/* of one function */
 #define JUMPS_MAX (1U << 22)	/* of one module */
 
 /* Order by target, then by place. */
@@ -224,20 +224,51 @@ jumps_to(struct jump_search *s, struct ex_module *m, uint64_t target)
 	return result;
 }
 
-/* Names by which other modules may reach a function. */
+/* Names by which other modules may reach a function, or of a function. */
 struct names {
 	uint64_t value;
+	const struct names *own;	/* its own; NULL: these are */
 	const char *name[NAMES_MAX];
 	unsigned n;
 };
+
+static int
+add_own_name(void *arg, const struct ex_symbol *symbol)
+{
+	struct names *names = arg;
+
+	if (symbol->function && symbol->value == names->value &&
+	    names->n < NAMES_MAX)
+		names->name[names->n++] = symbol->name;
+	return 0;
+}
+
+/* Whether a symbol whose code chooses a function for the processor may choose this
+   one: of strcpy it is called __strcpy_evex.  Of one without a name it may. */
+static bool
+may_choose(const struct ex_symbol *symbol, const struct names *own)
+{
+	const size_t len = strlen(symbol->name);
+
+	for (unsigned i = 0; i < own->n; i++) {
+		const char *name = own->name[i];
+
+		if (strncmp(name, "__", 2) == 0 &&
+		    strncmp(name + 2, symbol->name, len) == 0 &&
+		    name[2 + len] == '_')
+			return true;
+	}
+	return own->n == 0;
+}
 
 static int
 add_name(void *arg, const struct ex_symbol *symbol)
 {
 	struct names *names = arg;
 
-	if (symbol->global && symbol->function &&
-	    symbol->value == names->value && names->n < NAMES_MAX)
+	if (symbol->global && symbol->function && names->n < NAMES_MAX &&
+	    (symbol->value == names->value ||
+	    (symbol->indirect && may_choose(symbol, names->own))))
 		names->name[names->n++] = symbol->name;
 	return 0;
 }
@@ -259,9 +290,11 @@ add_stub(void *arg, const struct ex_symbol *symbol)
 static int
 jumps_to_stubs(struct jump_search *s, struct ex_module *of, uint64_t start)
 {
-	struct names names = {.value = start};
+	struct names own = {.value = start};
+	struct names names = {.value = start, .own = &own};
 	int result = 0;
 
+	(void)ex_symbol_each(of, add_own_name, &own);
 	(void)ex_symbol_each(of, add_name, &names);
 	for (unsigned i = 0; i < names.n; i++) {
 		char *stub;

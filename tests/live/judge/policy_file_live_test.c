@@ -38,6 +38,10 @@ static const char one_cc[] =
 "static volatile unsigned long size = sizeof(source);\n"
 "static void __attribute__((noinline)) copy()\n"
 "{ memcpy(&g_config[0], &source, size); asm volatile(\"\"); }\n"
+"char text[] = \"123\";\n"
+"static void __attribute__((noinline)) tail()\n"
+"{ strcpy((char *)&g_config[0], text); }\n"
+"static void (*volatile act)() = tail;\n"
 "int main(int argc, char **argv)\n"
 "{\n"
 "	store::cell c = {0};\n"
@@ -50,6 +54,7 @@ static const char one_cc[] =
 "		case 'q': c.v = c == i; break;\n"
 "		case 'c': copy(); break;\n"
 "		case 'w': g_config[1] = i; break;\n"
+"		case 'j': act(); break;\n"
 "		}\n"
 "	}\n"
 "	return 7;\n"
@@ -66,7 +71,7 @@ build(const char *name, int blank, const char *flags)
 	scratch_write("one.cc", one_cc);
 	scratch_write("two.cc", two_cc);
 	scratch_run("for f in one.cc two.cc; do { yes '' | head -n %d; cat $f;"
-	    " } > x && mv x $f; done; g++ -g -O1 %s -o %s one.cc "
+	    " } > x && mv x $f; done; g++ -g -O1 -foptimize-sibling-calls %s -o %s one.cc "
 	    "two.cc", blank, flags, name);
 }
 
@@ -198,6 +203,23 @@ TEST(rules_are_of_one_watch)
 	    "[watch]\nspec = g_config[0]\nwriter = one.cc!main\n");
 	EXPECT(STRAY, "--policy q --error-exitcode 66 -- ./prog s");
 	EXPECT(STRAY, "--policy q --error-exitcode 66 -- ./prog w");
+}
+
+/* A function that jumps to one which the C library chooses for the processor is
+   missing on the backtrace, and its caller is not taken for the writer. */
+TEST(a_writer_that_is_missing)
+{
+	need_compiler();
+	scratch_write("q", "[watch]\nspec = g_config[0]\n"
+	    "writer = one.cc!main\n");
+	EXPECT(MISSED, "--policy q --error-exitcode 66 -- ./prog j");
+	scratch_run("rm -f r");
+	EXPECT(7, "-w " SPEC " --learn r -O out -- ./prog j c");
+	expect_in("err", "warning: --learn took nothing of ", true);
+	expect_in("err", ": functions may be missing on their backtraces\n",
+	    true);
+	expect_in("r", "main", false);
+	expect_in("r", "one.cc!copy", true);
 }
 
 /* A recording is judged by the same file. */
