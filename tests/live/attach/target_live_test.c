@@ -707,7 +707,7 @@ TEST(one_watch_is_turned_off)
 	attach(target, pid, watch(target, regions, 2), 2);
 	await(counted(target, 0).value > 10);
 	wp_target_turn_off(target, 0);
-	/* what is on its way meanwhile may still be counted */
+	/* a thread that was being created may still hit, until it ends */
 	writes = shared->writes;
 	await(shared->writes > writes + 1);
 	before = counted(target, 0).value;
