@@ -19,6 +19,7 @@
 #include "run/run.h"
 #include "setup/arrivals.h"
 #include "setup/setup.h"
+#include "top/top.h"
 #include "util/complain.h"
 
 /* Wait for the command, also for one that was left stopped (--on-hit pause):
@@ -129,6 +130,8 @@ watch(const struct options *options)
 	};
 	int status;
 
+	if (top_check(options) < 0)
+		return STATUS_OWN_FAILURE;
 	run_expect_signals(options);
 	if ((status = run_begin(&run)) == 0) {
 		run_take_over_signals(options);
@@ -140,7 +143,9 @@ watch(const struct options *options)
 			session_doubt(&run.session, "watches did not move");
 		}
 		rotate_begin(run.rotate);
+		top_begin(options);
 		run.ops->loop(&run);
+		top_end();
 		status = finish(&run);
 	}
 	run_free(&run);

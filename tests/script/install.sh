@@ -2,7 +2,7 @@
 # install: what `bmake install` leaves is complete; programs in C and C++ build
 # against it and find their helper; the shared library needs libc alone and shows
 # nothing but wp_* and what takes the place of functions of the C library.
-# watchctl needs libc alone, too: what reads executables and debug information is
+# watchctl needs libc and ncurses alone: what reads executables and debug information is
 # in watchctl-explain, which has no privilege.
 set -eu
 
@@ -44,7 +44,11 @@ needs()
 }
 readelf -d lib/libwatchpoint.so | grep 'SONAME.*\[libwatchpoint\.so\.0\]'
 for file in lib/libwatchpoint.so lib/libwatchpoint-heap.so bin/watchctl "$WATCHCTL"; do
-	[ "$(needs "$file")" = libc ] || {
+	case $file in
+	*.so) wanted=libc ;;
+	*) wanted='libc libncursesw libtinfo' ;;
+	esac
+	[ "$(needs "$file")" = "$wanted" ] || {
 		echo "$file needs $(needs "$file")"
 		exit 1
 	}

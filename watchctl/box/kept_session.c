@@ -16,6 +16,7 @@
 #include "box/shared_memory.h"
 #include "box/written_report.h"
 #include "os/clock.h"
+#include "top/top.h"
 #include "util/complain.h"
 #include "util/visible.h"
 
@@ -1134,7 +1135,8 @@ is_idle(const struct kept_session *kept)
 	return kept->asked == 0 && kept->waiting == 0 &&
 	    kept->later.len == 0 &&
 	    kept->end - kept->taken == sizeof(struct journal_entry) &&
-	    entry_at(kept, kept->taken)->what == JOURNAL_FLUSH;
+	    entry_at(kept, kept->taken)->what == JOURNAL_FLUSH &&
+	    !top_is_due();
 }
 
 /* Nothing is due, and programs may want something else. */

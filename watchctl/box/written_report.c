@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "top/top.h"
 #include "util/visible.h"
 
 enum { PENDING_MAX = 64 << 20 };	/* bytes of a report in one piece */
@@ -85,7 +86,7 @@ make_pending(struct written_report *report, uint64_t hits)
 		err = -ENOMEM;
 	else if (!is_sound(report))
 		return -EPROTO;
-	else
+	else if (!top_frame(coming->bytes, coming->len))
 		buffer_put(&report->pending, coming->bytes, coming->len);
 	if (report->pending.failed) {
 		report->pending.failed = false;
@@ -123,7 +124,7 @@ written_report_take(struct written_report *report, struct box *box,
 	if ((err = make_pending(report, message->value[1])) == -EPROTO)
 		return false;
 	report->owed = true;
-	if (err < 0)
+	if (err < 0 || top_is_on())	/* it waits */
 		answer(report, box, err);
 	else
 		(void)written_report_go_on(report, box, ms);

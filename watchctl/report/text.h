@@ -94,6 +94,10 @@ uint64_t *text_printed_at(struct text *, unsigned index);
    largest; as far as they are known. */
 void text_put_values(struct buffer *, const struct summary_row *);
 
+/* What the hits of a row did, and where: "write in bump victim.c:10". */
+void text_put_where(const struct text *, struct buffer *,
+    const struct summary_row *);
+
 /* All that is reported at the end (text_tables.c).  0 or -errno. */
 int text_tables(struct report *, const struct report_end *);
 

@@ -74,8 +74,8 @@ text_put_values(struct buffer *b, const struct summary_row *row)
 	value_range_put(b, &range->largest);
 }
 
-static void
-put_where(const struct text *text, struct buffer *b,
+void
+text_put_where(const struct text *text, struct buffer *b,
     const struct summary_row *row)
 {
 	const struct ex_frame *frame = writer_frame(row);
@@ -179,7 +179,7 @@ make_cell(struct report *r, const struct writer *w, bool below, uint64_t total,
 		if (below)
 			put_callers(b, row);
 		else
-			put_where(text, b, row);
+			text_put_where(text, b, row);
 	}
 }
 
@@ -353,7 +353,7 @@ put_backtrace(struct report *r, const struct summary_row *row)
 	if (seq != NULL && *seq != 0 && *seq != row->first_seq)
 		return 0;
 	buffer_printf(b, "\n#%llu  ", (unsigned long long)row->first_seq);
-	put_where(text, b, row);
+	text_put_where(text, b, row);
 	buffer_puts(b, "\n");
 	text_put_stack(r, row->stack);
 	return text_write(r, start, false);

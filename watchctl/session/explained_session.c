@@ -14,6 +14,7 @@
 #include "report/ci.h"
 #include "report/summary.h"
 #include "os/clock.h"
+#include "top/top.h"
 #include "type/object.h"
 
 static const struct report_ops *const forms[] = {
@@ -507,7 +508,7 @@ explained_session_begin(struct session *s, enum ex_source source,
 
 	s->ops = &ops;
 	if (o->form != FORM_PERF) {
-		s->report.ops = forms[o->form];
+		s->report.ops = o->top ? &report_top : forms[o->form];
 		s->report.verbose = o->verbose;
 		s->report.summary_only = o->form == FORM_SUMMARY ||
 		    o->form == FORM_SUMMARY_JSON;

@@ -158,6 +158,10 @@ const struct option_entry option_table[] = {
 	    "warnings), trace (for Perfetto and speedscope), perf (a\n"
 	    "perf.data file), or summary (what each backtrace did) or\n"
 	    "summary,json"},
+	{0, "top", OPT_TOP, NULL, NULL,
+	    FROM_OUTSIDE,
+	    "show the writers as a table on the terminal, live, and then\n"
+	    "the summary; space: pause, q: end"},
 	{'v', NULL, 0, NULL, NULL,
 	    EVERY_FORM,
 	    "list each backtrace of a writer in the table at the end, too"},

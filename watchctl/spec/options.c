@@ -481,6 +481,9 @@ option(struct options *o, int c)
 	case OPT_ONCE:
 		o->once = true;
 		return 0;
+	case OPT_TOP:
+		o->top = true;
+		return 0;
 	case OPT_LAST:
 		return parse_number("--last", optarg, UINT32_MAX, &o->last);
 	case OPT_UNTIL:
@@ -1130,6 +1133,22 @@ check_together(const struct options *o)
 	return o->inside ? check_inside(o) : 0;
 }
 
+/* The table ends as a summary. */
+static int
+check_top(struct options *o)
+{
+	const char *other = o->inside ? "--inside" : o->count ? "--count" :
+	    o->form != FORM_TEXT && o->form != FORM_SUMMARY ? "-o" :
+	    o->output != NULL || o->to_stdout ? "-O" : NULL;
+
+	if (other != NULL)
+		return complain("--top shows the writers on the terminal, and "
+		    "then the summary, and does not go with %s: leave out one "
+		    "of them", other);
+	o->form = FORM_SUMMARY;
+	return 0;
+}
+
 int
 options_parse(int argc, char **argv, struct options *o)
 {
@@ -1148,6 +1167,8 @@ options_parse(int argc, char **argv, struct options *o)
 		err = add_policy_specs(o);
 	if (o->delivery == DELIVERY_USUAL)
 		o->delivery = options_usual_delivery();
+	if (err == 0 && o->top)
+		err = check_top(o);
 	if (err == 0 && (err = check_together(o)) == 0 && options_everywhere(o))
 		o->follow = true;	/* what is created is watched, too */
 	return err;

@@ -73,6 +73,7 @@ struct options {
 	bool skip_missing;	/* --if-missing skip */
 	bool stop;		/* --stop, or --on-hit, which takes it */
 	struct on_hit on_hit;	/* --on-hit */
+	bool top;		/* --top: form is summary */
 	enum form form;		/* -o */
 	const char *output;	/* -O, of origin_name(); NULL: none, or "-" */
 	bool to_stdout;		/* -O - */

@@ -667,6 +667,13 @@ static const struct {
 	{{"w", "-o", "summary,text"}, "-o 'summary,text': no such form; "},
 	{{"w", "-w", "a", "-o", "perf", "ls"},
 	    "-o perf writes a binary file: name it with -O FILE"},
+	{{"w", "-w", "a", "--top", "-o", "json", "ls"}, "--top shows the "
+	    "writers on the terminal, and then the summary, and does not go "
+	    "with -o: "},
+	{{"w", "-w", "a", "--top", "-O", "f", "ls"}, "--top shows"},
+	{{"w", "-w", "a", "--top", "--count", "ls"}, "--top shows"},
+	{{"w", "--inside", "-w", "a", "--top", "ls"}, "--top shows"},
+	{{"report", "--top", "f"}, "no option --top"},
 	{{"w", "-w", "a", "-O", "f%x", "ls"}, "-O: %x stands for nothing: "},
 	{{"w", "-w", "a", "-O", "f%%%", "ls"}, "-O: a % at the end of"},
 	{{"w", "-w", "a", "-O", "%p", "--exe", "x"}, "-O '%p': %p is the first "

@@ -1,0 +1,159 @@
+/* report_top: a text summary, and before that frames for the table. */
+#include <errno.h>
+
+#include "os/clock.h"
+#include "report/report.h"
+#include "report/summary.h"
+#include "report/text.h"
+#include "report/value_range.h"
+#include "report/writers.h"
+#include "top/top.h"
+#include "util/visible.h"
+
+enum { WRITERS_MAX = 200, EVERY_MS = 450 };
+
+/* What is known of the last frame: a process has one report of this form. */
+static struct {
+	long at;		/* when, of wp_clock_ms */
+	bool stale;		/* there was a hit since */
+} last;
+
+/* Of its backtraces the one that hit last. */
+static const struct summary_row *
+latest(const struct writer *w)
+{
+	const struct summary_row *row = w->of[0];
+
+	for (size_t i = 1; i < w->n; i++)
+		if (w->of[i]->last > row->last)
+			row = w->of[i];
+	return row;
+}
+
+/* What a writer is called from frame to frame. */
+static uint64_t
+first_seq(const struct writer *w)
+{
+	uint64_t seq = w->row.first_seq;
+
+	for (size_t i = 0; i < w->n; i++)
+		if (w->of[i]->first_seq < seq)
+			seq = w->of[i]->first_seq;
+	return seq;
+}
+
+static void
+put_writer(struct report *r, struct buffer *b, const struct writer *w)
+{
+	const struct summary_row *row = latest(w);
+
+	buffer_printf(b, "\t%llu\t%llu\t%u\t", (unsigned long long)
+	    first_seq(w), (unsigned long long)w->row.count, w->row.nthreads);
+	if (row->values != NULL && row->values->last.known)
+		value_range_put(b, &row->values->last);
+	buffer_puts(b, "\t");
+	text_put_where(r->own, b, &w->row);
+	buffer_puts(b, "\t");
+	text_put_watch(b, w->row.watch);
+	buffer_puts(b, "\n");
+}
+
+static int
+put_frame(struct report *r)
+{
+	const struct summary_row *rows;
+	const size_t n = summary_rows(r->summary, &rows);
+	struct writers all;
+	struct buffer b = {0};
+	int err = writers_join(&all, rows, n, false);
+	uint64_t hits = 0;
+
+	for (size_t i = 0; i < n; i++)
+		hits += rows[i].count;
+	buffer_printf(&b, "\t%llu\n", (unsigned long long)hits);
+	for (size_t i = 0; err == 0 && i < all.n && i < WRITERS_MAX; i++)
+		put_writer(r, &b, &all.writer[i]);
+	writers_free(&all);
+	if (err == 0)
+		err = buffer_commit(&b, 0);
+	if (err == 0)
+		err = buffer_write(&b, r->out);
+	buffer_free(&b);
+	last.stale = false;
+	return err;
+}
+
+/* A frame, if it is time for one; what was written before it goes first. */
+static int
+frame(struct report *r)
+{
+	const long now = wp_clock_ms();
+	int err;
+
+	if (!last.stale || now - last.at < EVERY_MS || r->own == NULL)
+		return 0;
+	last.at = now;
+	err = report_text.flush(r);
+	return err != 0 ? err : put_frame(r);
+}
+
+static int
+top_hit(struct report *r, const struct ex_hit *hit)
+{
+	const int err = report_text.hit(r, hit);
+
+	last.stale = true;
+	return err != 0 ? err : frame(r);
+}
+
+static int
+top_start(struct report *r, const struct report_start *start)
+{
+	return report_text.start(r, start);
+}
+
+static int
+top_watch(struct report *r, const struct ex_watch *const *watches,
+    unsigned nwatches)
+{
+	return report_text.watch == NULL ? 0 :
+	    report_text.watch(r, watches, nwatches);
+}
+
+static int
+top_event(struct report *r, const struct watch_event *event)
+{
+	return report_text.event(r, event);
+}
+
+static int
+top_lost(struct report *r, uint64_t count)
+{
+	return report_text.lost(r, count);
+}
+
+static int
+top_warning(struct report *r, const char *text)
+{
+	return report_text.warning(r, text);
+}
+
+static int
+top_flush(struct report *r)
+{
+	const int err = report_text.flush(r);
+
+	return err != 0 ? err : frame(r);
+}
+
+static int
+top_finish(struct report *r, const struct report_end *end)
+{
+	return report_text.end(r, end);
+}
+
+const struct report_ops report_top = {
+	.name = "top", .start = top_start, .watch = top_watch,
+	.event = top_event, .hit = top_hit, .lost = top_lost,
+	.warning = top_warning, .flush = top_flush, .end = top_finish,
+};
