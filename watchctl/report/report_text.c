@@ -91,7 +91,9 @@ text_start(struct report *r, const struct report_start *start)
 		buffer_puts(&text->out, text_access_words(watch->access));
 		text_put_process(&text->out, watch);
 	}
-	buffer_puts(&text->out, start->nwatches > 1 ? "\n         " : " ");
+	/* those of slots that move are behind the others */
+	buffer_puts(&text->out, start->nwatches > 1 &&
+	    start->watches[1]->whole == NULL ? "\n         " : " ");
 	put_target(&text->out, start);
 	buffer_puts(&text->out, "\n");
 	return text_write(r, 0, true);

@@ -373,7 +373,9 @@ put_learned(struct session *s)
 	struct learned_rest rest;
 
 	for (size_t i = 0; i < s->nwatches; i++)
-		session_note(s, learned_watch(s->learned, s->watches[i]));
+		if (s->watches[i]->whole == NULL)
+			session_note(s, learned_watch(s->learned,
+			    s->watches[i]));
 	rest = learned_put(s->learned, &b);
 	warn_not_learned(s, &rest);
 	if (s->put_side != NULL)
