@@ -178,21 +178,36 @@ find_lost(uint64_t block, enum hg_family family, const struct hg_frame *from)
 	return NULL;
 }
 
+/* Only one free of a block begins.  False: another has. */
+static bool
+begin_free(struct hg_entry *e)
+{
+	uint32_t live = HG_LIVE;
+
+	if (atomic_load_explicit(&hg_state.nthreads,
+	    memory_order_relaxed) > 1)
+		return atomic_compare_exchange_strong_explicit(&e->state,
+		    &live, HG_FREEING, memory_order_acquire,
+		    memory_order_relaxed);
+	if (atomic_load_explicit(&e->state, memory_order_relaxed) != live)
+		return false;
+	atomic_store_explicit(&e->state, HG_FREEING, memory_order_relaxed);
+	return true;
+}
+
 void
 hg_free(void *p, enum hg_family family, const struct hg_frame *from)
 {
 	const uint64_t block = (uintptr_t)p;
 	struct hg_entry *e = hg_block_entry(p);
 	struct hg_thread *t = hg_thread();
-	uint32_t live = HG_LIVE;
 
 	if (e == NULL && (e = find_lost(block, family, from)) == NULL) {
 		if (atomic_load(&hg_state.exhausted))
 			hg_next.free(p);
 		return;
 	}
-	if (t == NULL || !atomic_compare_exchange_strong_explicit(&e->state,
-	    &live, HG_FREEING, memory_order_acquire, memory_order_relaxed)) {
+	if (t == NULL || !begin_free(e)) {
 		hg_report_free(HG_DOUBLE_FREE, e, block, family, from);
 		return;
 	}
