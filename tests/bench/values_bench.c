@@ -18,7 +18,7 @@
 enum { PASSES = 31 };
 
 /* Explains a recording, again and again. */
-struct side {
+struct alternative {
 	struct ex_space *space;
 	struct ex_explainer *explainer;
 	struct ex_watch watch;
@@ -31,7 +31,7 @@ struct side {
 static int
 give(void *arg, struct ex_hit *hit)
 {
-	struct side *side = arg;
+	struct alternative *side = arg;
 
 	if (!side->values) {
 		memset(&hit->change, 0, sizeof(hit->change));
@@ -44,7 +44,7 @@ give(void *arg, struct ex_hit *hit)
 }
 
 static void
-side_open(struct side *side, const char *file, bool values)
+side_open(struct alternative *side, const char *file, bool values)
 {
 	static const struct ex_value_options found = {.read = NULL};
 	const struct report_start start = {.frozen_ms = -1};
@@ -52,7 +52,7 @@ side_open(struct side *side, const char *file, bool values)
 	struct ex_perfdata *data;
 	const char *why;
 
-	*side = (struct side){.values = values};
+	*side = (struct alternative){.values = values};
 	assert_int_equal(ex_perfdata_open(file, &data, &why), 0);
 	assert_int_equal(ex_perfdata_events(data, &events), 1);
 	side->watch = (struct ex_watch){
@@ -76,7 +76,7 @@ side_open(struct side *side, const char *file, bool values)
 }
 
 static void
-side_close(struct side *side)
+side_close(struct alternative *side)
 {
 	(void)report_json.end(&side->report, NULL);
 	(void)fclose(side->report.out);
@@ -95,7 +95,7 @@ cpu_now(void)
 
 /* Explain it all once more, at a later time.  CPU seconds. */
 static double
-pass(struct side *side, const char *file, unsigned n)
+pass(struct alternative *side, const char *file, unsigned n)
 {
 	struct ex_perfdata *data;
 	struct ex_record record;
@@ -120,7 +120,7 @@ main(void)
 {
 	char file[] = "/tmp/watchctl_bench.XXXXXX";
 	double with[PASSES], ratio[PASSES], plain[PASSES];
-	struct side values, none;
+	struct alternative values, none;
 	struct running w;
 	struct outcome o;
 	int fd = mkstemp(file);

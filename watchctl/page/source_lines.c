@@ -62,7 +62,7 @@ source_lines_read(struct source_lines *to, int fd, int line)
 	*to = (struct source_lines){
 		.first = line > SOURCE_LINES / 2 ? line - SOURCE_LINES / 2 : 1,
 	};
-	if (line <= 0)
+	if (line <= 0 || line > FILE_MAX)	/* each takes a byte */
 		return false;
 	for (off_t at = 0; at < FILE_MAX && r.line < to->first + SOURCE_LINES &&
 	    (n = pread(fd, piece, sizeof(piece), at)) > 0; at += n)
