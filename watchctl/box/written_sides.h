@@ -1,6 +1,6 @@
 /*
- * written_sides: what explainers make to be written beside a report, checked, and
- * written when the report has ended.
+ * written_sides: what explainers make to be written beside a report, checked,
+ * and written when the report has ended.
  */
 #ifndef WRITTEN_SIDES_H
 #define WRITTEN_SIDES_H
@@ -15,8 +15,8 @@ struct written_sides {
 	bool whole[SIDES];	/* this is all of it */
 };
 
-/* Take a part of one (BOX_REPORT, with value[2]), and answer.  False: the message
-   lies. */
+/* Take a part of one (BOX_REPORT, with value[2]), and answer.  False: the
+   message lies. */
 bool written_sides_take(struct written_sides *, const struct side_files *,
     struct box *, const struct box_message *);
 

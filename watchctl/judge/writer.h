@@ -1,8 +1,8 @@
 /*
- * writer: what the function that is to be blamed for a hit (culprit.h) is called
- * in every build of its program, and on every machine: "config.c!config_load",
- * with the last part of its source file's path; without debug information
- * "libfoo.so!config_load".
+ * writer: what the function that is to be blamed for a hit (culprit.h) is
+ * called in every build of its program, and on every machine:
+ * "config.c!config_load", with the last part of its source file's path; without
+ * debug information "libfoo.so!config_load".
  */
 #ifndef WRITER_H
 #define WRITER_H

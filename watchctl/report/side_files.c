@@ -32,7 +32,8 @@ side_open_path(const char *option, const char *path, int flags, bool *made)
 }
 
 int
-side_open_stream(const char *option, const char *path, FILE **stream, bool *made)
+side_open_stream(const char *option, const char *path, FILE **stream,
+    bool *made)
 {
 	int fd = side_open_path(option, path, O_WRONLY, made);
 

@@ -2,9 +2,9 @@
  * side_files: what is written beside a report, at its end: --junit, --sarif,
  * --github, --learn.
  *
- * Files of --junit and --sarif are made when the run begins, and emptied when its
- * report does, so that what an earlier run found is not taken for this one's.  That
- * of --learn is replaced at the end.
+ * Files of --junit and --sarif are made when the run begins, and emptied when
+ * its report does, so that what an earlier run found is not taken for this one's.
+ * That of --learn is replaced at the end.
  */
 #ifndef SIDE_FILES_H
 #define SIDE_FILES_H
@@ -22,8 +22,8 @@ struct side_files {
 	} of[SIDES];
 };
 
-/* Open them, and look whether --learn can add to its file; report: the path of
-   the report, which is another, NULL: it has none.  0, or -errno after a line on
+/* Open them, and look whether --learn can add to its file; report: the path
+   of the report, which is another, NULL: it has none.  0, or -errno after a line on
    stderr. */
 int side_files_open(struct side_files *, const struct options *,
     const char *report);

@@ -24,7 +24,7 @@ follow(const char *path, char real[PATH_MAX], const char **why)
 	if (strlen(path) >= PATH_MAX)
 		return -ENAMETOOLONG;
 	if (lstat(path, &st) < 0 || !S_ISLNK(st.st_mode)) {
-		(void)strcpy(real, path);
+		memcpy(real, path, strlen(path) + 1);
 		return 0;
 	}
 	*why = "a symbolic link of somebody else";
