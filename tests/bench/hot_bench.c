@@ -4,8 +4,8 @@
  * is reported as a self-contained JSON line with its backtrace, instruction,
  * values and types.  This is compared with the same program under a bare
  * counting event, with only recording the same samples, with the kernel's rings
- * alone where BPF programs deliver otherwise, and with keeping the newest hits.
- * Runs of all alternate.
+ * alone where BPF programs deliver otherwise, with keeping the newest hits, and
+ * with a summary alone.  Runs of all alternate.
  *
  * What is compared is processor time, of the program itself, and of it with
  * watchctl and all that watchctl starts: what else runs does not change it much.
@@ -117,14 +117,14 @@ main(void)
 {
 	double bare_time[RUNS], time[RUNS], all[RUNS], slower[RUNS];
 	double explained[RUNS], recording[RUNS], by_ring[RUNS], lost = 0;
-	double last[RUNS], last_all[RUNS];
+	double last[RUNS], last_all[RUNS], summary[RUNS], summary_all[RUNS];
 	char report[] = "/tmp/watchctl_bench.XXXXXX";
 	int fd = mkstemp(report);
 
 	assert_true(fd >= 0);
 	(void)close(fd);
 	for (int i = 0; i < RUNS; i++) {
-		struct times recorded, ring, kept, t;
+		struct times recorded, ring, kept, summed, t;
 
 		(void)unlink(report);
 		bare_time[i] = bare();
@@ -133,6 +133,8 @@ main(void)
 		watched(report, "json", "--delivery=ring", &ring);
 		(void)unlink(report);
 		watched(report, "json", "--last=100", &kept);
+		(void)unlink(report);
+		watched(report, "summary", NULL, &summed);
 		(void)unlink(report);
 		watched(report, "json", NULL, &t);
 		by_ring[i] = ring.program / bare_time[i];
@@ -143,7 +145,9 @@ main(void)
 		explained[i] = t.program / recorded.program;
 		last[i] = kept.program / bare_time[i];
 		last_all[i] = kept.all / bare_time[i];
-		lost += t.lost + kept.lost;
+		summary[i] = summed.program / bare_time[i];
+		summary_all[i] = summed.all / bare_time[i];
+		lost += t.lost + kept.lost + summed.lost;
 	}
 	(void)unlink(report);
 	printf("hot loop, %s writes from 16 calls deep, JSON with lines: "
@@ -161,6 +165,10 @@ main(void)
 	    "a bare count", 1.35, 0);
 	bench_tell("the same, with watchctl", bench_median(last_all, RUNS),
 	    "x", "a bare count", 1.6, 0);
+	bench_tell("-o summary", bench_median(summary, RUNS), "x",
+	    "a bare count", 1.2, 0);
+	bench_tell("the same, with watchctl",
+	    bench_median(summary_all, RUNS), "x", "a bare count", 1.5, 0);
 	bench_tell("instruction, values, types, lines",
 	    bench_median(explained, RUNS), "x", "recording only", 1.1, 0);
 	bench_tell("the same, with watchctl", bench_median(all, RUNS) /

@@ -27,6 +27,7 @@ enum {
 	PROCESSES = 64,
 	TIDY = 2 << 20,		/* bytes from which on it is made smaller */
 	DETAILS_MAX = 64,	/* hits of one stop */
+	EARLY_MAX = 64,		/* stacks */
 	PATIENCE = 2000,	/* ms that a thread which is stopped waits */
 	LATER_MAX = 64 << 20,	/* bytes from which on it does so for who reads
 				   the report */
@@ -74,6 +75,10 @@ struct kept_session {
 	bool (*know)(void *arg, const struct wp_known_stack *);
 	void (*forget)(void *arg, pid_t);
 	void *know_arg;		/* know NULL: nobody wants to */
+	struct wp_known_stack early[EARLY_MAX];	/* nearly of them: their hits
+						   may be counted once one is
+						   in the past */
+	size_t nearly;
 	struct details {	/* of hits that are not written yet */
 		uint64_t begun, addr;
 		struct buffer environment;
@@ -557,24 +562,70 @@ take_reply(struct kept_session *kept, const struct box_message *message)
 	return true;
 }
 
+/* Whether its hits are to be counted, and what an explainer calls it would be lost
+   with that. */
+static bool
+is_early(const struct kept_session *kept, const struct wp_known_stack *stack)
+{
+	return stack->watch > 0 && !past_has_row(&kept->past, stack->watch - 1,
+	    stack->stack);
+}
+
+/* False: one makes no sense. */
+static bool
+know_early(struct kept_session *kept)
+{
+	size_t n = 0;
+	bool good = true;
+
+	for (size_t i = 0; i < kept->nearly; i++) {
+		if (is_early(kept, &kept->early[i]))
+			kept->early[n++] = kept->early[i];
+		else
+			good = kept->know(kept->know_arg, &kept->early[i]) &&
+			    good;
+	}
+	kept->nearly = n;
+	return good;
+}
+
+/* What it maps is another by now. */
+static void
+forget_early(struct kept_session *kept, pid_t pid)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < kept->nearly; i++)
+		if (kept->early[i].pid != pid)
+			kept->early[n++] = kept->early[i];
+	kept->nearly = n;
+}
+
 /* False: it makes no sense. */
 static bool
-take_known(const struct kept_session *kept, const struct box_message *message)
+take_known(struct kept_session *kept, const struct box_message *message)
 {
 	struct wp_known_stack stack;
 
 	if (message->len != sizeof(stack) || kept->know == NULL)
 		return false;
 	memcpy(&stack, message->text, sizeof(stack));
+	if (is_early(kept, &stack) && kept->nearly < EARLY_MAX) {
+		kept->early[kept->nearly++] = stack;
+		return true;
+	}
+	if (is_early(kept, &stack))
+		stack.watch = 0;
 	return kept->know(kept->know_arg, &stack);
 }
 
 static bool
-take_forget(const struct kept_session *kept, const struct box_message *message)
+take_forget(struct kept_session *kept, const struct box_message *message)
 {
 	if (kept->know == NULL || message->value[0] == 0 ||
 	    message->value[0] > INT32_MAX)
 		return false;
+	forget_early(kept, (pid_t)message->value[0]);
 	kept->forget(kept->know_arg, (pid_t)message->value[0]);
 	return true;
 }
@@ -617,7 +668,7 @@ take(struct kept_session *kept, const struct box_message *message)
 	case BOX_REPLY:
 		return take_reply(kept, message);
 	case BOX_TAKEN:
-		return take_taken(kept, message);
+		return take_taken(kept, message) && know_early(kept);
 	case BOX_END:
 		kept->ended = true;
 		kept->status = (int)(message->value[0] & 255);
@@ -813,6 +864,26 @@ make_past(struct kept_session *kept, struct buffer *b)
 	free(rows);
 }
 
+static struct journal_entry *
+later_at(const struct kept_session *kept, size_t at)
+{
+	return (struct journal_entry *)(void *)(kept->later.bytes + at);
+}
+
+/* Tallies that are not read are in the past, as those that are. */
+static void
+drop_tallies(struct kept_session *kept)
+{
+	struct journal_entry *e;
+
+	for (size_t at = kept->taken; at < kept->end; at += e->size)
+		if ((e = entry_at(kept, at))->what == JOURNAL_TALLY)
+			e->what = JOURNAL_NOTHING;
+	for (size_t at = 0; at < kept->later.len; at += e->size)
+		if ((e = later_at(kept, at))->what == JOURNAL_TALLY)
+			e->what = JOURNAL_NOTHING;
+}
+
 /* Begin with an explainer that knows nothing yet: what there was before it, if
    anything, is to be read first.  0 or -errno. */
 static int
@@ -834,6 +905,7 @@ begin_teaching(struct kept_session *kept)
 	shared_memory_free(&kept->learnt);
 	if (kept->taken < kept->written)
 		kept->taken = kept->written;
+	drop_tallies(kept);
 	tidy(kept);
 	kept->first = kept->taken = 0;
 	(void)box_tell(kept->box, &begin, -1);
@@ -857,6 +929,7 @@ survive(struct kept_session *kept, int err)
 	/* it may have reported more than it has said */
 	kept->session->last_hit = UINT64_MAX;
 	/* and would have said when what it made known is to be forgotten */
+	kept->nearly = 0;
 	if (kept->know != NULL)
 		kept->forget(kept->know_arg, 0);
 	if (written_report_survive(&kept->report, kept->box, err))
@@ -883,12 +956,6 @@ have_read(struct kept_session *kept)
 		kept->given = true;
 	}
 	return attend(kept);
-}
-
-static struct journal_entry *
-later_at(const struct kept_session *kept, size_t at)
-{
-	return (struct journal_entry *)(void *)(kept->later.bytes + at);
 }
 
 /* The next entry is made. */
@@ -1191,6 +1258,24 @@ kept_session_know(struct kept_session *kept,
 	kept->know = know;
 	kept->forget = forget;
 	kept->know_arg = arg;
+}
+
+/* What a dead one had called a backtrace is known by the past alone.  What is not,
+   for want of memory, or since its first hits are not settled, is lost. */
+void
+kept_session_tally(struct kept_session *kept,
+    const struct wp_target_tally *tally, bool last)
+{
+	struct session *s = kept->session;
+	const bool there = tally->watch < s->nwatches && past_tally(&kept->past,
+	    s->watches[tally->watch], tally);
+
+	if (last && there) {
+		s->reported += tally->count;
+		s->samples += tally->count;
+	} else if (!last) {
+		session_tally(s, tally);
+	}
 }
 
 /* Whether an entry is of a hit that this thread does not wait for any longer. */

@@ -49,6 +49,11 @@ void kept_session_know(struct kept_session *,
     bool (*know)(void *arg, const struct wp_known_stack *),
     void (*forget)(void *arg, pid_t), void *arg);
 
+/* Hits were only counted that come often, as an explainer has said; last: it has
+   died since, so that they are of no other. */
+void kept_session_tally(struct kept_session *, const struct wp_target_tally *,
+    bool last);
+
 /* A thread that is stopped at its hit, and for which the session was flushed, goes
    on.  Result: whether this hit is not explained yet. */
 bool kept_session_pass(struct kept_session *, pid_t tid);

@@ -84,6 +84,35 @@ past_add(struct past *past, const struct ex_watch *watch,
 	return summary_add(past->summary, &counted, NULL);
 }
 
+bool
+past_has_row(const struct past *past, uint32_t watch, uint32_t stack)
+{
+	const struct box_hit which = {.watch = watch, .stack = stack};
+
+	return ex_table_get(&past->rows, key_of(&which)) != NULL;
+}
+
+bool
+past_tally(struct past *past, const struct ex_watch *watch,
+    const struct wp_target_tally *tally)
+{
+	const struct box_hit which = {
+		.watch = tally->watch, .stack = tally->stack,
+	};
+	const struct past_row *row = ex_table_get(&past->rows, key_of(&which));
+	const struct summary_row sum = {
+		.count = tally->count, .first_seq = UINT64_MAX,
+		.first = tally->first, .last = tally->last,
+		.threads = &tally->tid, .nthreads = 1,
+	};
+	struct ex_hit hit = {.watch = watch};
+
+	if (row == NULL)
+		return false;
+	hit.stack = &row->stack;
+	return summary_recall(past->summary, &hit, &sum) == 0;
+}
+
 void
 past_free(struct past *past)
 {

@@ -5,6 +5,7 @@
 #ifndef PAST_H
 #define PAST_H
 
+#include "attach/target.h"
 #include "base/table.h"
 #include "box/message.h"
 #include "report/summary.h"
@@ -35,6 +36,15 @@ struct past {
    memory, or because there are too many backtraces. */
 int past_add(struct past *, const struct ex_watch *, const struct box_hit *,
     const struct ex_hit *, bool is_channels, const void *record, size_t len);
+
+/* Whether there are hits of a watch (from 0) with a backtrace, by the explainer's
+   number. */
+bool past_has_row(const struct past *, uint32_t watch, uint32_t stack);
+
+/* Count hits of a watch that were only counted.  False: there is none with that
+   backtrace. */
+bool past_tally(struct past *, const struct ex_watch *,
+    const struct wp_target_tally *);
 
 /* Another explainer has other numbers: forget them; and learn those of a
    row. */

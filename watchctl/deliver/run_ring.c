@@ -16,6 +16,7 @@
 #include "setup/everywhere.h"
 #include "pending/exec_tracer.h"
 #include "deliver/recorder.h"
+#include "run/tallies.h"
 #include "follow/follow.h"
 #include "follow/rotate.h"
 #include "setup/arrivals.h"
@@ -217,6 +218,7 @@ wait_a_little(struct run *run)
 		run_take_arrivals(run);
 	follow_report(run->follow);
 	rotate_turn(run->rotate);
+	tallies_look(run);
 	if (run->crashed && run->tell_reason == NULL)
 		run_tell(run, "crash");
 	run_check_time(run);
@@ -250,6 +252,7 @@ count_threads(struct run *run, const struct ex_record *r)
 static void
 take_tasks(struct run *run, const struct ex_record *record)
 {
+	tallies_learn(run, record);
 	if (options_everywhere(run->options))
 		return;
 	if (record->type == PERF_RECORD_FORK ||
@@ -552,6 +555,8 @@ ring_account(struct run *run)
 
 	if (run->options->count)
 		return take_counts(run);
+	if (run->kept != NULL)
+		tallies_take(run);
 	if (s->err < 0)		/* what else was counted is lost */
 		session_counted(s, counted_in_all(run));
 	if (s->full || s->err < 0 || !take_records(run, UINT64_MAX)) {

@@ -241,7 +241,8 @@ forget(pid_t pid)
 	ask_tell(&message);
 }
 
-const struct ex_listener ask_listener = {know, forget};
+const struct ex_listener ask_listener = {know, forget, false};
+const struct ex_listener ask_counting_listener = {know, forget, true};
 
 _Noreturn void
 ask_end(int status)

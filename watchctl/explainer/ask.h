@@ -45,8 +45,8 @@ void ask_taken(uint64_t hits, bool enough, uint64_t time, int err);
 void ask_details(uint64_t begun, uint64_t addr, const char *environment,
     size_t len);
 
-/* Stacks come often; they are to be forgotten. */
-extern const struct ex_listener ask_listener;
+/* Stacks come often, and their hits may be counted; they are to be forgotten. */
+extern const struct ex_listener ask_listener, ask_counting_listener;
 
 /* That something has been done. */
 void ask_progress(void);

@@ -253,7 +253,9 @@ read_start(struct reader *r, const struct journal_entry *e)
 	session_start(r->session, &start);
 	if (strncmp(it->delivery, "bpf", sizeof(it->delivery)) == 0 &&
 	    r->session->explainer != NULL)
-		ex_explain_listen(r->session->explainer, &ask_listener);
+		ex_explain_listen(r->session->explainer,
+		    options_tally(r->session->options) ?
+		    &ask_counting_listener : &ask_listener);
 }
 
 static int
@@ -589,6 +591,9 @@ read_entry(struct reader *r, const struct journal_entry *e)
 	case JOURNAL_EVENT:
 		if (s->started)
 			session_event(s, (const void *)e->bytes);
+		break;
+	case JOURNAL_TALLY:
+		session_tally(s, (const void *)e->bytes);
 		break;
 	case JOURNAL_RESUME:
 		read_resume(r, e);

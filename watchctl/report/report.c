@@ -1,6 +1,7 @@
 /* report: what of the hits is written for certain. */
 #include "report/report.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -66,9 +67,39 @@ report_count(struct report *r, const struct ex_hit *hit)
 		return err;
 	if (row->values == NULL)
 		row->values = calloc(1, sizeof(*row->values));
-	if (row->values != NULL)
+	if (row->values != NULL && hit->time < row->last)
+		value_range_add_late(row->values, hit);
+	else if (row->values != NULL)
 		value_range_add(row->values, hit, row->count == 1);
 	return 0;
+}
+
+int
+report_tally(struct report *r, const struct ex_hit *hit,
+    const struct wp_target_tally *tally)
+{
+	struct summary_row *row = summary_row_of(r->summary, hit);
+	struct summary_row past = {
+		.count = tally->count, .first_seq = hit->seq,
+		.first = tally->first, .last = tally->last,
+		.threads = &tally->tid, .nthreads = 1,
+	};
+	enum value_range_ends ends = 0;
+
+	if (row == NULL)
+		return -ENOMEM;
+	if (row->count > 0)
+		past.first_seq = row->first_seq;
+	if (row->count == 0 || tally->first < row->first)
+		ends |= VALUE_RANGE_FIRST;
+	if (row->count == 0 || tally->last >= row->last)
+		ends |= VALUE_RANGE_LAST;
+	if (row->values == NULL)
+		row->values = calloc(1, sizeof(*row->values));
+	if (row->values != NULL)
+		value_range_tally(row->values, hit, tally, row->count == 0,
+		    ends);
+	return summary_recall(r->summary, hit, &past);
 }
 
 void

@@ -186,6 +186,10 @@ void report_done(struct report *);
 /* Add a hit to the summary, with its value.  0 or -ENOMEM. */
 int report_count(struct report *, const struct ex_hit *);
 
+/* Add such hits that were only counted.  0 or -ENOMEM. */
+int report_tally(struct report *, const struct ex_hit *,
+    const struct wp_target_tally *);
+
 /* The summary is written: so is each hit in it. */
 void report_counted(struct report *);
 

@@ -266,6 +266,14 @@ summary_recall(struct summary *s, const struct ex_hit *hit,
 	return err;
 }
 
+struct summary_row *
+summary_row_of(struct summary *s, const struct ex_hit *hit)
+{
+	struct item *e = item_of(s, hit);
+
+	return e == NULL ? NULL : &e->row;
+}
+
 /* The most frequent first, then the earliest. */
 static int
 compare_rows(const void *a, const void *b)

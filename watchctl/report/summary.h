@@ -50,10 +50,14 @@ void summary_free(struct summary *);
 int summary_add(struct summary *, const struct ex_hit *,
     struct summary_row **row);
 
-/* Add what another summary had counted of hits with this one's backtrace.  0 or
+/* Add what another had counted of hits with this one's backtrace.  0 or
    -ENOMEM. */
 int summary_recall(struct summary *, const struct ex_hit *,
     const struct summary_row *);
+
+/* The row of such hits, maybe a new one, of none; valid until the next call.
+   NULL: out of memory. */
+struct summary_row *summary_row_of(struct summary *, const struct ex_hit *);
 
 /* All rows, the most frequent first, then the earliest, and those of others last;
    *rows is valid until the next call.  None, too, when out of memory. */

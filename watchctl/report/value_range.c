@@ -122,6 +122,69 @@ value_range_add(struct value_range *range, const struct ex_hit *hit, bool alone)
 }
 
 void
+value_range_add_late(struct value_range *range, const struct ex_hit *hit)
+{
+	struct range_value v;
+
+	value_range_take(&v, hit);
+	widen(range, &v);
+}
+
+/* The hit left this there, as is known by its instruction. */
+static struct range_value
+counted_value(const struct ex_hit *like, uint64_t value)
+{
+	struct ex_hit hit = *like;
+	struct range_value v;
+
+	hit.source = EX_VALUE_REGISTER;
+	memcpy(hit.new.byte, &value, sizeof(value));
+	hit.new.known = (UINT32_C(1) << hit.len) - 1;
+	ex_hit_change(&hit);
+	value_range_take(&v, &hit);
+	return v;
+}
+
+/* The least and the largest of all hits, if each had a value. */
+static void
+widen_by(struct value_range *range, const struct ex_hit *hit,
+    const struct wp_target_tally *tally, bool alone)
+{
+	const struct range_value any = counted_value(hit, tally->least);
+	const bool is_signed = any.number.is_signed;
+	const struct range_value least = !is_signed ? any :
+	    counted_value(hit, (uint64_t)tally->least_signed);
+	const struct range_value largest = counted_value(hit, !is_signed ?
+	    tally->largest : (uint64_t)tally->largest_signed);
+
+	if (tally->values < tally->count || !any.comparable ||
+	    any.number.is_float) {
+		range->least.known = range->largest.known = false;
+		return;
+	}
+	if (alone)
+		range->least = range->largest = least;
+	widen(range, &least);
+	widen(range, &largest);
+}
+
+void
+value_range_tally(struct value_range *range, const struct ex_hit *hit,
+    const struct wp_target_tally *tally, bool alone,
+    enum value_range_ends ends)
+{
+	static const struct range_value unknown;
+
+	widen_by(range, hit, tally, alone);
+	if ((ends & VALUE_RANGE_FIRST) != 0)
+		range->first = tally->has_first ? counted_value(hit,
+		    tally->first_value) : unknown;
+	if ((ends & VALUE_RANGE_LAST) != 0)
+		range->last = tally->has_last ? counted_value(hit,
+		    tally->last_value) : unknown;
+}
+
+void
 value_range_put_hex(struct buffer *b, const struct range_value *v)
 {
 	change_put_hex_bytes(b, v->byte, v->len);

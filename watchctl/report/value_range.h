@@ -11,6 +11,7 @@
 #define VALUE_RANGE_H
 
 #include "base/number.h"
+#include "attach/target.h"
 #include "hit/hit.h"
 #include "util/buffer.h"
 
@@ -35,6 +36,15 @@ void value_range_take(struct range_value *, const struct ex_hit *);
 
 /* Add a hit; alone: it is the first of its row. */
 void value_range_add(struct value_range *, const struct ex_hit *, bool alone);
+
+/* The same for one that was made before the last one. */
+void value_range_add_late(struct value_range *, const struct ex_hit *);
+
+/* Add hits that were only counted, like this one; alone: there are no others; and
+   which of the row's ends are among them. */
+enum value_range_ends { VALUE_RANGE_FIRST = 1, VALUE_RANGE_LAST = 2 };
+void value_range_tally(struct value_range *, const struct ex_hit *,
+    const struct wp_target_tally *, bool alone, enum value_range_ends);
 
 /* Append a value that is known: for a program, 0x and digits; for a reader, as
    the program's own, or a number. */

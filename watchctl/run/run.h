@@ -193,6 +193,7 @@ struct run {
 	size_t npoll;
 	uint64_t began;			/* ns */
 	bool uncovered_reported;	/* that a processor is not watched */
+	long tallies_due;		/* ms: when they are looked at next */
 	bool crashed;			/* a process was ended by a signal, and
 					   that is not reported yet */
 	uint64_t tell;			/* --last: what came before then, ns, is

@@ -159,6 +159,21 @@ tell(struct session *s)
 	}
 }
 
+/* --- hits that were only counted --- */
+
+static void
+add_tally(struct session *s, const struct wp_target_tally *tally)
+{
+	struct ex_hit hit;
+
+	if (tally->watch >= s->nwatches ||
+	    !ex_explain_counted(s->explainer, s->watches[tally->watch],
+	    tally->pid, tally->stack, &hit))
+		session_note(s, -ENOMEM);
+	else
+		session_note(s, report_tally(&s->report, &hit, tally));
+}
+
 uint64_t
 explained_session_done(const struct session *s)
 {
@@ -501,8 +516,8 @@ explained_session_begin(struct session *s, enum ex_source source,
     struct ex_space *space)
 {
 	static const struct session_ops ops = {
-		ready, slot, start, record, flush, tell, tally, findings,
-		put_sides, damage, close_session,
+		ready, slot, start, record, flush, tell, add_tally, tally,
+		findings, put_sides, damage, close_session,
 	};
 	const struct options *o = s->options;
 	const bool conditional = o->condition.root != NULL;

@@ -51,6 +51,9 @@ enum journal_what {
 	JOURNAL_WARNING,	/* bytes: text */
 	JOURNAL_EVENT,		/* bytes: struct watch_event */
 	JOURNAL_DAMAGE,		/* bytes: struct hg_finding */
+	JOURNAL_TALLY,		/* bytes: struct wp_target_tally, of hits that
+				   were only counted; its watch is the
+				   session's */
 	JOURNAL_RESUME,		/* bytes: struct journal_resume */
 	JOURNAL_RECALL,		/* bytes: struct journal_recall */
 	JOURNAL_MISSED,		/* what was there before is not known of

@@ -441,6 +441,21 @@ session_lost(struct session *s, uint64_t count)
 		session_note(s, s->report.ops->lost(&s->report, count));
 }
 
+/* The last hit is not told by it: that is for -n, which has no such hits. */
+void
+session_tally(struct session *s, const struct wp_target_tally *tally)
+{
+	const struct journal_entry entry = {.what = JOURNAL_TALLY};
+
+	s->reported += tally->count;
+	s->samples += tally->count;
+	if (s->journal != NULL)
+		s->journal->put(s->journal, &entry, tally, sizeof(*tally),
+		    NULL, 0);
+	else
+		s->ops->tally(s, tally);
+}
+
 void
 session_event(struct session *s, const struct watch_event *event)
 {
@@ -892,7 +907,7 @@ say_account(const struct session *s, const struct report_end *end)
 static const struct ex_tally *
 tally_of(const struct session *s)
 {
-	return s->ops == NULL ? NULL : s->ops->tally(s);
+	return s->ops == NULL ? NULL : s->ops->explained(s);
 }
 
 /* Where the report could not be written to its end: what is not in it, is

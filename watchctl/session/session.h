@@ -64,8 +64,9 @@ struct session_ops {
 	void (*record)(struct session *, const struct ex_record *);
 	void (*flush)(struct session *, uint64_t now);
 	void (*tell)(struct session *);	/* hits that are held */
+	void (*tally)(struct session *, const struct wp_target_tally *);
 	/* of the explainer; NULL: there is none yet */
-	const struct ex_tally *(*tally)(const struct session *);
+	const struct ex_tally *(*explained)(const struct session *);
 	/* fill in those of the policy */
 	void (*findings)(struct session *, struct report_end *);
 	/* say what the policy says at the end, and put what is written beside
@@ -299,6 +300,9 @@ void session_told(struct session *, const char *reason);
 /* All records of before now (ns; UINT64_MAX: all there will be) are there:
    write what can be written.  False as above. */
 bool session_flush(struct session *, uint64_t now);
+
+/* With a journal: hits that were only counted.  Without: they are reported. */
+void session_tally(struct session *, const struct wp_target_tally *);
 
 void session_lost(struct session *, uint64_t count);
 

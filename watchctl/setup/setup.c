@@ -32,6 +32,7 @@
 #include "pending/new_module.h"
 #include "run/initial_values.h"
 #include "run/run.h"
+#include "run/tallies.h"
 #include "setup/arrivals.h"
 #include "setup/everywhere.h"
 #include "spec/condition_filter.h"
@@ -156,16 +157,23 @@ static bool
 know(void *arg, const struct wp_known_stack *stack)
 {
 	const struct run *run = arg;
+	struct wp_known_stack it = *stack;
 
-	return wp_target_know(run->target, stack);
+	if (it.watch > 0 && it.watch <= run->npending)
+		return false;
+	if (it.watch > 0)
+		it.watch -= (uint32_t)run->npending;
+	return wp_target_know(run->target, &it);
 }
 
 static void
 forget(void *arg, pid_t pid)
 {
-	const struct run *run = arg;
+	struct run *run = arg;
 
 	wp_target_forget(run->target, pid);
+	if (pid == 0)
+		tallies_save(run);
 }
 
 /* Have an explainer keep the session, if anything is explained. */
@@ -198,6 +206,7 @@ prepare(struct run *run)
 		    !o->rotate &&
 		    (o->count || !options_everywhere(o)),
 		.everywhere = options_everywhere(o),
+		.tally = options_tally(o),
 		.with = o->with,
 		.filter = condition_filter(&o->condition, &run->filter) ?
 		    &run->filter : NULL,

@@ -193,4 +193,18 @@ options_choose(const struct options *o)
 	return o->condition.root != NULL || o->changed || options_thin(o);
 }
 
+/* Whether hits need only be counted where it is known how they would be reported:
+   it matters for nothing which hit it is. */
+static inline bool
+options_tally(const struct options *o)
+{
+	for (size_t i = 0; i < o->nspecs; i++)
+		if (o->spec[i].thread != 0)
+			return false;
+	return (o->form == FORM_SUMMARY || o->form == FORM_SUMMARY_JSON) &&
+	    !options_choose(o) && !options_judge(o) && o->until.root == NULL &&
+	    o->side[SIDE_LEARN] == NULL && o->limit == 0 && o->each == 0 &&
+	    o->with == 0 && !o->top && !o->stop && !o->inside;
+}
+
 #endif

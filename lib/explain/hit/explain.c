@@ -24,6 +24,7 @@
 #include <sys/mman.h>
 
 #include "base/array.h"
+#include "base/table.h"
 #include "bpf/reading.h"
 #include "hit/sample_group.h"
 #include "hit/syscall_wrapper.h"
@@ -72,6 +73,13 @@ struct ex_explainer {
 		} *at;		/* n of them: whose stacks it was told of */
 		size_t n, cap;
 	} told;
+	struct ex_table counted;	/* struct counted, by counted_key */
+};
+
+/* A stack whose hits may be counted. */
+struct counted {
+	const struct ex_stack *stack;
+	uint64_t generation;	/* of its process then */
 };
 
 enum { TOLD_MAX = 1024 };
@@ -140,6 +148,7 @@ ex_explainer_free(struct ex_explainer *e)
 	ex_tracker_free(e->tracker);
 	ex_stacks_free(e->stacks);
 	free(e->told.at);
+	ex_table_free(&e->counted, free);
 	free(e);
 }
 
@@ -495,9 +504,83 @@ forget_told(struct ex_explainer *e, pid_t pid)
 	e->listener->forget(pid);
 }
 
+static uint64_t
+counted_key(pid_t pid, uint32_t stack)
+{
+	return (uint64_t)pid << 32 | stack;
+}
+
+/* Whether a later hit with this stack is as this one, whatever its other registers
+   are: by the instruction in front of its pc, which is no string instruction; nor
+   can it be a call. */
+static bool
+is_countable(const struct ex_hit *hit, const struct wp_known_stack *known)
+{
+	const struct ex_insn *insn = &hit->insn;
+	const struct ex_watch *watch = hit->watch;
+	const uint64_t word = sizeof(known->word[0]);
+
+	return watch->access == WP_WRITE && !hit->kernel && !hit->late &&
+	    hit->stack != NULL && insn->confidence == EX_EXACT &&
+	    insn->pc + insn->len == hit->pc && insn->effect.size > 0 &&
+	    !insn->effect.repeated && (known->sp + word <= watch->addr ||
+	    watch->addr + watch->len <= known->sp);
+}
+
+/* What is left in all of the watch's bytes. */
+static void
+set_value(const struct ex_hit *hit, const struct ex_sample *sample,
+    struct wp_known_value *value)
+{
+	const struct ex_insn *insn = &hit->insn;
+	const struct ex_effect *effect = &insn->effect;
+	uint64_t holds;
+
+	if (!effect->plain || insn->addr != hit->watch->addr ||
+	    effect->size != hit->watch->len ||
+	    effect->size > sizeof(value->constant))
+		return;
+	for (unsigned i = 0; i < effect->nbases; i++) {
+		if (!ex_regs_get(&sample->user, effect->base[i], &holds))
+			return;
+		value->base[i] = effect->base[i];
+		value->holds[i] = holds;
+	}
+	value->nbases = effect->nbases;
+	value->reg = effect->reg;
+	memcpy(&value->constant, effect->stored, sizeof(value->constant));
+	value->source = effect->immediate ? WP_KNOWN_CONSTANT :
+	    WP_KNOWN_REGISTER;
+}
+
+/* Have hits with this stack counted from now on, of which some are not seen
+   here. */
+static void
+count_such(struct ex_explainer *e, const struct ex_process *process,
+    const struct ex_record *record, const struct ex_hit *hit,
+    struct wp_known_stack *known)
+{
+	const uint64_t key = counted_key(record->pid, hit->stack->index);
+	struct counted *counted = ex_table_get(&e->counted, key);
+
+	if (counted == NULL) {
+		if (!ex_table_reserve(&e->counted, 1) ||
+		    (counted = calloc(1, sizeof(*counted))) == NULL)
+			return;
+		counted->stack = hit->stack;
+		ex_stack_hold(hit->stack);
+		ex_table_put(&e->counted, key, counted);
+	}
+	counted->generation = ex_process_generation(process);
+	known->watch = hit->watch->id;
+	known->stack = hit->stack->index;
+	set_value(hit, &record->sample, &known->value);
+	ex_tracker_doubt(e->tracker, hit->watch, EX_UNSEEN);
+}
+
 static void
 tell(struct ex_explainer *e, const struct ex_process *process,
-    const struct ex_record *record)
+    const struct ex_record *record, const struct ex_hit *hit)
 {
 	const struct told told = {
 		record->pid, ex_process_generation(process),
@@ -509,7 +592,30 @@ tell(struct ex_explainer *e, const struct ex_process *process,
 	    (find_told(e, told.pid) == NULL && !add_told(e, &told)))
 		return;
 	known.pid = record->pid;
+	if (e->listener->counts && is_countable(hit, &known))
+		count_such(e, process, record, hit, &known);
 	e->listener->know(&known);
+}
+
+bool
+ex_explain_counted(const struct ex_explainer *e, const struct ex_watch *watch,
+    pid_t pid, uint32_t stack, struct ex_hit *hit)
+{
+	const struct counted *counted = ex_table_get(&e->counted,
+	    counted_key(pid, stack));
+	struct ex_process *process = ex_space_process(e->space, pid);
+
+	if (counted == NULL)
+		return false;
+	*hit = (struct ex_hit){
+		.watch = watch, .pid = pid, .stack = counted->stack,
+		.access = "write", .addr = watch->addr, .len = watch->len,
+	};
+	/* what is mapped by now may be of other types */
+	if (process != NULL &&
+	    ex_process_generation(process) == counted->generation)
+		hit->process = process;
+	return true;
 }
 
 static void
@@ -551,7 +657,7 @@ explain_sample(struct ex_explainer *e, const struct ex_slot *slot,
 	hit->stack = ex_stack_of(e->stacks, process, sample, first,
 	    first == 0 && user);
 	ex_stack_hold(hit->stack);
-	tell(e, process, record);
+	tell(e, process, record, hit);
 	hit->access = access_text(hit);
 	if (hit->kernel)
 		explain_call(e, slot, record, hit);

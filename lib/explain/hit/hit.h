@@ -226,7 +226,16 @@ void ex_explain_hints(struct ex_explainer *, const struct ex_hints *);
 struct ex_listener {
 	void (*know)(const struct wp_known_stack *);
 	void (*forget)(pid_t);
+	bool counts;		/* who it tells counts hits of such stacks, and
+				   does not deliver them: then it is said of
+				   which watch, and they are taken up by
+				   ex_explain_counted */
 };
+
+/* What such hits of a stack have in common: it is held by the explainer.  False: it
+   was not told of this one. */
+bool ex_explain_counted(const struct ex_explainer *, const struct ex_watch *,
+    pid_t, uint32_t stack, struct ex_hit *);
 
 /* The listener outlives it; NULL: nobody is notified, as in the beginning. */
 void ex_explain_listen(struct ex_explainer *, const struct ex_listener *);

@@ -20,24 +20,28 @@
 
 #define CLZERO_LINE	64	/* bytes that clzero clears */
 
+static const uint8_t sampled[16] = {
+	PERF_REG_X86_AX, PERF_REG_X86_CX, PERF_REG_X86_DX, PERF_REG_X86_BX,
+	PERF_REG_X86_SP, PERF_REG_X86_BP, PERF_REG_X86_SI, PERF_REG_X86_DI,
+	PERF_REG_X86_R8, PERF_REG_X86_R9, PERF_REG_X86_R10, PERF_REG_X86_R11,
+	PERF_REG_X86_R12, PERF_REG_X86_R13, PERF_REG_X86_R14, PERF_REG_X86_R15,
+};
+
 bool
 ex_query_reg(const struct ex_query *q, unsigned number, uint64_t *value)
 {
-	static const uint8_t perf[16] = {
-		PERF_REG_X86_AX, PERF_REG_X86_CX, PERF_REG_X86_DX,
-		PERF_REG_X86_BX, PERF_REG_X86_SP, PERF_REG_X86_BP,
-		PERF_REG_X86_SI, PERF_REG_X86_DI, PERF_REG_X86_R8,
-		PERF_REG_X86_R9, PERF_REG_X86_R10, PERF_REG_X86_R11,
-		PERF_REG_X86_R12, PERF_REG_X86_R13, PERF_REG_X86_R14,
-		PERF_REG_X86_R15,
-	};
-
-	if (number >= sizeof(perf) ||
-	    !ex_regs_get(&q->sample->user, perf[number], value))
+	if (number >= sizeof(sampled) ||
+	    !ex_regs_get(&q->sample->user, sampled[number], value))
 		return false;
 	if (q->word == 4)
 		*value = (uint32_t)*value;
 	return true;
+}
+
+uint8_t
+ex_code_sampled(unsigned number)
+{
+	return sampled[number % sizeof(sampled)];
 }
 
 bool

@@ -271,6 +271,42 @@ compute(const struct ex_query *q, const struct ex_code *c,
 	effect->operation = operation;
 }
 
+/* A register that is all of an address, or a part; none is, too.  False: what is
+   there instead varies. */
+static bool
+add_base(const struct ex_query *q, ZydisRegister reg, struct ex_effect *effect)
+{
+	unsigned number;
+
+	if (reg == ZYDIS_REGISTER_NONE || reg == ZYDIS_REGISTER_RIP)
+		return true;
+	if (!ex_query_number(q, reg, &number))
+		return false;
+	effect->base[effect->nbases++] = ex_code_sampled(number);
+	return true;
+}
+
+/* A store by mov, which changes no register: whether it is a plain one. */
+static void
+find_plain(const struct ex_query *q, const struct ex_code *c,
+    struct ex_effect *effect)
+{
+	const ZydisDecodedOperand *to = &c->op[0], *from = &c->op[1];
+	unsigned number = 0;
+
+	if (effect->operation != EX_OP_STORE || q->word != 8 ||
+	    !is_memory(to) || to->mem.segment == ZYDIS_REGISTER_FS ||
+	    to->mem.segment == ZYDIS_REGISTER_GS ||
+	    !add_base(q, to->mem.base, effect) ||
+	    !add_base(q, to->mem.index, effect))
+		return;
+	if (!effect->immediate && (is_high(from->reg.value) ||
+	    !ex_query_number(q, from->reg.value, &number)))
+		return;
+	effect->reg = ex_code_sampled(number);
+	effect->plain = true;
+}
+
 /* By what it does, in the order of how often programs do it. */
 static void
 by_mnemonic(const struct ex_query *q, const struct ex_code *c,
@@ -283,6 +319,7 @@ by_mnemonic(const struct ex_query *q, const struct ex_code *c,
 	case ZYDIS_MNEMONIC_MOVNTI:
 	case ZYDIS_MNEMONIC_MOVDIRI:
 		store_source(q, &c->op[1], effect);
+		find_plain(q, c, effect);
 		break;
 	case ZYDIS_MNEMONIC_MOVBE:
 		if (source_value(q, &c->op[1], &value))

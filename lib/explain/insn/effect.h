@@ -48,6 +48,12 @@ struct ex_effect {
 	uint8_t size;		/* bytes of the memory operand; the first is at
 				   the instruction's addr */
 	bool immediate;		/* STORE: of a constant */
+	bool plain;		/* STORE: of a constant, or of the low bytes of
+				   reg; at an address of which only nbases
+				   registers, base, decide.  All of them are as
+				   they were, and have their numbers in
+				   samples */
+	uint8_t reg, nbases, base[2];
 	bool repeated;		/* by rep: elements before this one may have
 				   been written at the same time */
 	bool has_loaded;	/* loaded: the old value */

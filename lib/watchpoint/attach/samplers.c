@@ -186,7 +186,7 @@ wp_samplers_rings(struct wp_rings **rings, struct wp_options *options,
 /* --- of a target --- */
 
 void
-wp_samplers_know(struct wp_samplers *samplers, unsigned rings)
+wp_samplers_know(struct wp_samplers *samplers, unsigned rings, bool tally)
 {
 	struct wp_known *known = malloc(sizeof(*known));
 
@@ -194,6 +194,8 @@ wp_samplers_know(struct wp_samplers *samplers, unsigned rings)
 		samplers->known = known;
 	else
 		free(known);
+	if (tally && samplers->known != NULL)
+		samplers->tallied = wp_tallied_new();
 }
 
 /* What a program reads itself, a stack perhaps, must not be watched for that: it
@@ -208,10 +210,12 @@ are_reads_watched(const struct wp_target *target)
 	return false;
 }
 
-/* A kernel that does not take a program with known stacks may take one without. */
+/* A kernel that does not take a program that counts, or one with known stacks, may
+   take one without.  A hit of several slots is no sum of theirs, so it is not
+   counted. */
 static int
 load(const struct wp_samplers *samplers, const struct wp_target *target,
-    const struct perf_event_attr *attr, struct wp_sampler sampler)
+    const struct perf_event_attr *attr, bool tally, struct wp_sampler sampler)
 {
 	int program;
 
@@ -219,7 +223,13 @@ load(const struct wp_samplers *samplers, const struct wp_target *target,
 	if (samplers->known != NULL)
 		sampler.known = *samplers->known;
 	sampler.trial = target->options.try_known;
+	if (tally && samplers->tallied != NULL)
+		sampler.tallies = &samplers->tallied->table;
 	program = wp_sampler_load(attr, &sampler);
+	if (program < 0 && sampler.tallies != NULL) {
+		sampler.tallies = NULL;
+		program = wp_sampler_load(attr, &sampler);
+	}
 	if (program >= 0 || samplers->known == NULL)
 		return program;
 	sampler.known.map = -1;
@@ -242,7 +252,7 @@ load_slot(const struct wp_samplers *samplers, int *program,
 	wp_target_attr(target, watch, slot, &attr);
 	for (unsigned i = 0; i < rings; i++) {
 		program[i] = load(samplers, target, &attr,
-		    sampler_of(target->rings, i, wp_sampler_id(watch, slot),
+		    target->watch[watch].nslots == 1, sampler_of(target->rings, i, wp_sampler_id(watch, slot),
 		    tickets, target->counters.n > 0 ? &target->counters :
 		    NULL));
 		each = each && program[i] >= 0;
@@ -365,4 +375,6 @@ wp_samplers_free(struct wp_samplers *samplers)
 		wp_known_close(samplers->known);
 	free(samplers->known);
 	samplers->known = NULL;
+	wp_tallied_free(samplers->tallied);
+	samplers->tallied = NULL;
 }

@@ -10,6 +10,7 @@
 #define WP_SAMPLERS_H
 
 #include "attach/event.h"
+#include "attach/tallied.h"
 #include "attach/target.h"
 #include "attach/tickets.h"
 #include "bpf/counters.h"
@@ -22,6 +23,8 @@ struct wp_samplers {
 	struct wp_tickets *tickets;	/* of each slot and watch so far */
 	size_t ntickets;
 	struct wp_known *known;	/* stacks, of all watches; NULL: none are */
+	struct wp_tallied *tallied;	/* and what is counted of them; NULL:
+					   each is a sample */
 };
 
 /* Have rings whose samples programs write, of at most so many bytes for each
@@ -31,9 +34,9 @@ struct wp_samplers {
 int wp_samplers_rings(struct wp_rings **, struct wp_options *, size_t size,
     const struct wp_counters *, struct wp_cause *);
 
-/* Have stacks that can be known, before the first is loaded; without memory none
-   is. */
-void wp_samplers_know(struct wp_samplers *, unsigned rings);
+/* Have stacks that can be known, and perhaps counted, before the first is loaded;
+   without memory none is. */
+void wp_samplers_know(struct wp_samplers *, unsigned rings, bool tally);
 
 /* Load those of watches first to first + n - 1 of a target in place of what there
    was.  Result: whether each of their slots has one. */

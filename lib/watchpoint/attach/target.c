@@ -48,7 +48,7 @@ open_sampled(struct wp_target *target, size_t size, struct wp_cause *cause)
 	if (err == 0 && target->options.tickets &&
 	    !target->options.whole_stacks)
 		wp_samplers_know(&target->samplers,
-		    wp_rings_count(target->rings));
+		    wp_rings_count(target->rings), target->options.tally);
 	if (err == 0 || with == 0)
 		return err;
 	if (cause != NULL)
@@ -1033,10 +1033,16 @@ wp_target_uptime(const struct wp_target *target, struct wp_uptime *uptime)
 bool
 wp_target_know(struct wp_target *target, const struct wp_known_stack *stack)
 {
-	if (!wp_known_is_valid(stack))
+	const struct wp_samplers *samplers = &target->samplers;
+	const bool tally = samplers->tallied != NULL && stack->watch > 0;
+
+	if (!wp_known_is_valid(stack) || stack->watch > target->nwatches)
 		return false;
-	if (target->samplers.known != NULL)
-		wp_known_add(target->samplers.known, stack);
+	if (tally && target->watch[stack->watch - 1].nslots == 1)
+		wp_tallied_know(samplers->tallied, samplers->known, stack,
+		    wp_sampler_id(stack->watch - 1, 0));
+	else if (samplers->known != NULL)
+		(void)wp_known_add(samplers->known, stack, 0, 0);
 	return true;
 }
 
@@ -1045,6 +1051,39 @@ wp_target_forget(struct wp_target *target, pid_t pid)
 {
 	if (target->samplers.known != NULL)
 		wp_known_forget(target->samplers.known, pid);
+	if (target->samplers.tallied != NULL)
+		wp_tallied_forget(target->samplers.tallied, pid);
+}
+
+void
+wp_target_remapped(struct wp_target *target, pid_t pid, uint64_t from,
+    uint64_t to, uint64_t time)
+{
+	if (target->samplers.tallied != NULL)
+		wp_tallied_remapped(target->samplers.tallied, pid, from, to,
+		    time);
+}
+
+bool
+wp_target_look_at_tallies(struct wp_target *target)
+{
+	return target->samplers.tallied != NULL &&
+	    wp_tallied_look(target->samplers.tallied);
+}
+
+void
+wp_target_take_tallies(struct wp_target *target,
+    void (*fn)(void *, const struct wp_target_tally *), void *arg)
+{
+	struct wp_samplers *samplers = &target->samplers;
+	bool settled;
+
+	if (samplers->tallied == NULL)
+		return;
+	wp_known_forget(samplers->known, 0);
+	settled = wp_tallies_settle();
+	wp_tallied_take(samplers->tallied, fn, arg);
+	wp_tallied_renew(samplers->tallied, samplers->known, settled);
 }
 
 void

@@ -241,6 +241,33 @@ int wp_target_count(const struct wp_target *, size_t watch,
 bool wp_target_know(struct wp_target *, const struct wp_known_stack *);
 void wp_target_forget(struct wp_target *, pid_t);
 
+/* Hits of one watch, thread and known stack that were only counted. */
+struct wp_target_tally {
+	uint32_t watch, stack;	/* as of struct wp_known_stack */
+	uint32_t source;	/* enum wp_known_source */
+	pid_t pid, tid;
+	uint64_t count;
+	uint64_t first, last;	/* ns */
+	uint64_t values;	/* of so many hits the value is known; */
+	bool has_first, has_last;	/* of the first, and the last */
+	uint64_t first_value, last_value;
+	uint64_t least, largest;	/* of those, as numbers without a sign, */
+	int64_t least_signed, largest_signed;	/* and with one */
+};
+
+/* With options.tally: a process has mapped something there (from its first byte to
+   the one behind its last) at this time, ns. */
+void wp_target_remapped(struct wp_target *, pid_t, uint64_t from, uint64_t to,
+    uint64_t time);
+
+/* Look at what was counted: what is there now is certain, as far as mappings are
+   known.  True: programs have no room any more, so it should be taken. */
+bool wp_target_look_at_tallies(struct wp_target *);
+
+/* Take it; fn is called with each.  Counting begins anew. */
+void wp_target_take_tallies(struct wp_target *,
+    void (*fn)(void *arg, const struct wp_target_tally *), void *arg);
+
 /* What is found by comparing tickets with the counts. */
 struct wp_ticket_mark {
 	uint64_t all;		/* each access that takes no number up to upto

@@ -23,7 +23,8 @@ wp_known_open(struct wp_known *known, unsigned rings)
 	    known->map, 0);
 	if (entries != MAP_FAILED) {
 		known->entry = entries;
-		known->scratch = wp_bpf_shared((size_t)rings * WP_KNOWN_REACH);
+		known->scratch = wp_bpf_shared((size_t)rings *
+		    WP_KNOWN_SCRATCH);
 	}
 	if (known->scratch >= 0)
 		return 0;
@@ -43,11 +44,26 @@ wp_known_close(struct wp_known *known)
 	*known = (struct wp_known){.map = -1, .scratch = -1};
 }
 
+static bool
+is_register(uint32_t reg)
+{
+	return reg < WP_KNOWN_REGISTERS;
+}
+
+static bool
+is_valid_value(const struct wp_known_value *value)
+{
+	return value->source <= WP_KNOWN_REGISTER &&
+	    is_register(value->reg) && value->nbases <= 2 &&
+	    is_register(value->base[0]) && is_register(value->base[1]);
+}
+
 bool
 wp_known_is_valid(const struct wp_known_stack *stack)
 {
 	bool valid = stack->n >= 1 && stack->n <= WP_KNOWN_WORDS &&
-	    stack->by_fp <= 1 && stack->pid > 0;
+	    stack->by_fp <= 1 && stack->pid > 0 &&
+	    is_valid_value(&stack->value);
 
 	for (unsigned i = 0; valid && i < stack->n; i++)
 		valid = stack->place[i] % sizeof(stack->word[0]) == 0 &&
@@ -56,11 +72,12 @@ wp_known_is_valid(const struct wp_known_stack *stack)
 }
 
 static struct wp_known_way
-way_of(const struct wp_known_stack *stack)
+way_of(const struct wp_known_stack *stack, uint64_t number, uint64_t slot)
 {
 	struct wp_known_way way = {
 		.fp = stack->by_fp != 0 ? stack->fp : 0,
 		.fp_bits = stack->by_fp != 0 ? UINT64_MAX : 0,
+		.number = number, .slot = slot, .value = stack->value,
 	};
 
 	for (unsigned i = 0; i < WP_KNOWN_WORDS; i++) {
@@ -124,24 +141,34 @@ make_empty(struct wp_known_entry *entry)
 		entry->way[i].fp = 1;
 }
 
-static bool
-has(const struct wp_known_entry *entry, const struct wp_known_way *way)
+/* Which way is of the same stack, for this slot: one of those; NULL: none. */
+static struct wp_known_way *
+same_way(struct wp_known_entry *entry, const struct wp_known_way *way)
 {
-	for (unsigned i = 0; i < WP_KNOWN_WAYS; i++)
-		if (memcmp(&entry->way[i], way, sizeof(*way)) == 0)
-			return true;
-	return false;
+	for (unsigned i = 0; i < WP_KNOWN_WAYS; i++) {
+		struct wp_known_way *other = &entry->way[i];
+
+		if (memcmp(other, way,
+		    offsetof(struct wp_known_way, number)) == 0 &&
+		    (other->number == 0 || way->number == 0 ||
+		    other->slot == way->slot))
+			return other;
+	}
+	return NULL;
 }
 
-void
-wp_known_add(const struct wp_known *known, const struct wp_known_stack *stack)
+bool
+wp_known_add(const struct wp_known *known, const struct wp_known_stack *stack,
+    uint64_t number, uint64_t slot)
 {
 	struct wp_known_entry *entry = entry_of(known, stack);
-	const struct wp_known_way way = way_of(stack);
+	const struct wp_known_way way = way_of(stack, number, slot);
 	const uint64_t reach = reach_of(stack);
+	struct wp_known_way *same = is_of(entry, stack) ?
+	    same_way(entry, &way) : NULL;
 
-	if (is_of(entry, stack) && has(entry, &way))
-		return;
+	if (same != NULL && (same->number != 0 || number == 0))
+		return false;
 	begin_change(entry);
 	if (!is_of(entry, stack))
 		make_empty(entry);
@@ -150,10 +177,14 @@ wp_known_add(const struct wp_known *known, const struct wp_known_stack *stack)
 	entry->pid = (uint64_t)stack->pid;
 	if (entry->reach < reach)
 		entry->reach = reach;
-	memmove(entry->way + 1, entry->way,
-	    (WP_KNOWN_WAYS - 1) * sizeof(entry->way[0]));
-	entry->way[0] = way;
+	if (same == NULL) {
+		memmove(entry->way + 1, entry->way,
+		    (WP_KNOWN_WAYS - 1) * sizeof(entry->way[0]));
+		same = &entry->way[0];
+	}
+	*same = way;
 	end_change(entry);
+	return number != 0;
 }
 
 void

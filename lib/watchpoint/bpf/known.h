@@ -35,6 +35,9 @@ struct wp_known_way {
 				   has others, there is no stack here */
 	uint64_t word[WP_KNOWN_WORDS];	/* all: the last are as the first */
 	uint16_t place[WP_KNOWN_WORDS];
+	uint64_t number;	/* by which hits are counted (tally.h), */
+	uint64_t slot;		/* those of this one; number 0: none are */
+	struct wp_known_value value;	/* of these */
 };
 
 struct wp_known_entry {
@@ -64,11 +67,16 @@ struct wp_known_trial {
 
 struct wp_known {
 	int map;		/* of the entries; < 0: there are none */
-	int scratch;		/* an array of WP_KNOWN_REACH bytes for each
+	int scratch;		/* an array of WP_KNOWN_SCRATCH bytes for each
 				   ring, where its programs put what they
 				   compare */
 	struct wp_known_entry *entry;
 };
+
+/* The stack, and behind it the registers by PERF_REG_X86_*: a power of two of
+   them. */
+enum { WP_KNOWN_REGISTERS = 32,
+	WP_KNOWN_SCRATCH = WP_KNOWN_REACH + WP_KNOWN_REGISTERS * 8 };
 
 /* Both, for programs of so many rings.  0 or -errno: there are none. */
 int wp_known_open(struct wp_known *, unsigned rings);
@@ -78,8 +86,10 @@ void wp_known_close(struct wp_known *);
 bool wp_known_is_valid(const struct wp_known_stack *);
 
 /* Add one that is valid, in place of the oldest with its place and pointer, or of
-   those that have its entry. */
-void wp_known_add(const struct wp_known *, const struct wp_known_stack *);
+   those that have its entry.  Hits of this slot are counted by number; 0: none
+   are.  False: they are not, since it was there, as was asked for then. */
+bool wp_known_add(const struct wp_known *, const struct wp_known_stack *,
+    uint64_t number, uint64_t slot);
 
 /* Forget those of a process; 0: of all. */
 void wp_known_forget(const struct wp_known *, pid_t);

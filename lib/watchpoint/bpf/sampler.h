@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "bpf/known.h"
+#include "bpf/tally.h"
 #include "os/filter.h"
 
 struct wp_sampler {
@@ -23,6 +24,9 @@ struct wp_sampler {
 						   tickets; NULL: none */
 	struct wp_known known;	/* stacks of which a short copy is enough; its
 				   map < 0: none */
+	const struct wp_tallies *tallies;	/* where hits of known stacks
+						   are counted; NULL: these are
+						   samples all the same */
 	bool trial;		/* they are copied whole all the same */
 	const struct wp_filter *filter;	/* where this is surely false, the
 					   sample has no stack; NULL: each has

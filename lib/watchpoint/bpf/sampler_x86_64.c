@@ -339,7 +339,7 @@ put_trial(struct code *c, size_t at, struct extent extent)
 
 /* Jumps that lead to one place, once it is known where that is. */
 struct jumps {
-	unsigned at[4 + 2 * WP_FILTER_MAX + WP_KNOWN_WORDS], n;
+	unsigned at[8 + 2 * WP_FILTER_MAX + WP_KNOWN_WORDS], n;
 };
 
 static void
@@ -401,7 +401,7 @@ read_known(struct code *c, const struct wp_sampler *sampler,
 {
 	set_wide(c, BPF_REG_9, BPF_PSEUDO_MAP_VALUE,
 	    (uint32_t)sampler->known.scratch);
-	c->insn[c->n - 1].imm = (int)((sampler->line - 1) * WP_KNOWN_REACH);
+	c->insn[c->n - 1].imm = (int)((sampler->line - 1) * WP_KNOWN_SCRATCH);
 	load(c, BPF_DW, BPF_REG_2, BPF_REG_8, ENTRY(reach));
 	store(c, BPF_DW, FP, REACH, BPF_REG_2);
 	leave_if(c, BPF_JGT, BPF_REG_2, WP_KNOWN_REACH, unknown);
@@ -411,13 +411,42 @@ read_known(struct code *c, const struct wp_sampler *sampler,
 	leave_if(c, BPF_JNE, BPF_REG_0, 0, unknown);
 }
 
-/* Whether all of a way of R8's is so. */
+/* Behind it, the registers, for who asks for one by its number. */
 static void
-compare_known(struct code *c, unsigned way, struct jumps *other)
+put_known_registers(struct code *c)
 {
-	const size_t at = offsetof(struct wp_known_entry, way) +
-	    way * sizeof(struct wp_known_way);
+	for (unsigned i = 0; i < PERF_REG_X86_64_MAX; i++) {
+		if (registers[i] < 0)
+			continue;
+		load(c, BPF_DW, BPF_REG_1, BPF_REG_6, registers[i]);
+		store(c, BPF_DW, BPF_REG_9, WP_KNOWN_REACH + 8 * (int)i,
+		    BPF_REG_1);
+	}
+}
 
+static size_t
+way_at(unsigned way)
+{
+	return offsetof(struct wp_known_entry, way) +
+	    way * sizeof(struct wp_known_way);
+}
+
+/* Whether all of a way of R8's is so; what is counted by it is this slot's. */
+static void
+compare_known(struct code *c, const struct wp_sampler *sampler, unsigned way,
+    struct jumps *other)
+{
+	const size_t at = way_at(way);
+	unsigned not_counted;
+
+	load(c, BPF_DW, BPF_REG_1, BPF_REG_8,
+	    (int)(at + offsetof(struct wp_known_way, number)));
+	not_counted = jump(c, BPF_JEQ, BPF_REG_1, 0);
+	load(c, BPF_DW, BPF_REG_1, BPF_REG_8,
+	    (int)(at + offsetof(struct wp_known_way, slot)));
+	set_wide(c, BPF_REG_2, 0, sampler->id);
+	leave_if_unequal(c, BPF_REG_1, BPF_REG_2, other);
+	land(c, not_counted);
 	load(c, BPF_DW, BPF_REG_1, BPF_REG_6, REG(rbp));
 	load(c, BPF_DW, BPF_REG_2, BPF_REG_8,
 	    (int)(at + offsetof(struct wp_known_way, fp_bits)));
@@ -619,7 +648,77 @@ put_short(struct code *c, const struct perf_event_attr *attr,
 	}
 }
 
-/* A sample with a short copy of the stack, if the stack is known; else go on. */
+/* --- counting --- */
+
+#define WAY(member) ((int)offsetof(struct wp_known_way, member))
+
+/* Load the register whose number the way of R5 has there. */
+static void
+load_numbered(struct code *c, unsigned to, int at)
+{
+	load(c, BPF_W, to, BPF_REG_5, at);
+	emit(c, BPF_ALU64 | BPF_AND | BPF_K, to, 0, 0, WP_KNOWN_REGISTERS - 1);
+	emit(c, BPF_ALU64 | BPF_LSH | BPF_K, to, 0, 0, 3);
+	emit(c, BPF_ALU64 | BPF_ADD | BPF_X, to, BPF_REG_9, 0, 0);
+	load(c, BPF_DW, to, to, WP_KNOWN_REACH);
+}
+
+/* What a hit of the way of R5 stored, into R3; R4: whether that is known. */
+static void
+load_value(struct code *c)
+{
+	unsigned none, all[2], other[2], constant;
+
+	set(c, BPF_REG_4, 0);
+	load(c, BPF_DW, BPF_REG_3, BPF_REG_5, WAY(value.constant));
+	load(c, BPF_W, BPF_REG_0, BPF_REG_5, WAY(value.source));
+	none = jump(c, BPF_JEQ, BPF_REG_0, WP_KNOWN_NOWHERE);
+	load(c, BPF_W, BPF_REG_0, BPF_REG_5, WAY(value.nbases));
+	for (int i = 0; i < 2; i++) {
+		all[i] = jump(c, BPF_JLE, BPF_REG_0, i);
+		load_numbered(c, BPF_REG_1, WAY(value.base) +
+		    i * (int)sizeof(uint32_t));
+		load(c, BPF_DW, BPF_REG_2, BPF_REG_5, WAY(value.holds) +
+		    i * (int)sizeof(uint64_t));
+		other[i] = c->n;
+		emit(c, BPF_JMP | BPF_JNE | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
+	}
+	land(c, all[0]);
+	land(c, all[1]);
+	set(c, BPF_REG_4, 1);
+	load(c, BPF_W, BPF_REG_0, BPF_REG_5, WAY(value.source));
+	constant = jump(c, BPF_JEQ, BPF_REG_0, WP_KNOWN_CONSTANT);
+	load_numbered(c, BPF_REG_3, WAY(value.reg));
+	land(c, none);
+	land(c, other[0]);
+	land(c, other[1]);
+	land(c, constant);
+}
+
+/* A hit of the way of R5 is counted, if it is to be, and that is all; else go on.
+   Meanwhile the entry of R8 may have changed. */
+static void
+put_tally(struct code *c, const struct perf_event_attr *attr,
+    const struct wp_sampler *sampler, struct jumps *unknown)
+{
+	unsigned not;
+
+	load(c, BPF_DW, BPF_REG_1, BPF_REG_5, WAY(number));
+	store(c, BPF_DW, FP, COUNTS, BPF_REG_1);
+	load_value(c);
+	load(c, BPF_DW, BPF_REG_1, BPF_REG_8, ENTRY(version));
+	leave_if_unequal(c, BPF_REG_1, BPF_REG_7, unknown);
+	load(c, BPF_DW, BPF_REG_1, FP, COUNTS);
+	not = jump(c, BPF_JEQ, BPF_REG_1, 0);
+	load(c, BPF_W, BPF_REG_2, FP, PID_TID);
+	emit(c, BPF_ALU64 | BPF_LSH | BPF_K, BPF_REG_2, 0, 0, 32);
+	emit(c, BPF_ALU64 | BPF_OR | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
+	wp_code_tally(c, sampler->tallies, (unsigned)attr->bp_len, TIME);
+	land(c, not);
+}
+
+/* A sample with a short copy of the stack, if the stack is known, or only a count;
+   else go on. */
 static void
 put_known(struct code *c, const struct perf_event_attr *attr,
     const struct wp_sampler *sampler)
@@ -629,10 +728,14 @@ put_known(struct code *c, const struct perf_event_attr *attr,
 
 	find_known(c, sampler->known.map, &unknown);
 	read_known(c, sampler, &unknown);
+	if (sampler->tallies != NULL)
+		put_known_registers(c);
 	for (unsigned i = 0; i < WP_KNOWN_WAYS; i++) {
 		struct jumps other = {.n = 0};
 
-		compare_known(c, i, &other);
+		compare_known(c, sampler, i, &other);
+		copy(c, BPF_REG_5, BPF_REG_8);
+		add(c, BPF_REG_5, (int)way_at(i));
 		known[i] = c->n;
 		emit(c, BPF_JMP | BPF_JA, 0, 0, 0, 0);
 		land_all(c, &other);
@@ -641,8 +744,12 @@ put_known(struct code *c, const struct perf_event_attr *attr,
 	emit(c, BPF_JMP | BPF_JA, 0, 0, 0, 0);
 	for (unsigned i = 0; i < WP_KNOWN_WAYS; i++)
 		land(c, known[i]);
-	load(c, BPF_DW, BPF_REG_1, BPF_REG_8, ENTRY(version));
-	leave_if_unequal(c, BPF_REG_1, BPF_REG_7, &unknown);
+	if (sampler->tallies != NULL) {
+		put_tally(c, attr, sampler, &unknown);
+	} else {
+		load(c, BPF_DW, BPF_REG_1, BPF_REG_8, ENTRY(version));
+		leave_if_unequal(c, BPF_REG_1, BPF_REG_7, &unknown);
+	}
 	put_short(c, attr, sampler);
 	land(c, no);
 	land_all(c, &unknown);

@@ -40,6 +40,9 @@ struct wp_options {
 	const struct wp_filter *filter;	/* with bpf: which samples need no stack
 					   (filter.h); it outlives what is
 					   opened; NULL: each has one */
+	bool tally;		/* with bpf: hits of stacks that are known are
+				   only counted (bpf/tally.h), as far as that
+				   can be */
 	bool whole_stacks;	/* with bpf: also of stacks that are known
 				   (bpf/known.h); or, */
 	bool try_known;		/* for tests, only where a short copy would be

@@ -13,6 +13,23 @@
    a power of two. */
 enum { WP_KNOWN_WORDS = 32, WP_KNOWN_REACH = 2048 };
 
+/* Where the value is that the instruction in front of the pc stored into all bytes
+   of the watch. */
+enum wp_known_source {
+	WP_KNOWN_NOWHERE,	/* it is not known */
+	WP_KNOWN_CONSTANT,	/* in the instruction */
+	WP_KNOWN_REGISTER,	/* in a register, which has it still */
+};
+
+struct wp_known_value {
+	uint32_t source;	/* enum wp_known_source */
+	uint32_t reg;		/* that register: PERF_REG_X86_* */
+	uint64_t constant;
+	uint32_t nbases;	/* registers that its address is made of: */
+	uint32_t base[2];	/* PERF_REG_X86_*; it is the watch's while they */
+	uint64_t holds[2];	/* have these values */
+};
+
 struct wp_known_stack {
 	uint64_t pc, sp;	/* of the hit */
 	uint64_t fp;		/* its frame pointer; by_fp 1: what words
@@ -22,6 +39,10 @@ struct wp_known_stack {
 	uint32_t n;		/* words, at least one: */
 	uint64_t word[WP_KNOWN_WORDS];
 	uint16_t place[WP_KNOWN_WORDS];	/* bytes above sp, multiples of 8 */
+	uint32_t watch;		/* from 1: hits of it need not be delivered,
+				   only counted (bpf/tally.h); 0: they do */
+	uint32_t stack;		/* then: what who counts calls the backtrace */
+	struct wp_known_value value;	/* of these hits */
 };
 
 #endif

@@ -469,7 +469,7 @@ know_one(unsigned number, void *arg)
 	stack.sp += number == POINTER;
 	stack.pid += number == PROCESS;
 	wp_known_forget(&known, getpid());
-	wp_known_add(&known, &stack);
+	(void)wp_known_add(&known, &stack, 0, 0);
 }
 
 /* Only if all is as it was; and a copy is what the kernel has copied. */
@@ -496,8 +496,8 @@ know_more(unsigned number, void *arg)
 		return;
 	stack = stack_of(first);
 	stack.word[0] += number - 1;
-	wp_known_add(&known, &stack);
-	wp_known_add(&known, &stack);
+	(void)wp_known_add(&known, &stack, 0, 0);
+	(void)wp_known_add(&known, &stack, 0, 0);
 }
 
 /* The newest are. */

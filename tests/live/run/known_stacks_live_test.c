@@ -13,16 +13,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "borrow.h"
 #include "bpf/known.h"
 #include "explainers.h"
 #include "live.h"
 #include "watching.h"
 #include "child.h"
 
-enum { DESCRIPTORS = 1024 };	/* of watchctl, at most */
 #define SIZE (WP_KNOWN_ENTRIES * sizeof(struct wp_known_entry))
 
 static volatile uint64_t word;		/* of the child */
@@ -65,45 +64,6 @@ run_thread(void *arg)
 }
 
 /* --- what watchctl knows --- */
-
-/* Whether a descriptor of a process is the map of known stacks. */
-static bool
-is_map(const char *info)
-{
-	char line[256];
-	FILE *f = fopen(info, "re");
-	size_t size = 0;
-
-	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
-		(void)sscanf(line, "value_size: %zu", &size);
-	if (f != NULL)
-		(void)fclose(f);
-	return size == SIZE;
-}
-
-/* What watchctl has in it; NULL: it has none. */
-static const struct wp_known_entry *
-borrow_entries(pid_t pid)
-{
-	const int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	char info[64];
-	void *entries;
-	int map = -1;
-
-	assert_true(pidfd >= 0);
-	for (int fd = 0; map < 0 && fd < DESCRIPTORS; fd++) {
-		(void)snprintf(info, sizeof(info), "/proc/%d/fdinfo/%d",
-		    (int)pid, fd);
-		if (is_map(info))
-			map = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
-	}
-	(void)close(pidfd);
-	if (map < 0)
-		return NULL;
-	entries = mmap(NULL, SIZE, PROT_READ, MAP_SHARED, map, 0);
-	(void)close(map);
-	return entries == MAP_FAILED ? NULL : entries;
-}
 
 /* How many are of a process. */
 static unsigned
@@ -162,7 +122,7 @@ TEST(stacks_are_known_until_who_knows_them_may_err)
 	pid = child_start(run_thread, NULL);
 	bpf = watch(&w, pid);
 	if (bpf) {
-		assert_non_null(entries = borrow_entries(w.pid));
+		assert_non_null(entries = borrow_map(w.pid, SIZE));
 		assert_int_equal(known_of(entries, pid), 0);
 		store(20);
 		await(known_of(entries, pid) == 1);
@@ -177,7 +137,7 @@ TEST(stacks_are_known_until_who_knows_them_may_err)
 		store(1);
 		/* the next one may make it known at once, as it was */
 		await(changes_of(entries) > changed);
-		(void)munmap((void *)(uintptr_t)entries, SIZE);
+		borrow_end(entries, SIZE);
 	}
 	child_kill(pid);
 	finish(&w, &o);

@@ -160,4 +160,42 @@ TEST(execution_has_none)
 	expect_known(&range.last, NULL);
 }
 
+/* Hits that were counted, all or some with values, before and behind others. */
+TEST(counted_hits_widen_it)
+{
+	const struct left left = {5, KNOWN};
+	struct ex_hit hit = hit_of(&left);
+	struct wp_target_tally tally = {
+		.count = 3, .values = 3, .has_first = true, .has_last = true,
+		.first_value = 2, .last_value = UINT64_MAX, .least = 2,
+		.largest = UINT64_MAX, .least_signed = -1, .largest_signed = 9,
+	};
+	struct value_range range = {0};
+
+	hit.process = NULL;
+	value_range_tally(&range, &hit, &tally, true,
+	    VALUE_RANGE_FIRST | VALUE_RANGE_LAST);
+	expect_known(&range.first, "0x2");
+	expect_known(&range.last, "0xffffffffffffffff");
+	expect_known(&range.least, "0x2");
+	expect_known(&range.largest, "0xffffffffffffffff");
+	tally.least = 1;
+	tally.has_last = false;
+	tally.first_value = 1;
+	value_range_tally(&range, &hit, &tally, false, VALUE_RANGE_FIRST);
+	expect_known(&range.first, "0x1");
+	expect_known(&range.last, "0xffffffffffffffff");
+	expect_known(&range.least, "0x1");
+	hit = hit_of(&left);
+	value_range_add_late(&range, &hit);
+	expect_known(&range.last, "0xffffffffffffffff");
+	hit.process = NULL;
+	tally.values = 2;
+	value_range_tally(&range, &hit, &tally, false, VALUE_RANGE_LAST);
+	expect_known(&range.first, "0x1");
+	expect_known(&range.last, NULL);
+	expect_known(&range.least, NULL);
+	expect_known(&range.largest, NULL);
+}
+
 RUN_TESTS()

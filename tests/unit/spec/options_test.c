@@ -1105,4 +1105,35 @@ TEST(help_is_whole)
 	free(said);
 }
 
+/* Only where it does not matter which hit it is. */
+TEST(hits_are_counted_for_a_summary_alone)
+{
+	static const struct {
+		const char *args[ARGS];
+		bool tally;
+	} all[] = {
+		{{"w", "-w", "a", "-o", "summary", "x"}, true},
+		{{"w", "-w", "a", "-o", "summary,json", "-f", "x"}, true},
+		{{"w", "-w", "a", "x"}, false},
+		{{"w", "-w", "a", "-o", "folded", "x"}, false},
+		{{"w", "-w", "a", "-o", "summary", "-n", "5", "x"}, false},
+		{{"w", "-w", "a", "-o", "summary", "--each", "5", "x"}, false},
+		{{"w", "-w", "a", "-o", "summary", "--every", "5", "x"}, false},
+		{{"w", "-w", "a", "-o", "summary", "--if", "tid", "x"}, false},
+		{{"w", "-w", "a", "-o", "summary", "--changed", "x"}, false},
+		{{"w", "-w", "a", "-o", "summary", "--allow", "f", "x"}, false},
+		{{"w", "-w", "a", "-o", "summary", "--learn", "f", "x"}, false},
+		{{"w", "-w", "a", "-o", "summary", "--stop", "x"}, false},
+		{{"w", "-w", "a", "-o", "summary", "--inside", "x"}, false},
+	};
+
+	for (size_t i = 0; i < COUNT(all); i++) {
+		struct options o;
+
+		accept(&o, all[i].args);
+		assert_int_equal(options_tally(&o), all[i].tally);
+		options_free(&o);
+	}
+}
+
 RUN_TESTS(.before_all = scratch_enter, .after_all = scratch_leave)

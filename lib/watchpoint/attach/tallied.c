@@ -1,0 +1,189 @@
+/* tallied: hits that are only counted.  See tallied.h. */
+#include "attach/tallied.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/array.h"
+#include "os/clock.h"
+
+/* As many stacks have numbers; and as often, ns, the table is cleared if it is too
+   full. */
+#define STACKS ((size_t)WP_TALLY_ROWS / 2)
+#define CLEAR_EACH (UINT64_C(5) * 1000000000)
+
+struct wp_tallied *
+wp_tallied_new(void)
+{
+	struct wp_tallied *t = calloc(1, sizeof(*t));
+
+	if (t == NULL)
+		return NULL;
+	t->table.map = -1;
+	t->row = calloc(WP_TALLY_ROWS, sizeof(*t->row));
+	if (t->row == NULL || wp_tallies_open(&t->table) < 0) {
+		wp_tallied_free(t);
+		return NULL;
+	}
+	return t;
+}
+
+void
+wp_tallied_free(struct wp_tallied *t)
+{
+	if (t == NULL)
+		return;
+	wp_tallies_close(&t->table);
+	free(t->stack);
+	free(t->row);
+	free(t);
+}
+
+/* The next number is of this stack.  0: there is none. */
+static uint64_t
+add_stack(struct wp_tallied *t, const struct wp_known_stack *stack,
+    uint64_t slot)
+{
+	if (t->n == STACKS || WP_ARRAY_ROOM(t, stack) < 0)
+		return 0;
+	t->stack[t->n] = (struct wp_tallied_stack){
+		.stack = *stack, .slot = slot, .until = UINT64_MAX,
+		.known = true,
+	};
+	return t->base + ++t->n;
+}
+
+void
+wp_tallied_know(struct wp_tallied *t, const struct wp_known *known,
+    const struct wp_known_stack *stack, uint64_t slot)
+{
+	const uint64_t number = add_stack(t, stack, slot);
+
+	if (!wp_known_add(known, stack, number, slot) && number != 0)
+		t->n--;
+}
+
+void
+wp_tallied_forget(struct wp_tallied *t, pid_t pid)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (pid == 0 || t->stack[i].stack.pid == pid)
+			t->stack[i].known = false;
+}
+
+/* Whether it may be of code in a range of addresses. */
+static bool
+is_in(const struct wp_known_stack *stack, uint64_t from, uint64_t to)
+{
+	/* a call may end where another mapping begins */
+	bool in = stack->pc >= from && stack->pc - 1 < to;
+
+	for (unsigned i = 0; !in && i < stack->n; i++)
+		in = stack->word[i] >= from && stack->word[i] - 1 < to;
+	return in;
+}
+
+void
+wp_tallied_remapped(struct wp_tallied *t, pid_t pid, uint64_t from,
+    uint64_t to, uint64_t time)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		struct wp_tallied_stack *stack = &t->stack[i];
+
+		if (stack->stack.pid == pid && stack->until > time &&
+		    is_in(&stack->stack, from, to))
+			stack->until = time;
+	}
+}
+
+/* Whose a row is; NULL: it is free, or what it counted is not wanted. */
+static const struct wp_tallied_stack *
+stack_of(const struct wp_tallied *t, uint64_t owner)
+{
+	const uint32_t number = (uint32_t)owner - t->base;
+
+	return owner == 0 || number == 0 || number > t->n ? NULL :
+	    &t->stack[number - 1];
+}
+
+static void
+look_at(struct wp_tallied *t, unsigned i)
+{
+	struct wp_tallied_row *row = &t->row[i];
+	const struct wp_tallied_stack *stack;
+	struct wp_tally now;
+
+	if (row->left || !wp_tallies_read(&t->table, i, &now) ||
+	    (stack = stack_of(t, now.owner)) == NULL)
+		return;
+	if (now.last < stack->until)
+		row->sure = now;
+	else
+		row->left = true;
+}
+
+bool
+wp_tallied_look(struct wp_tallied *t)
+{
+	for (unsigned i = 0; i < WP_TALLY_ROWS; i++)
+		look_at(t, i);
+	return (wp_tallies_refused(&t->table) > 0 || t->n == STACKS) &&
+	    wp_clock_ns() - t->cleared > CLEAR_EACH;
+}
+
+void
+wp_tallied_take(struct wp_tallied *t,
+    void (*fn)(void *, const struct wp_target_tally *), void *arg)
+{
+	(void)wp_tallied_look(t);
+	for (unsigned i = 0; i < WP_TALLY_ROWS; i++) {
+		struct wp_tallied_row *row = &t->row[i];
+		const struct wp_tally *sure = &row->sure;
+		const struct wp_tallied_stack *stack =
+		    stack_of(t, sure->owner);
+
+		if (stack != NULL)
+			fn(arg, &(struct wp_target_tally){
+				.watch = stack->stack.watch,
+				.stack = stack->stack.stack,
+				.source = stack->stack.value.source,
+				.pid = stack->stack.pid,
+				.tid = (pid_t)(sure->owner >> 32),
+				.count = sure->count, .first = sure->first,
+				.last = sure->last, .values = sure->values,
+				.has_first = sure->values > 0 &&
+				    sure->at_first == 0,
+				.has_last = sure->values > 0 &&
+				    sure->at_last == sure->count - 1,
+				.first_value = sure->first_value,
+				.last_value = sure->last_value,
+				.least = sure->least,
+				.largest = sure->largest,
+				.least_signed = sure->least_signed,
+				.largest_signed = sure->largest_signed,
+			});
+		row->sure.owner = 0;
+		row->left = true;
+	}
+}
+
+void
+wp_tallied_renew(struct wp_tallied *t, const struct wp_known *known,
+    bool settled)
+{
+	const size_t n = t->n;
+
+	t->base += (uint32_t)n;
+	t->n = 0;
+	if (!settled)
+		return;
+	wp_tallies_clear(&t->table);
+	memset(t->row, 0, WP_TALLY_ROWS * sizeof(*t->row));
+	t->cleared = wp_clock_ns();
+	for (size_t i = 0; i < n; i++) {
+		const struct wp_tallied_stack stack = t->stack[i];
+
+		if (stack.known)
+			wp_tallied_know(t, known, &stack.stack, stack.slot);
+	}
+}

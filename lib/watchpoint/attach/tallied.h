@@ -1,0 +1,65 @@
+/*
+ * tallied: of which stacks hits are only counted, and how many there were.
+ *
+ * A stack gets a number, by which programs count (bpf/tally.h).  It is proved as
+ * long as what its words point into stays mapped; a record says when something
+ * else is mapped there, but only later.  So what was counted is looked at again
+ * and again, and what may have been counted since that mapping is left out: it
+ * shows in the events' counts.
+ *
+ * One thread uses it.
+ */
+#ifndef WP_TALLIED_H
+#define WP_TALLIED_H
+
+#include "attach/target.h"
+#include "bpf/known.h"
+#include "bpf/tally.h"
+
+struct wp_tallied {
+	struct wp_tallies table;
+	struct wp_tallied_stack {
+		struct wp_known_stack stack;
+		uint64_t slot;
+		uint64_t until;	/* ns: hits of that time and later may be of
+				   other code; UINT64_MAX: none are */
+		bool known;	/* programs may know it */
+	} *stack;		/* n of them; the first has number base + 1 */
+	size_t n, cap;
+	uint32_t base;
+	struct wp_tallied_row {
+		struct wp_tally sure;	/* as it was while that was certain;
+					   owner 0: it never was */
+		bool left;	/* no more is taken from it */
+	} *row;			/* of the table's */
+	uint64_t cleared;	/* ns: when the table was, last */
+};
+
+/* NULL: there is none. */
+struct wp_tallied *wp_tallied_new(void);
+void wp_tallied_free(struct wp_tallied *);
+
+/* Have hits of a slot with this stack counted, or with number 0 only known. */
+void wp_tallied_know(struct wp_tallied *, const struct wp_known *,
+    const struct wp_known_stack *, uint64_t slot);
+
+/* As wp_known_forget. */
+void wp_tallied_forget(struct wp_tallied *, pid_t);
+
+/* As wp_target_remapped. */
+void wp_tallied_remapped(struct wp_tallied *, pid_t, uint64_t from,
+    uint64_t to, uint64_t time);
+
+/* As wp_target_look_at_tallies. */
+bool wp_tallied_look(struct wp_tallied *);
+
+/* As wp_target_take_tallies. */
+void wp_tallied_take(struct wp_tallied *,
+    void (*fn)(void *arg, const struct wp_target_tally *), void *arg);
+
+/* All was taken, and programs know no stack: begin anew, with those that they did;
+   settled: none is at the table, or else they are done without. */
+void wp_tallied_renew(struct wp_tallied *, const struct wp_known *,
+    bool settled);
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * tallies: with -o summary, hits whose backtrace is known are only counted, in the
+ * kernel (attach/tallied.h).  What was counted goes to the session at the end, and
+ * when there is no room for more, or no explainer any more that knows what it was
+ * counted by.
+ */
+#ifndef TALLIES_H
+#define TALLIES_H
+
+#include "run/run.h"
+
+/* Take in a record that may say that such a backtrace holds no more. */
+void tallies_learn(const struct run *, const struct ex_record *);
+
+/* Look at what was counted, now and then. */
+void tallies_look(struct run *);
+
+/* Hand it all to the session. */
+void tallies_take(struct run *);
+
+/* The same; the explainer that knew the backtraces has died. */
+void tallies_save(struct run *);
+
+#endif
