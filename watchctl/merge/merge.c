@@ -240,12 +240,13 @@ static void
 say_account(const struct merge *m, const struct merged_account *all)
 {
 	const uint64_t repeated = m->place.repeated;
+	const uint64_t hits = all->hits + all->lost;
 	struct buffer b = {0};
 
 	buffer_printf(&b, "%zu file%s, %llu run%s: %llu hits, %llu reported, "
 	    "%llu lost", m->options->nfiles, m->options->nfiles == 1 ? "" :
 	    "s", (unsigned long long)all->runs, all->runs == 1 ? "" : "s",
-	    (unsigned long long)(all->hits + all->lost),
+	    (unsigned long long)hits,
 	    (unsigned long long)all->hits, (unsigned long long)all->lost);
 	if (repeated > 0)
 		buffer_printf(&b, "; %llu lines arrived twice",
