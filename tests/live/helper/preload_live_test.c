@@ -9,6 +9,7 @@
 #include <pwd.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "handler/channel.h"
@@ -559,11 +560,13 @@ TEST(children_of_which_records_were_lost)
 static void
 refuse_rings(void)
 {
-	const struct refuse_arg length = {
-		1, (uint32_t)sysconf(_SC_PAGESIZE) + (64 << 10), false,
+	/* shared: a library's segment may be as long */
+	const struct refuse_arg ring[] = {
+		{1, (uint32_t)sysconf(_SC_PAGESIZE) + (64 << 10), false},
+		{3, MAP_SHARED, false},
 	};
 
-	if (!refuse_call(SYS_mmap, EPERM, &length, 1))
+	if (!refuse_call(SYS_mmap, EPERM, ring, 2))
 		_exit(1);
 }
 
