@@ -1,7 +1,7 @@
 #!/bin/sh
 # top: --top in a real terminal: 80x24 and 40x10, resized meanwhile, stopped and
-# continued, paused; ended by q, ^C, SIGTERM and with the program; without colours;
-# and each time the terminal is as it was.
+# continued, in the background, paused; ended by q, ^C, SIGTERM and with the
+# program; without colours; and each time the terminal is as it was.
 set -eu
 
 not_run()
@@ -21,7 +21,8 @@ tmux()
 	command tmux -L top -f /dev/null "$@"
 }
 victim=
-trap 'tmux kill-server 2> /dev/null || :; [ -z "$victim" ] || kill $victim; rm -rf "$scratch"' EXIT
+trap 'tmux kill-server 2> /dev/null || :
+    [ -z "$victim" ] || kill $victim; rm -rf "$scratch"' EXIT
 cat > prog.c <<'END_OF_C'
 #include <stdlib.h>
 #include <unistd.h>
@@ -77,7 +78,15 @@ restored()
 	keys 'clear; stty -a > modes; echo "is:"back' Enter
 	await 'is:back'
 	grep -qw icanon modes
-	! grep -qe '-icanon\|-echo \|-echo;' modes
+	absent '-icanon\|-echo \|-echo;' modes
+}
+# absent TEXT FILE
+absent()
+{
+	if grep -e "$1" "$2"; then
+		echo "that is in $2"
+		exit 1
+	fi
 }
 attached="$WATCHCTL --top -w total -p"
 
@@ -85,7 +94,8 @@ attached="$WATCHCTL --top -w total -p"
 # without a terminal it is refused
 status=0
 "$WATCHCTL" --top -w total -p $victim > out 2> said < /dev/null || status=$?
-[ $status -eq 125 ] && grep -q '^watchctl: --top draws on a terminal' said
+[ $status -eq 125 ]
+grep -q '^watchctl: --top draws on a terminal' said
 
 tmux new-session -d -s top -x 80 -y 24 "env -u NO_COLOR PS1='ready> ' sh"
 await 'ready>$'
@@ -94,7 +104,7 @@ await '^ *hits/s *share *threads *last value *writer'
 await '[0-9]  *[78][0-9]\.[0-9]% .* total: write in add prog.c:4'
 await '[0-9]  *[12][0-9]\.[0-9]% .* total: write in take prog.c:5'
 # colours, and none
-tmux capture-pane -e -p -t top | grep -q "$(printf '\033')\[.*3[0-9]m"
+tmux capture-pane -e -p -t top | grep -q "$(printf '\033')\[.*3[0-7]m"
 # space holds it, and lets it go on
 keys Space
 await 'paused'
@@ -115,6 +125,12 @@ await '^ *hits/s *share *threads'
 keys C-z
 await 'Stopped'
 restored
+# in the background it leaves the terminal to the shell
+keys 'bg' Enter
+restored
+sleep 1
+screen > shell
+absent 'hits/s' shell
 keys 'fg' Enter
 await '^ *hits/s *share *threads'
 # the summary and the account follow
@@ -132,7 +148,8 @@ kill -0 $victim
 
 start "NO_COLOR=1 $attached $victim"
 await 'write in add'
-! tmux capture-pane -e -p -t top | grep -q "$(printf '\033')\[.*3[0-9]m"
+tmux capture-pane -e -p -t top > plain
+absent "$(printf '\033')\[.*3[0-7]m" plain
 keys q
 restored
 
@@ -140,6 +157,23 @@ restored
 start "sh -c 'echo \$\$ > pid; exec $attached $victim'"
 await 'write in add'
 kill -TERM "$(cat pid)"
+await 'watchctl: [0-9]* hits, [0-9]* reported, 0 lost'
+restored
+
+# a terminal that nobody knows: no table, and the rest as ever
+start "TERM=nonesuch $attached $victim"
+await 'cannot be drawn on'
+keys C-z
+await 'Stopped'
+keys 'fg' Enter
+keys C-c
+await 'watchctl: [0-9]* hits, [0-9]* reported, 0 lost'
+restored
+
+# a command, which q ends as ^C does
+start "$WATCHCTL --top -w total -- ./prog"
+await 'write in add'
+keys q
 await 'watchctl: [0-9]* hits, [0-9]* reported, 0 lost'
 restored
 

@@ -36,6 +36,7 @@ struct table {
 
 static struct {
 	bool on;
+	bool command;		/* one runs, in this process group */
 	FILE *tty;
 	SCREEN *screen;
 	pthread_t thread;
@@ -224,41 +225,60 @@ resize(void)
 	return true;
 }
 
-/* As a program without a table stops, and goes on with it. */
-static bool
+/* As a program without a table stops. */
+static void
 stop(void)
 {
 	if (!top.stop)
-		return false;
+		return;
 	top.stop = 0;
-	(void)endwin();
+	if (!isendwin())
+		(void)endwin();
 	(void)raise(SIGSTOP);	/* this thread stops right here */
-	(void)clearok(curscr, TRUE);
-	(void)refresh();
-	return true;
 }
 
+/* Whether the terminal is this job's: not if the job was continued in the
+   background, if the command has given the terminal to a job of its own, or if
+   the terminal is gone.  Then it is not drawn on, nor read. */
+static bool
+is_in_foreground(void)
+{
+	return tcgetpgrp(fileno(top.tty)) == getpgrp();
+}
+
+/* q is what ^C is: a command gets the signal, too. */
 static bool
 take_key(int key)
 {
 	if (key == ' ')
 		top.paused = !top.paused;
 	else if (key == 'q')
-		(void)kill(getpid(), SIGINT);
+		(void)kill(top.command ? 0 : getpid(), SIGINT);
 	return key != ERR;
 }
 
 static void *
 run(void *arg)
 {
+	bool away = true;
 	long drawn = 0;
 
 	(void)arg;
 	while (!top.ending) {
-		bool again = take_key(getch());
+		bool again;
 
+		stop();
+		if (!is_in_foreground()) {
+			away = true;
+			(void)napms(LOOK_MS);
+			continue;
+		}
+		again = away || isendwin();
+		if (again)
+			(void)clearok(curscr, TRUE);
+		away = false;
+		again = take_key(getch()) || again;
 		again = resize() || again;
-		again = stop() || again;
 		if (!again && wp_clock_ms() - drawn < EVERY_MS)
 			continue;
 		(void)pthread_mutex_lock(&top.lock);
@@ -348,12 +368,32 @@ start_thread(void)
 	return err;
 }
 
+/* Whoever has the terminal now: this process does not stop for that. */
+static void
+give_back(void)
+{
+	sigset_t output, before;
+
+	(void)sigemptyset(&output);
+	(void)sigaddset(&output, SIGTTOU);
+	(void)pthread_sigmask(SIG_BLOCK, &output, &before);
+	if (top.screen != NULL && !isendwin())
+		(void)endwin();
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (top.screen != NULL)
+		delscreen(top.screen);
+	if (top.tty != NULL)
+		(void)fclose(top.tty);
+	(void)sigaction(SIGTSTP, &top.before, NULL);
+}
+
 void
 top_begin(const struct options *o)
 {
 	if (!o->top)
 		return;
 	(void)setlocale(LC_CTYPE, "");
+	top.command = o->command != NULL;
 	catch_stop();
 	top.tty = fopen("/dev/tty", "r+e");
 	if (top.tty != NULL)
@@ -362,13 +402,14 @@ top_begin(const struct options *o)
 		(void)complain("--top: this terminal cannot be drawn on (TERM "
 		    "is %s); the summary follows at the end",
 		    getenv("TERM") == NULL ? "not set" : getenv("TERM"));
+		give_back();
 		return;
 	}
 	top.ending = false;
 	prepare_screen();
 	top.now.at = wp_clock_ms();
 	if (start_thread() != 0) {
-		(void)endwin();
+		give_back();
 		return;
 	}
 	complain_to(keep_line);
@@ -383,10 +424,7 @@ top_end(void)
 	top.on = false;
 	top.ending = true;
 	(void)pthread_join(top.thread, NULL);
-	(void)endwin();
-	delscreen(top.screen);
-	(void)fclose(top.tty);
-	(void)sigaction(SIGTSTP, &top.before, NULL);
+	give_back();
 	complain_to(NULL);
 	for (char *line = top.said.bytes, *end = line + top.said.len;
 	    line < end; line += strlen(line) + 1) {
