@@ -1,25 +1,43 @@
 /* writer: what the function that is to be blamed for a hit is called. */
 #include "judge/writer.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "util/visible.h"
 
+/* Without the last that was appended: ".isra.0", ".cold".  The same length:
+   nothing was.  "main.coldStart" is a function's name, as Go has them. */
+static size_t
+cut_one(const char *name, size_t len)
+{
+	static const char *const appended[] = {
+		".constprop", ".isra", ".part", ".cold", ".lto_priv", ".llvm",
+	};
+	size_t end = len;
+
+	while (end > 0 && isdigit((unsigned char)name[end - 1]))
+		end--;
+	end = end > 0 && end < len && name[end - 1] == '.' ? end - 1 : len;
+	for (size_t i = 0; i < sizeof(appended) / sizeof(appended[0]); i++) {
+		const size_t n = strlen(appended[i]);
+
+		if (end > n && memcmp(name + end - n, appended[i], n) == 0 &&
+		    (end < len || strcmp(appended[i], ".cold") == 0))
+			return end - n;
+	}
+	return len;
+}
+
 size_t
 writer_name_length(const char *function)
 {
-	static const char *const appended[] = {
-		".constprop.", ".isra.", ".part.", ".cold", ".lto_priv.",
-		".llvm.", " [clone ",
-	};
-	size_t len = strlen(function);
+	const char *clone = strstr(function, " [clone ");
+	size_t len = clone != NULL ? (size_t)(clone - function) :
+	    strlen(function), less;
 
-	for (size_t i = 0; i < sizeof(appended) / sizeof(appended[0]); i++) {
-		const char *at = strstr(function, appended[i]);
-
-		if (at != NULL && (size_t)(at - function) < len)
-			len = (size_t)(at - function);
-	}
+	while ((less = cut_one(function, len)) < len)
+		len = less;
 	return len;
 }
 

@@ -140,7 +140,13 @@ TEST(patterns)
 		{"load", NAMED("load.part.0.cold"), true},
 		{"load.part.0", NAMED("load.part.0.cold"), false},
 		{"load.part.0.cold", NAMED("load.part.0.cold"), true},
+		{"load", NAMED("load.isra.0.cold.12"), true},
+		{"load", NAMED("load [clone .isra.0]"), true},
 		{"main", NAMED("main.load"), false},
+		{"main", NAMED("main.coldLoad"), false},
+		{"main", NAMED("main.part.Load"), false},
+		{"main", NAMED("main.part"), false},
+		{"main", NAMED("main.llvm.x1"), false},
 		/* C++: by each form of its name */
 		{"Config::load", AT(program, "Config::load", LOAD), true},
 		{"load", AT(program, "Config::load", LOAD), false},
