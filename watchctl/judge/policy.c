@@ -605,23 +605,38 @@ policy_writer(struct policy *p, const struct ex_stack *stack,
 	    POLICY_WRITER_UNNAMED;
 }
 
-/* By the writers of the file; UNKNOWN: the writer is none of them. */
+/* Whether whoever is called by some function is allowed. */
+static bool
+allows_callees(const struct policy *p)
+{
+	bool any = p->n > 0;
+
+	for (size_t i = 0; p->rules != NULL && i < p->rules->n; i++)
+		any |= p->rules->line[i].key == POLICY_ALLOW;
+	return any;
+}
+
+/* By the writers of the file; UNKNOWN: more than they decide.  Where they alone
+   are allowed, callers that are missing matter to nobody. */
 static enum verdict_is
 judge_writer(struct policy *p, const struct ex_stack *stack)
 {
 	const struct ex_frame *culprit = culprit_of(stack);
-	const struct policy_line *line = culprit == NULL ? NULL :
-	    writer_line(p, culprit);
+	const struct policy_line *line;
 	struct buffer name = {0};
-	enum verdict_is is = UNKNOWN;
+	enum policy_writer writer;
 
-	if (line != NULL) {
+	if (culprit == NULL || culprit->kernel)
+		return UNKNOWN;
+	if ((line = writer_line(p, culprit)) != NULL)
 		use(p, line);
-		is = policy_writer(p, stack, &name) == POLICY_WRITER_NAMED ?
-		    ALLOWED : UNJUDGED;
-	}
+	else if (allows_callees(p))
+		return UNKNOWN;
+	writer = policy_writer(p, stack, &name);
 	buffer_free(&name);
-	return is;
+	if (line == NULL)
+		return writer == POLICY_WRITER_MISSING ? UNKNOWN : STRAY;
+	return writer == POLICY_WRITER_NAMED ? ALLOWED : UNJUDGED;
 }
 
 /* Whether anybody is allowed. */

@@ -653,7 +653,7 @@ TEST(writers_that_are_not_certain)
 	}, outside[FRAMES_MAX] = {
 		OF("load", "config.c"), {.module = &program, .function = "main",
 		    .vaddr = 0x200, .gap = true},
-	}, other[FRAMES_MAX] = {OF("f", "config.c")};
+	};
 	struct policy_file file;
 	struct policy *p = policy_of(&file, "[watch]\nspec = counter\n"
 	    "writer = config.c!load\n");
@@ -666,11 +666,42 @@ TEST(writers_that_are_not_certain)
 	stack = whole(outside);
 	stack.gap = true;
 	assert_int_equal(made_of(p, &made_watches[0], stack), ALLOWED);
-	stack = whole(other);
-	stack.end = EX_END_STACK;
-	assert_int_equal(made_of(p, &made_watches[0], stack), UNJUDGED);
 	policy_free(p);
 	policy_file_free(&file);
+}
+
+/* A caller that is missing may be one that is allowed with what it calls; a
+   writer is not. */
+TEST(callers_that_are_not_certain)
+{
+	static const struct ex_frame other[FRAMES_MAX] = {OF("f", "config.c"),
+	    OF("g", "config.c")}, kernel[FRAMES_MAX] = {
+		KERNEL("ksys_read"),
+	}, library[FRAMES_MAX] = {IN(libc, "memcpy")};
+	static const char *const texts[] = {
+		"[watch]\nspec = counter\nwriter = config.c!g\n",
+		"[watch]\nspec = counter\nwriter = config.c!g\nallow = t*\n",
+	};
+
+	for (int callees = 0; callees < 2; callees++) {
+		struct policy_file file;
+		struct policy *p = policy_of(&file, texts[callees]);
+		struct ex_stack stack = whole(other);
+
+		stack.end = EX_END_STACK;
+		assert_int_equal(made_of(p, &made_watches[0], stack),
+		    callees ? UNJUDGED : STRAY);
+		stack = whole(kernel);
+		stack.end = EX_END_STACK;
+		assert_int_equal(made_of(p, &made_watches[0], stack),
+		    UNJUDGED);
+		stack = whole(library);
+		stack.end = EX_END_STACK;
+		assert_int_equal(made_of(p, &made_watches[0], stack),
+		    UNJUDGED);
+		policy_free(p);
+		policy_file_free(&file);
+	}
 }
 
 TEST(rules_that_nothing_used)
