@@ -710,14 +710,21 @@ choosing_option(const struct options *o)
 	    o->each != 0 ? "--each" : NULL;
 }
 
+/* How hits are left out without a look at their backtraces; NULL: none is. */
+static const char *
+blind_option(const struct options *o)
+{
+	return o->every != 0 ? "--every" : o->max_rate != 0 ? "--max-rate" :
+	    o->each != 0 ? "--each" : NULL;
+}
+
 /* What is neither explained nor reported cannot be chosen by what it is; and
    what is left out without a look at its backtrace may be stray. */
 static int
 check_choice(const struct options *o)
 {
 	const char *option = choosing_option(o);
-	const char *blind = o->every != 0 ? "--every" :
-	    o->max_rate != 0 ? "--max-rate" : o->each != 0 ? "--each" : NULL;
+	const char *blind = blind_option(o);
 
 	if (option != NULL && o->count)
 		return complain("%s chooses among hits that are reported, and "
@@ -729,6 +736,12 @@ check_choice(const struct options *o)
 		return complain("%s leaves out hits without judging them, and "
 		    "one of these may be stray: leave out %s or %s", blind,
 		    blind, vouching_option(o));
+	if (o->last != 0)
+		blind = "--last";
+	if (blind != NULL && o->side[SIDE_LEARN] != NULL)
+		return complain("%s leaves out hits, and --learn would not "
+		    "know who made them: leave out %s or --learn", blind,
+		    blind);
 	return 0;
 }
 
@@ -880,7 +893,8 @@ check_form(const struct options *o)
 		    "leave it out");
 	if (o->verbose && (o->form != FORM_TEXT || o->count))
 		return complain("-v is for the table at the end of a text: "
-		    "leave out -v or %s", o->count ? "--count" : "-o");
+		    "leave out -v or %s", o->count ? "--count" : o->top ?
+		    "--top" : "-o");
 	return 0;
 }
 
@@ -1110,7 +1124,7 @@ check_together(const struct options *o)
 		return complain("--count has no records to write with -o perf");
 	if (o->form == FORM_PERF && options_judge(o))
 		return complain("-o perf explains nothing while it records: "
-		    "give --allow and --error-exitcode to watchctl report");
+		    "give %s to watchctl report", options_judging(o));
 	if ((options_sum(o) || is_for_tools(o)) && o->count)
 		return complain("--count has no backtraces for -o %s: leave "
 		    "out one of them", form_name(o));

@@ -787,6 +787,20 @@ static const struct {
 	{{"w", "-w", "a", "--junit", "f", "--every", "2", "x"}, "--every leaves "
 	    "out hits without judging them, and one of these may be stray: "
 	    "leave out --every or --junit\n"},
+	{{"w", "-w", "a", "--learn", "f", "--every", "2", "x"}, "--every leaves "
+	    "out hits, and --learn would not know who made them: leave out "
+	    "--every or --learn\n"},
+	{{"report", "--learn", "f", "--max-rate", "2", "x"}, "--max-rate leaves "
+	    "out hits, and --learn "},
+	{{"w", "-w", "a", "--learn", "f", "--each", "2", "x"}, "--each leaves "
+	    "out hits, and --learn "},
+	{{"w", "-w", "a", "--learn", "f", "--last", "2", "x"}, "--last leaves "
+	    "out hits, and --learn would not know who made them: leave out "
+	    "--last or --learn\n"},
+	{{"w", "-w", "a", "--top", "-v", "x"}, "-v is for the table at the end "
+	    "of a text: leave out -v or --top\n"},
+	{{"w", "-w", "a", "--github", "-o", "perf", "-O", "f", "x"}, "-o perf "
+	    "explains nothing while it records: give --github to "},
 	{{"w", "-w", "a", "--sarif", "f", "--last", "2", "x"}, "--last leaves "
 	    "out hits without judging them, and one of these may be stray: "
 	    "leave out --last or --sarif\n"},
