@@ -146,25 +146,49 @@ take_line(struct policy_file *f, struct part before, struct part text)
 	return line == NULL ? no_memory : check_value(watch, line);
 }
 
+/* Those of one SPEC and access are neighbours, in the order of their lines. */
+static int
+compare_watches(const void *a, const void *b)
+{
+	const struct policy_watch *x = *(const struct policy_watch *const *)a;
+	const struct policy_watch *y = *(const struct policy_watch *const *)b;
+	int order = (x->access > y->access) - (x->access < y->access);
+
+	if (order == 0)
+		order = strcmp(x->spec, y->spec);
+	return order != 0 ? order :
+	    (x->spec_line > y->spec_line) - (x->spec_line < y->spec_line);
+}
+
+static int
+check_twins(const struct policy_file *f)
+{
+	const struct policy_watch **w = calloc(f->n + 1, sizeof(*w));
+	int err = w == NULL ? complain("%s", no_memory) : 0;
+
+	for (size_t i = 0; i < f->n && err == 0; i++)
+		w[i] = &f->watch[i];
+	if (err == 0)
+		qsort(w, f->n, sizeof(*w), compare_watches);
+	for (size_t i = 1; i < f->n && err == 0; i++)
+		if (w[i - 1]->access == w[i]->access &&
+		    strcmp(w[i - 1]->spec, w[i]->spec) == 0)
+			err = complain("%s:%u: %s has a [watch] already, with "
+			    "the spec in line %u: join them", f->path,
+			    w[i]->spec_line, w[i]->spec, w[i - 1]->spec_line);
+	free(w);
+	return err;
+}
+
 /* What only the whole of it shows. */
 static int
 check_watches(const struct policy_file *f)
 {
-	for (size_t i = 0; i < f->n; i++) {
-		const struct policy_watch *w = &f->watch[i];
-
-		if (w->spec == NULL)
+	for (size_t i = 0; i < f->n; i++)
+		if (f->watch[i].spec == NULL)
 			return complain("%s:%u: this [watch] has no spec",
-			    f->path, w->line[0].number);
-		for (size_t k = 0; k < i; k++)
-			if (f->watch[k].access == w->access &&
-			    strcmp(f->watch[k].spec, w->spec) == 0)
-				return complain("%s:%u: %s has a [watch] "
-				    "already, with the spec in line %u: join "
-				    "them", f->path, w->spec_line, w->spec,
-				    f->watch[k].spec_line);
-	}
-	return 0;
+			    f->path, f->watch[i].line[0].number);
+	return check_twins(f);
 }
 
 int
