@@ -294,6 +294,20 @@ add_new(struct policy_watch *watch, enum policy_key key, const char *before,
 static const char made_by[] =
 "# who writes what; made by watchctl --learn\n";
 
+/* What stands in front of a new [watch]: of a first one all that there is. */
+static struct policy_line *
+begin_watch(struct policy_file *f, struct policy_watch *watch)
+{
+	const bool comments = f->n == 1 && f->after != NULL &&
+	    *f->after != '\0';
+	struct policy_line *line = add_new(watch, POLICY_WATCH, f->n > 1 ?
+	    "\n" : comments ? f->after : made_by, "");
+
+	if (comments)
+		*f->after = '\0';
+	return line;
+}
+
 static struct policy_watch *
 add_new_watch(struct policy_file *f, const char *spec, enum wp_access access)
 {
@@ -303,8 +317,7 @@ add_new_watch(struct policy_file *f, const char *spec, enum wp_access access)
 
 	while (i < ACCESSES - 1 && accesses[i].access != access)
 		i++;
-	if (watch == NULL || add_new(watch, POLICY_WATCH, f->n > 1 ? "\n" :
-	    f->len > 0 ? "" : made_by, "") == NULL ||
+	if (watch == NULL || begin_watch(f, watch) == NULL ||
 	    (line = add_new(watch, POLICY_SPEC, "", spec)) == NULL)
 		return NULL;
 	watch->spec = line->value;

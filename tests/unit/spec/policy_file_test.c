@@ -216,4 +216,17 @@ TEST(what_people_wrote_is_kept)
 	policy_file_free(&from);
 }
 
+/* Without a [watch], they are the file's head. */
+TEST(comments_alone_come_first)
+{
+	struct policy_file f;
+
+	parse(&f, "# ours\n\n; why");
+	assert_int_equal(policy_file_add(&f, "a", WP_WRITE, "a.c!a"), 1);
+	assert_int_equal(policy_file_add(&f, "b", WP_WRITE, NULL), 1);
+	expect_text(&f, "# ours\n\n; why\n[watch]\nspec = a\naccess = write\n"
+	    "writer = a.c!a\n\n[watch]\nspec = b\naccess = write\n");
+	policy_file_free(&f);
+}
+
 RUN_TESTS(.before_all = scratch_make, .after_all = scratch_remove)
