@@ -1,10 +1,15 @@
 // heap: does one wrong thing to its heap, or none, as its argument says; ends
 // with status 3, unless it crashes.
+#include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <malloc.h>
 #include <new>
+#include <pthread.h>
 #include <string>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -154,6 +159,86 @@ before_quick_exit()
 	std::quick_exit(3);
 }
 
+static void
+many_blocks()
+{
+	for (int i = 0; i < 500000; i++)
+		(void)make_block();
+}
+
+// Another thread ends the process, too, while its blocks are looked at.
+static void
+two_exits()
+{
+	static std::atomic<bool> ending;
+
+	many_blocks();
+	static_cast<volatile char *>(make_block())[42] = '2';
+	std::thread([] {
+		while (!ending)
+			;
+		_exit(3);
+	}).detach();
+	(void)std::atexit([] { ending = true; });
+	std::exit(3);
+}
+
+static void
+many_bugs()
+{
+	for (int i = 0; i < 300; i++)
+		static_cast<volatile char *>(make_block())[-3] = 'm';
+}
+
+// A handler frees while the blocks are looked at.
+static void
+handler()
+{
+	many_blocks();
+	std::signal(SIGALRM, [](int) { drop_block(make_block()); });
+	(void)std::atexit([] {
+		const itimerval often = {{0, 500}, {0, 500}};
+
+		(void)setitimer(ITIMER_REAL, &often, nullptr);
+	});
+}
+
+static long
+mapped_pages()
+{
+	std::FILE *f = std::fopen("/proc/self/statm", "r");
+	long pages = 0;
+
+	if (f == nullptr || std::fscanf(f, "%ld", &pages) != 1)
+		std::abort();
+	(void)std::fclose(f);
+	return pages;
+}
+
+static pthread_key_t key;
+
+// Threads that free up to their very end leave nothing behind.
+static void
+late_frees()
+{
+	long before = 0;
+
+	(void)mallopt(M_ARENA_MAX, 1);
+	(void)pthread_key_create(&key, [](void *p) {
+		drop_block(make_block());
+		(void)pthread_setspecific(key, p);
+	});
+	for (int i = 0; i < 500; i++) {
+		std::thread([] {
+			(void)pthread_setspecific(key, &key);
+		}).join();
+		if (i == 100)
+			before = mapped_pages();
+	}
+	if (mapped_pages() - before > 2500)
+		std::abort();
+}
+
 struct alignas(64) wide {
 	char text[100];
 };
@@ -211,7 +296,9 @@ static const struct {
 	{"invalid-free", invalid_free}, {"mismatch", mismatch},
 	{"child", in_child}, {"thread", in_thread}, {"abort", before_abort},
 	{"crash", before_crash}, {"exec", before_exec},
-	{"quick-exit", before_quick_exit}, {"nothing", nothing},
+	{"quick-exit", before_quick_exit}, {"two-exits", two_exits},
+	{"many", many_bugs}, {"handler", handler}, {"late-frees", late_frees},
+	{"nothing", nothing},
 };
 
 int

@@ -73,6 +73,9 @@ make_evidence(struct heap_run *run)
 	e->magic = HG_MAGIC;
 	e->version = HG_VERSION;
 	e->size = sizeof(*e);
+	/* the first place is kept for the command */
+	e->program[0].pid = (int32_t)getpid();
+	e->nprograms = 1;
 	run->evidence = e;
 	return 0;
 }
@@ -112,6 +115,14 @@ static void
 end_text(char text[HG_PATH_MAX])
 {
 	text[HG_PATH_MAX - 1] = '\0';
+}
+
+/* One that it may still write to. */
+static void
+take_text(const char from[HG_PATH_MAX], char to[HG_PATH_MAX])
+{
+	memcpy(to, from, HG_PATH_MAX);
+	end_text(to);
 }
 
 /* --- what was found --- */
@@ -165,11 +176,14 @@ report_findings(struct heap_run *run)
 /* --- what was not guarded --- */
 
 static void
-doubt_program(struct session *s, const char *path, const char *why)
+doubt_program(struct session *s, const char path[HG_PATH_MAX],
+    const char *why)
 {
 	struct buffer name = {0};
+	char text[HG_PATH_MAX];
 
-	visible_put(&name, path);
+	take_text(path, text);
+	visible_put(&name, text);
 	session_warn(s, "%.200s was not guarded: %s", buffer_text(&name), why);
 	session_doubt(s, "%.100s was not guarded", buffer_text(&name));
 	buffer_free(&name);
@@ -212,8 +226,10 @@ report_silent(struct heap_run *run)
 	static const char why[] = "it has not loaded the guard: it is static, "
 	    "for another processor, set-user-ID, or was started without "
 	    "LD_PRELOAD and " HG_VARIABLE;
+	static const char unnamed[HG_PATH_MAX] =
+	    "what system(3) or popen(3) executed";
 	struct hg_evidence *e = run->evidence;
-	unsigned silent = 0, hellos = 0;
+	unsigned silent = 0, hellos = atomic_load(&e->answers);
 
 	for (unsigned i = 0; i < HG_PROGRAMS_MAX; i++) {
 		struct hg_program *p = &e->program[i];
@@ -221,7 +237,6 @@ report_silent(struct heap_run *run)
 
 		if (pid == 0 || p->balance != 1 || is_settled(e, pid))
 			continue;
-		end_text(p->path);
 		if (silent++ == 0)
 			doubt_program(&run->session, p->path, why);
 	}
@@ -232,8 +247,7 @@ report_silent(struct heap_run *run)
 		hellos += atomic_load(&e->program[i].pid) != 0 &&
 		    e->program[i].balance == -1;
 	if (hellos < atomic_load(&e->unnamed))
-		doubt_program(&run->session, "what system(3) or popen(3) "
-		    "executed", why);
+		doubt_program(&run->session, unnamed, why);
 }
 
 static void
@@ -243,7 +257,6 @@ report_unguarded(struct heap_run *run)
 	struct session *s = &run->session;
 	const uint32_t refused = atomic_load(&e->refused);
 
-	end_text(e->refused_path);
 	if (refused > 0)
 		doubt_program(s, e->refused_path,
 		    refusal(atomic_load(&e->refusal)));
@@ -304,7 +317,7 @@ report(struct heap_run *run, int status)
 static void
 expect_hello(struct heap_run *run)
 {
-	struct hg_program *p = &run->evidence->program[HG_PROGRAMS_MAX - 1];
+	struct hg_program *p = &run->evidence->program[0];
 
 	(void)snprintf(p->path, sizeof(p->path), "%s",
 	    run->options->command[0]);

@@ -42,9 +42,8 @@ adopt(char *raw, size_t size, size_t pad, enum hg_family family,
 	struct hg_entry *e;
 
 	if (number == 0) {
-		hg_next.free(raw);
 		atomic_store(&hg_state.exhausted, true);
-		return hg_next.malloc(size);
+		return raw;
 	}
 	e = hg_ledger_at(number);
 	e->size = size;
@@ -102,8 +101,8 @@ begin_busy(struct hg_thread *t)
 	for (;;) {
 		atomic_store_explicit(&t->busy, true, memory_order_relaxed);
 		atomic_signal_fence(memory_order_seq_cst);
-		if (!atomic_load_explicit(&hg_state.sweeping,
-		    memory_order_acquire))
+		if (atomic_load_explicit(&hg_state.sweeper,
+		    memory_order_acquire) == 0)
 			return;
 		atomic_store(&t->busy, false);
 		(void)sched_yield();
@@ -207,7 +206,9 @@ hg_free(void *p, enum hg_family family, const struct hg_frame *from)
 			hg_next.free(p);
 		return;
 	}
-	if (t == NULL || !begin_free(e)) {
+	if (t == NULL)		/* it is never given back */
+		return;
+	if (!begin_free(e)) {
 		hg_report_free(HG_DOUBLE_FREE, e, block, family, from);
 		return;
 	}

@@ -29,6 +29,7 @@
 #include "guard/cfi.h"
 #include "guard/ledger.h"
 #include "guard/next.h"
+#include "guard/programs.h"
 #include "guard/report.h"
 #include "guard/state.h"
 
@@ -43,6 +44,25 @@ static struct {
 
 #define NEXT(name)							\
 	((__typeof__(&(name)))(uintptr_t)hg_next_once(&kept.name, #name))
+
+/* Now: a child of a program with threads may not ask the dynamic linker. */
+static void
+find_all(void)
+{
+	static const struct {
+		void **kept;
+		const char *name;
+	} all[] = {
+#define ROW(name) {&kept.name, #name}
+		ROW(quick_exit), ROW(sigaction), ROW(signal),
+		ROW(__sysv_signal), ROW(execve), ROW(execvp), ROW(execvpe),
+		ROW(fexecve), ROW(posix_spawn), ROW(posix_spawnp),
+		ROW(system), ROW(popen), ROW(dlclose),
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		*all[i].kept = dlsym(RTLD_NEXT, all[i].name);
+}
 
 /* A child that vfork(2) made has its parent's memory, which is not at its
    end. */
@@ -192,7 +212,7 @@ static struct hg_program *
 before_exec(const char *path)
 {
 	sweep(HG_AT_EXEC);
-	return hg_report_exec(path);
+	return hg_program_executed(path);
 }
 
 static int
@@ -200,7 +220,7 @@ after_exec(struct hg_program *program, int result)
 {
 	const int saved = errno;
 
-	hg_report_exec_failed(program);
+	hg_program_failed(program);
 	errno = saved;
 	return result;
 }
@@ -332,7 +352,7 @@ execle(const char *path, const char *first, ...)
 		    argv, env);						\
 									\
 		if (err == 0)						\
-			hg_report_spawned(pid, path);			\
+			hg_program_spawned(pid, path);			\
 		if (err == 0 && made != NULL)				\
 			*made = pid;					\
 		return err;						\
@@ -393,6 +413,7 @@ extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void),
 void
 hg_ends_begin(void)
 {
+	find_all();
 	(void)__cxa_atexit(at_exit, NULL, NULL);
 	(void)__register_atfork(NULL, NULL, in_child, NULL);
 	for (size_t i = 0; i < CRASHES; i++) {

@@ -113,6 +113,9 @@ struct hg_evidence {
 	_Atomic uint32_t refusal;	/* enum hg_hello */
 	_Atomic uint32_t unnamed;	/* programs that were executed by a
 					   process whose number is not known */
+	_Atomic uint32_t answers;	/* hellos that are in no place of
+					   program any more */
+	_Atomic uint32_t nprograms;	/* places of it that were ever used */
 	_Atomic uint32_t overflowed;	/* there was no room for a program */
 	_Atomic uint32_t unswept;	/* ends at which not all was checked */
 	char refused_path[HG_PATH_MAX];

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 enum { MOST = 1 << 26, FEWEST = 1 << 16 };
 
@@ -17,11 +18,16 @@ static _Atomic uint32_t used = 1;
 static atomic_flag lock = ATOMIC_FLAG_INIT;
 static uint32_t spare;
 
-/* Less where addresses are limited. */
+/* Less where addresses are limited: most of them are the program's. */
 int
 hg_ledger_begin(void)
 {
+	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+
+	(void)getrlimit(RLIMIT_AS, &limit);
 	for (size = MOST; size >= FEWEST; size /= 2) {
+		if (size * sizeof(*all) > limit.rlim_cur / 8)
+			continue;
 		void *at = mmap(NULL, size * sizeof(*all),
 		    PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

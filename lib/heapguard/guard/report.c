@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -11,8 +12,12 @@
 #include <unistd.h>
 
 #include "guard/callers.h"
+#include "guard/programs.h"
 
-enum { WAIT = 200 };	/* ms for other threads */
+enum { WAIT = 1000 };	/* ms for other threads */
+
+/* None of the system calls here is a place where a thread may be cancelled: it
+   would leave what others wait for. */
 
 /* --- mappings --- */
 
@@ -67,7 +72,7 @@ take_maps(struct hg_finding *f)
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps",
 	    O_RDONLY | O_CLOEXEC);
 
-	while (fd >= 0 && (n = read(fd, text + len,
+	while (fd >= 0 && (n = syscall(SYS_read, fd, text + len,
 	    sizeof(text) - 1 - len)) > 0) {
 		char *line = text, *end;
 
@@ -114,14 +119,6 @@ is_known(struct hg_evidence *e, const struct hg_finding *f)
 }
 
 static void
-name_program(char path[HG_PATH_MAX])
-{
-	ssize_t n = readlink("/proc/self/exe", path, HG_PATH_MAX - 1);
-
-	path[n > 0 ? n : 0] = '\0';
-}
-
-static void
 publish(struct hg_finding *f)
 {
 	struct hg_evidence *e = hg_state.evidence;
@@ -134,7 +131,7 @@ publish(struct hg_finding *f)
 		return;
 	f->pid = (int32_t)syscall(SYS_getpid);
 	f->tid = (int32_t)syscall(SYS_gettid);
-	name_program(f->program);
+	hg_program_name(f->program);
 	take_maps(f);
 	e->finding[i] = *f;
 	atomic_store(&e->finding[i].ready, 1);
@@ -186,18 +183,36 @@ around(uint64_t address)
    of a crash may have interrupted who makes one: then this one is missing. */
 static struct hg_finding scratch;
 static atomic_flag lock = ATOMIC_FLAG_INIT;
+static _Atomic bool is_stuck;	/* it was not let go */
 
 static void
 nap(void)
 {
-	(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	(void)syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = 1000000},
+	    NULL);
+}
+
+/* What there is no room for is only counted: to describe a block takes a look
+   at all others. */
+static bool
+is_full(void)
+{
+	struct hg_evidence *e = hg_state.evidence;
+
+	if (atomic_load(&e->nfindings) < HG_FINDINGS_MAX)
+		return false;
+	(void)atomic_fetch_add(&e->nfindings, 1);
+	return true;
 }
 
 static struct hg_finding *
 begin(enum hg_kind kind, const struct hg_frame *from)
 {
+	if (is_full())
+		return NULL;
 	for (int ms = 0; atomic_flag_test_and_set(&lock); ms++) {
-		if (ms == WAIT) {
+		if (ms == WAIT || is_stuck) {
+			is_stuck = true;
 			(void)atomic_fetch_add(&hg_state.evidence->unswept, 1);
 			return NULL;
 		}
@@ -223,7 +238,9 @@ end(struct hg_finding *f)
 void
 hg_report_forked(void)
 {
+	is_stuck = false;
 	atomic_flag_clear(&lock);
+	is_stuck = false;
 }
 
 void
@@ -234,9 +251,11 @@ hg_report_block(struct hg_entry *e, uint64_t block, enum hg_when when,
 	struct hg_damage d;
 
 	if ((e->flags & HG_TOLD) != 0 || hg_state.evidence == NULL ||
-	    !hg_block_damage(e, block, &d) || (f = begin(d.kind, from)) == NULL)
+	    !hg_block_damage(e, block, &d))
 		return;
 	e->flags |= HG_TOLD;
+	if ((f = begin(d.kind, from)) == NULL)
+		return;
 	f->when = when;
 	describe(f, e, block);
 	f->offset = d.offset;
@@ -310,102 +329,61 @@ barrier(void)
 		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }
 
+/* Be the only one who looks.  False: another does not come to an end, or this
+   very thread crashed while it looked. */
+static bool
+begin_sweep(void)
+{
+	const pid_t self = (pid_t)syscall(SYS_gettid);
+
+	for (int ms = 0; ms < WAIT; ms++) {
+		pid_t other = 0;
+
+		if (atomic_compare_exchange_strong(&hg_state.sweeper, &other,
+		    self))
+			return true;
+		if (other == self)
+			return false;
+		nap();
+	}
+	return false;
+}
+
+/* A handler that frees would wait for the sweep, which it has interrupted.
+   Crashes cannot wait. */
+static uint64_t
+set_mask(int how, uint64_t mask)
+{
+	uint64_t old = 0;
+
+	(void)syscall(SYS_rt_sigprocmask, how, &mask, &old, sizeof(mask));
+	return old;
+}
+
+#define BIT(signal) ((uint64_t)1 << ((signal) - 1))
+static const uint64_t all_but_crashes = ~(BIT(SIGSEGV) | BIT(SIGBUS) |
+    BIT(SIGILL) | BIT(SIGFPE) | BIT(SIGABRT));
+
 /* Threads look whether they are to wait before they say that they are busy; the
    barrier has all of them see one of both. */
 void
 hg_report_sweep(enum hg_when when)
 {
-	if (hg_state.evidence == NULL || !hg_state.on ||
-	    atomic_exchange(&hg_state.sweeping, true))
+	const bool wanted = hg_state.evidence != NULL && hg_state.on;
+	uint64_t mask;
+	bool done = false;
+
+	if (!wanted)
 		return;
-	if (atomic_load(&hg_state.nthreads) > 1)
-		barrier();
-	if (is_quiet())
-		sweep(when);
-	else
+	mask = set_mask(SIG_BLOCK, all_but_crashes);
+	if (begin_sweep()) {
+		if (atomic_load(&hg_state.nthreads) > 1)
+			barrier();
+		if ((done = is_quiet()))
+			sweep(when);
+		atomic_store(&hg_state.sweeper, 0);
+	}
+	if (!done)
 		(void)atomic_fetch_add(&hg_state.evidence->unswept, 1);
-	atomic_store(&hg_state.sweeping, false);
-}
-
-/* --- programs --- */
-
-static struct hg_program *
-claim(struct hg_evidence *e, pid_t pid, int balance, const char *path)
-{
-	for (unsigned i = 0; i < HG_PROGRAMS_MAX; i++) {
-		struct hg_program *p = &e->program[i];
-		int32_t nobody = 0;
-
-		if (!atomic_compare_exchange_strong(&p->pid, &nobody,
-		    (int32_t)pid))
-			continue;
-		p->balance = balance;
-		strncpy(p->path, path, sizeof(p->path) - 1);
-		p->path[sizeof(p->path) - 1] = '\0';
-		return p;
-	}
-	atomic_store(&e->overflowed, 1);
-	return NULL;
-}
-
-/* If the other half is there, both are done with. */
-static bool
-settle(struct hg_evidence *e, pid_t pid, int balance)
-{
-	for (unsigned i = 0; i < HG_PROGRAMS_MAX; i++) {
-		struct hg_program *p = &e->program[i];
-
-		if (atomic_load(&p->pid) != pid || p->balance != balance)
-			continue;
-		p->balance = 0;
-		atomic_store(&p->pid, 0);
-		return true;
-	}
-	return false;
-}
-
-struct hg_program *
-hg_report_exec(const char *path)
-{
-	struct hg_evidence *e = hg_state.evidence;
-
-	return e == NULL ? NULL : claim(e, (pid_t)syscall(SYS_getpid), 1,
-	    path == NULL ? "" : path);
-}
-
-void
-hg_report_spawned(pid_t pid, const char *path)
-{
-	struct hg_evidence *e = hg_state.evidence;
-
-	if (e != NULL && !settle(e, pid, -1))
-		(void)claim(e, pid, 1, path == NULL ? "" : path);
-}
-
-void
-hg_report_exec_failed(struct hg_program *p)
-{
-	if (p == NULL)
-		return;
-	p->balance = 0;
-	atomic_store(&p->pid, 0);
-}
-
-void
-hg_report_hello(enum hg_hello how)
-{
-	struct hg_evidence *e = hg_state.evidence;
-	const pid_t pid = (pid_t)syscall(SYS_getpid);
-
-	if (e == NULL)
-		return;
-	if (!settle(e, pid, 1))
-		(void)claim(e, pid, -1, "");
-	if (how == HG_GUARDED) {
-		(void)atomic_fetch_add(&e->hellos, 1);
-		return;
-	}
-	name_program(e->refused_path);
-	atomic_store(&e->refusal, how);
-	(void)atomic_fetch_add(&e->refused, 1);
+	(void)set_mask(SIG_SETMASK, mask);
 }

@@ -21,14 +21,4 @@ void hg_report_sweep(enum hg_when);
 /* In the child of a fork. */
 void hg_report_forked(void);
 
-/* This process executes a program; say which.  Result: what to give to undo
-   that, if it could not; NULL: nothing.  And one that this process has made has
-   executed one. */
-struct hg_program *hg_report_exec(const char *path);
-void hg_report_spawned(pid_t, const char *path);
-void hg_report_exec_failed(struct hg_program *);
-
-/* It has executed one. */
-void hg_report_hello(enum hg_hello);
-
 #endif

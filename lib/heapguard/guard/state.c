@@ -2,6 +2,7 @@
 #include "guard/state.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,11 +17,13 @@
 #include "guard/ledger.h"
 #include "guard/malloc.h"
 #include "guard/next.h"
-#include "guard/report.h"
+#include "guard/programs.h"
 
 struct hg_state hg_state;
 
 static _Thread_local struct hg_thread *self
+    __attribute__((tls_model("initial-exec")));
+static _Thread_local bool has_ended
     __attribute__((tls_model("initial-exec")));
 static pthread_key_t key;
 static bool has_key;
@@ -34,7 +37,20 @@ end_thread(void *arg)
 	struct hg_thread *t = arg;
 
 	self = NULL;
+	has_ended = true;
 	atomic_store(&t->used, false);
+}
+
+/* What the C library frees after that is not told, and so it is asked whether
+   the thread is there. */
+static bool
+is_left(struct hg_thread *t)
+{
+	pid_t late = atomic_load(&t->late);
+
+	return late != 0 && syscall(SYS_tgkill, syscall(SYS_getpid), late,
+	    0) != 0 && errno == ESRCH &&
+	    atomic_compare_exchange_strong(&t->late, &late, 0);
 }
 
 static struct hg_thread *
@@ -44,8 +60,8 @@ reuse(void)
 	    t = t->next) {
 		bool used = false;
 
-		if (!atomic_load(&t->used) &&
-		    atomic_compare_exchange_strong(&t->used, &used, true)) {
+		if (is_left(t) || (!atomic_load(&t->used) &&
+		    atomic_compare_exchange_strong(&t->used, &used, true))) {
 			/* its stack may be another one */
 			memset(t->site, 0, sizeof(t->site));
 			return t;
@@ -73,12 +89,18 @@ make(void)
 struct hg_thread *
 hg_thread(void)
 {
+	int saved;
+
 	if (self != NULL)
 		return self;
+	saved = errno;
 	if ((self = reuse()) == NULL)
 		self = make();
-	if (self != NULL && has_key)
+	if (self != NULL && has_ended)
+		atomic_store(&self->late, (pid_t)syscall(SYS_gettid));
+	else if (self != NULL && has_key)
 		(void)pthread_setspecific(key, self);
+	errno = saved;
 	return self;
 }
 
@@ -90,10 +112,11 @@ hg_thread_forked(void)
 		if (t == self)
 			continue;
 		atomic_store(&t->busy, false);
+		atomic_store(&t->late, 0);
 		atomic_store(&t->used, false);
 	}
 	atomic_store(&hg_state.pid, (pid_t)syscall(SYS_getpid));
-	atomic_store(&hg_state.sweeping, false);
+	atomic_store(&hg_state.sweeper, 0);
 }
 
 /* --- the beginning --- */
@@ -110,7 +133,7 @@ map_evidence(const char *path, size_t len)
 		return NULL;
 	memcpy(name, path, len);
 	name[len] = '\0';
-	if ((fd = open(name, O_RDWR | O_CLOEXEC)) < 0)
+	if ((fd = open(name, O_RDWR | O_CLOEXEC | O_NOCTTY)) < 0)
 		return NULL;
 	if (fstat(fd, &st) == 0 && st.st_size == sizeof(*e))
 		e = mmap(NULL, sizeof(*e), PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -164,7 +187,7 @@ begin(char **env)
 	hg_state.quarantine = strtoull(text + len, NULL, 10);
 	how = look_at_program();
 	hg_state.cxx = hg_cxx_is_ours();
-	hg_report_hello(how);
+	hg_program_hello(how);
 	hg_state.on = how == HG_GUARDED;
 	if (!hg_state.on)
 		return;

@@ -28,6 +28,8 @@ struct hg_site {
 struct hg_thread {
 	struct hg_thread *next;		/* of all there are */
 	_Atomic bool used;
+	_Atomic pid_t late;		/* used by a thread at its very end: this one;
+					   0: by one that says when it ends */
 	_Atomic bool busy;		/* it gives a block back */
 	/* freed blocks that are kept: [first, last) modulo HG_RING */
 	uint32_t first, last;
@@ -45,7 +47,8 @@ extern struct hg_state {
 	struct hg_evidence *evidence;	/* NULL: nobody wants it */
 	_Atomic(struct hg_thread *) threads;
 	_Atomic uint32_t nthreads;
-	_Atomic bool sweeping;		/* no block is given back */
+	_Atomic pid_t sweeper;		/* who looks at all blocks, while none
+					   is given back; 0: nobody */
 	_Atomic bool exhausted;		/* the ledger is full: a block that is
 					   not in it may be one */
 } hg_state;

@@ -91,6 +91,8 @@ static const struct bug bugs[] = {
 	    NULL},
 	{"quick-exit", "overflow", 3, 40, 42, "71", "exit", "make_block", NULL,
 	    NULL},
+	{"two-exits", "overflow", 3, 40, 42, "32", "exit", "make_block", NULL,
+	    NULL},
 };
 
 static void
@@ -172,6 +174,37 @@ TEST(canaries_alone_find_what_is_past_the_end)
 	outcome_free(&o);
 }
 
+TEST(what_there_is_no_room_for_is_counted)
+{
+	struct outcome o;
+
+	guard(&o, LIST("--error-exitcode", "66"), LIST(victim("heap"),
+	    "many"));
+	expect_report(&o);
+	assert_int_equal(o.status, 66);
+	assert_int_equal(count_of(&o, "finding"), 256);
+	assert_non_null(strstr(o.err, "44 findings more are not reported"));
+	outcome_free(&o);
+}
+
+/* With --heap-quarantine 0 each free gives a block back, which waits while all
+   blocks are looked at. */
+TEST(threads_and_handlers_come_to_their_end)
+{
+	static const char *const acts[] = {"handler", "late-frees"};
+
+	for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++) {
+		struct outcome o;
+
+		guard(&o, LIST("--heap-quarantine", "0", "--error-exitcode",
+		    "66"), LIST(victim("heap"), acts[i]));
+		if (o.status != 3)
+			fail_msg("%s: %d %s%s", acts[i], o.status, o.out,
+			    o.err);
+		outcome_free(&o);
+	}
+}
+
 TEST(a_text_says_where_the_damage_is)
 {
 	struct outcome o;
@@ -249,8 +282,8 @@ TEST(programs_without_damage_are_clean)
 
 		run(&o, LIST(watchctl(), "--heap", "--error-exitcode", "66",
 		    "--", "sh", "-c", if_there, clean[i].argv[0],
-		    clean[i].argv[1], clean[i].argv[2], clean[i].argv[3], clean[i].argv[4],
-		    clean[i].argv[5], clean[i].argv[6]));
+		    clean[i].argv[1], clean[i].argv[2], clean[i].argv[3],
+		    clean[i].argv[4], clean[i].argv[5], clean[i].argv[6]));
 		if (o.status != 0)
 			fail_msg("%s: %d %s", clean[i].argv[0], o.status,
 			    o.err);

@@ -1,0 +1,147 @@
+/* programs: that are executed, and say hello.  See programs.h. */
+#include "guard/programs.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "guard/state.h"
+
+void
+hg_program_name(char path[HG_PATH_MAX])
+{
+	ssize_t n = readlink("/proc/self/exe", path, HG_PATH_MAX - 1);
+
+	path[n > 0 ? n : 0] = '\0';
+}
+
+/* How many places are to be looked at. */
+static unsigned
+places(const struct hg_evidence *e)
+{
+	const uint32_t n = atomic_load(&e->nprograms);
+
+	return n < HG_PROGRAMS_MAX ? n : HG_PROGRAMS_MAX;
+}
+
+static struct hg_program *
+claim_place(struct hg_evidence *e, pid_t pid)
+{
+	for (unsigned i = 0; i < HG_PROGRAMS_MAX; i++) {
+		struct hg_program *p = &e->program[i];
+		uint32_t n = atomic_load(&e->nprograms);
+		int32_t nobody = 0;
+
+		while (n <= i && !atomic_compare_exchange_weak(&e->nprograms,
+		    &n, i + 1))
+			;
+		if (atomic_load(&p->pid) == 0 &&
+		    atomic_compare_exchange_strong(&p->pid, &nobody,
+		    (int32_t)pid))
+			return p;
+	}
+	return NULL;
+}
+
+/* Programs that said hello, and that nobody has claimed: system(3) executed
+   them.  Of those that have ended only their number is kept. */
+static bool
+forget_ended(struct hg_evidence *e)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < HG_PROGRAMS_MAX; i++) {
+		struct hg_program *p = &e->program[i];
+		int32_t pid = atomic_load(&p->pid);
+
+		if (pid <= 0 || p->balance != -1 ||
+		    syscall(SYS_kill, pid, 0) == 0 || errno != ESRCH ||
+		    !atomic_compare_exchange_strong(&p->pid, &pid, 0))
+			continue;
+		(void)atomic_fetch_add(&e->answers, 1);
+		any = true;
+	}
+	return any;
+}
+
+static struct hg_program *
+claim(struct hg_evidence *e, pid_t pid, int balance, const char *path)
+{
+	struct hg_program *p = claim_place(e, pid);
+
+	if (p == NULL && forget_ended(e))
+		p = claim_place(e, pid);
+	if (p == NULL) {
+		atomic_store(&e->overflowed, 1);
+		return NULL;
+	}
+	p->balance = balance;
+	strncpy(p->path, path, sizeof(p->path) - 1);
+	p->path[sizeof(p->path) - 1] = '\0';
+	return p;
+}
+
+/* If the other half is there, both are done with. */
+static bool
+settle(struct hg_evidence *e, pid_t pid, int balance)
+{
+	const unsigned n = places(e);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct hg_program *p = &e->program[i];
+
+		if (atomic_load(&p->pid) != pid || p->balance != balance)
+			continue;
+		p->balance = 0;
+		atomic_store(&p->pid, 0);
+		return true;
+	}
+	return false;
+}
+
+struct hg_program *
+hg_program_executed(const char *path)
+{
+	struct hg_evidence *e = hg_state.evidence;
+
+	return e == NULL ? NULL : claim(e, (pid_t)syscall(SYS_getpid), 1,
+	    path == NULL ? "" : path);
+}
+
+void
+hg_program_spawned(pid_t pid, const char *path)
+{
+	struct hg_evidence *e = hg_state.evidence;
+
+	if (e != NULL && !settle(e, pid, -1))
+		(void)claim(e, pid, 1, path == NULL ? "" : path);
+}
+
+void
+hg_program_failed(struct hg_program *p)
+{
+	if (p == NULL)
+		return;
+	p->balance = 0;
+	atomic_store(&p->pid, 0);
+}
+
+void
+hg_program_hello(enum hg_hello how)
+{
+	struct hg_evidence *e = hg_state.evidence;
+	const pid_t pid = (pid_t)syscall(SYS_getpid);
+
+	if (e == NULL)
+		return;
+	if (!settle(e, pid, 1))
+		(void)claim(e, pid, -1, "");
+	if (how == HG_GUARDED) {
+		(void)atomic_fetch_add(&e->hellos, 1);
+		return;
+	}
+	hg_program_name(e->refused_path);
+	atomic_store(&e->refusal, how);
+	(void)atomic_fetch_add(&e->refused, 1);
+}
