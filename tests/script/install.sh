@@ -30,7 +30,7 @@ ls share/bash-completion/completions/watchctl share/zsh/site-functions/_watchctl
     share/fish/vendor_completions.d/watchctl.fish share/watchctl/who.py
 ls bin/watchctl libexec/watchctl-explain lib/libwatchpoint.a share/man/man1/watchctl.1 \
     share/man/man3/libwatchpoint.3
-readelf -d lib/libwatchpoint-heap.so | grep -c NEEDED | grep -x 1
+readelf -d lib/watchctl/libwatchpoint-heap.so | grep -c NEEDED | grep -x 1
 [ "$(readlink share/man/man3/wp_close.3)" = wp_open.3 ]
 [ "$(readlink share/man/man3/WP_FREEZE.3)" = WP_WATCH.3 ]
 [ "$(echo include/*.h)" = \
@@ -43,7 +43,8 @@ needs()
 	    xargs
 }
 readelf -d lib/libwatchpoint.so | grep 'SONAME.*\[libwatchpoint\.so\.0\]'
-for file in lib/libwatchpoint.so lib/libwatchpoint-heap.so bin/watchctl "$WATCHCTL"; do
+for file in lib/libwatchpoint.so lib/watchctl/libwatchpoint-heap.so \
+    bin/watchctl "$WATCHCTL"; do
 	case $file in
 	*.so) wanted=libc ;;
 	*) wanted='libc libncursesw libtinfo' ;;

@@ -15,9 +15,6 @@
 #include "util/executable.h"
 #include "watch/aslr.h"
 
-#ifndef LIBDIR
-#define LIBDIR "/usr/local/lib"
-#endif
 
 /* What the signal handlers need. */
 static struct {
@@ -43,9 +40,9 @@ int
 preloaded_find(const struct preloaded_library *library, char path[PATH_MAX])
 {
 	if (find(library, path) < 0)
-		return complain("%s needs %s, which is not beside watchctl nor "
-		    "in " LIBDIR ": install it%s%s", library->option,
-		    library->name, library->variable == NULL ? "" :
+		return complain("%s needs %s, which is neither beside watchctl "
+		    "nor %s: install it%s%s", library->option, library->name,
+		    library->installed, library->variable == NULL ? "" :
 		    ", or name it in ", library->variable == NULL ? "" :
 		    library->variable);
 	if (strpbrk(path, " :") != NULL)

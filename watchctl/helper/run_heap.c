@@ -40,8 +40,8 @@
 
 static const struct preloaded_library library = {
 	.option = "--heap", .name = LIBRARY,
-	.beside = {"../lib/" LIBRARY, "../lib/heapguard/" LIBRARY},
-	.installed = LIBDIR "/" LIBRARY,
+	.beside = {"../lib/watchctl/" LIBRARY, "../lib/heapguard/" LIBRARY},
+	.installed = LIBDIR "/watchctl/" LIBRARY,
 };
 
 struct heap_run {
