@@ -237,29 +237,37 @@ check_files(const struct options *o)
 }
 
 static void
+put_count(struct buffer *b, uint64_t n, const char *noun, const char *after)
+{
+	buffer_printf(b, "%llu %s%s%s", (unsigned long long)n, noun,
+	    n == 1 ? "" : "s", after);
+}
+
+static void
+put_more(struct buffer *b, uint64_t n, const char *noun, const char *after)
+{
+	if (n == 0)
+		return;
+	buffer_puts(b, "; ");
+	put_count(b, n, noun, after);
+}
+
+static void
 say_account(const struct merge *m, const struct merged_account *all)
 {
 	const uint64_t repeated = m->place.repeated;
 	const uint64_t hits = all->hits + all->lost;
 	struct buffer b = {0};
 
-	buffer_printf(&b, "%zu file%s, %llu run%s: %llu hits, %llu reported, "
-	    "%llu lost", m->options->nfiles, m->options->nfiles == 1 ? "" :
-	    "s", (unsigned long long)all->runs, all->runs == 1 ? "" : "s",
-	    (unsigned long long)hits,
+	put_count(&b, m->options->nfiles, "file", ", ");
+	put_count(&b, all->runs, "run", ": ");
+	put_count(&b, hits, "hit", "");
+	buffer_printf(&b, ", %llu reported, %llu lost",
 	    (unsigned long long)all->hits, (unsigned long long)all->lost);
-	if (repeated > 0)
-		buffer_printf(&b, "; %llu lines arrived twice",
-		    (unsigned long long)repeated);
-	if (m->count.left_out > 0)
-		buffer_printf(&b, "; %llu lines left out",
-		    (unsigned long long)m->count.left_out);
-	if (all->missing > 0)
-		buffer_printf(&b, "; %llu hits that were reported are missing",
-		    (unsigned long long)all->missing);
-	if (all->unended > 0)
-		buffer_printf(&b, "; %llu runs have no end",
-		    (unsigned long long)all->unended);
+	put_more(&b, repeated, "line", " arrived twice");
+	put_more(&b, m->count.left_out, "line", " left out");
+	put_more(&b, all->missing, "hit", " reported and missing");
+	put_more(&b, all->unended, "run", " without an end");
 	(void)complain("%s", buffer_text(&b));
 	buffer_free(&b);
 }

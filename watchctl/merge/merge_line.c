@@ -144,7 +144,8 @@ start_run(struct merge_place *p, const struct members *m)
 	uint64_t number;
 	bool ranked;
 
-	if (m->host.at != NULL && !json_text_string(m->host, host, sizeof(host)))
+	if (m->host.at != NULL &&
+	    !json_text_string(m->host, host, sizeof(host)))
 		return "its host is no name";
 	ranked = json_text_uint(m->rank, &number) && number <= UINT_MAX;
 	if (ranked)
@@ -207,10 +208,12 @@ put_frame(struct buffer *b, unsigned n, struct json_text frame)
 {
 	char text[MERGED_TEXT];
 	struct members m = {0};
+	uint64_t line;
 
 	(void)json_text_object(frame, note_member, &m);
 	buffer_printf(b, "%6u  ", n);
-	if (m.function.at != NULL && json_text_string(m.function, text, sizeof(text)))
+	if (m.function.at != NULL &&
+	    json_text_string(m.function, text, sizeof(text)))
 		visible_put_max(b, text, 80);
 	else
 		buffer_puts(b, "?");
@@ -218,8 +221,8 @@ put_frame(struct buffer *b, unsigned n, struct json_text frame)
 		buffer_puts(b, "  ");
 		visible_put_max(b, strrchr(text, '/') == NULL ? text :
 		    strrchr(text, '/') + 1, 80);
-		if (m.line.at != NULL)
-			buffer_printf(b, ":%.*s", (int)m.line.len, m.line.at);
+		if (json_text_uint(m.line, &line))
+			buffer_printf(b, ":%llu", (unsigned long long)line);
 	} else if (m.module.at != NULL &&
 	    json_text_string(m.module, text, sizeof(text))) {
 		buffer_puts(b, "  ");
@@ -411,7 +414,8 @@ take_summary(struct merge_place *p, const struct members *m,
 	const char *why;
 	int64_t first = 0, last = 0;
 
-	if (!json_text_uint(m->watch, &watch) || !json_text_uint(m->count, &count) ||
+	if (!json_text_uint(m->watch, &watch) ||
+	    !json_text_uint(m->count, &count) ||
 	    count > UINT64_MAX / 2 ||
 	    (m->stack.at != NULL && !json_text_hex(m->stack, &stack)))
 		return "it is a summary without its watch or its count";
@@ -457,8 +461,12 @@ merge_line(struct merge_place *p, struct json_text line)
 	struct members m = {0};
 
 	sort_members();
-	if (!json_text_object(line, note_member, &m))
+	if (!json_text_object(line, note_member, &m)) {
+		/* what follows is not of the run before */
+		if (is_text(m.type, "start"))
+			p->run = NULL;
 		return "it is cut, or no JSON";
+	}
 	if (m.type.at == NULL)
 		return "it has no type: it is none of watchctl's";
 	if (is_text(m.type, "hit"))

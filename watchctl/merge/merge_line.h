@@ -10,8 +10,8 @@
 /* Where in a file one is. */
 struct merge_place {
 	struct merged *merged;
-	struct merged_run *run;	/* that the last start line began; NULL: there
-				   was none that was taken */
+	struct merged_run *run;	/* that the last start line began; NULL:
+				   there was none that was taken */
 	uint64_t file;		/* a hash of which file it is */
 	uint64_t repeated;	/* lines that arrived before */
 };

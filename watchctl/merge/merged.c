@@ -47,7 +47,8 @@ struct merged {
 	size_t nrows, rows_cap;
 	struct ex_table by_key;	/* rows */
 	struct ex_table stacks;
-	size_t stack_bytes, nspans, nthreads;
+	size_t stack_bytes, nspans, nthreads, run_watches;
+	uint64_t moves;		/* that were made */
 	struct merged_row *sorted;	/* what merged_rows() gave, */
 	size_t nsorted;		/* and their threads */
 };
@@ -210,11 +211,16 @@ merged_run_watch(struct merged *m, struct merged_run *run, uint64_t id,
 		return true;
 	if (!find_watch(m, spec, access, &watch, why))
 		return false;
-	*why = no_memory;
-	if (!ex_array_room(&run->watch, run->nwatches, 1, &run->watches_cap,
+	*why = run->nwatches == MERGED_RUN_WATCHES ||
+	    m->run_watches == MERGED_ALL_WATCHES ? "there are too many "
+	    "watches" : no_memory;
+	if (run->nwatches == MERGED_RUN_WATCHES ||
+	    m->run_watches == MERGED_ALL_WATCHES ||
+	    !ex_array_room(&run->watch, run->nwatches, 1, &run->watches_cap,
 	    sizeof(*run->watch), SIZE_MAX))
 		return false;
 	run->watch[run->nwatches++] = (struct run_watch){id, watch};
+	m->run_watches++;
 	return true;
 }
 
@@ -257,6 +263,7 @@ add_span(struct merged *m, struct merged_run *run, size_t at, uint64_t seq,
 		return false;
 	memmove(run->span + at + 1, run->span + at,
 	    (run->nspans - at) * sizeof(*run->span));
+	m->moves += run->nspans - at;
 	run->span[at] = (struct span){seq, seq};
 	run->nspans++;
 	m->nspans++;
@@ -273,6 +280,7 @@ join_spans(struct merged *m, struct merged_run *run, size_t at)
 		return;
 	span->to = span[1].to;
 	memmove(span + 1, span + 2, (run->nspans - at - 2) * sizeof(*span));
+	m->moves += run->nspans - at - 2;
 	run->nspans--;
 	m->nspans--;
 }
@@ -287,6 +295,10 @@ merged_new_hit(struct merged *m, struct merged_run *run, uint64_t seq,
 	*why = NULL;
 	if (seq == 0 || seq == UINT64_MAX) {
 		*why = "its number is none that a hit has";
+		return false;
+	}
+	if (m->moves >= MERGED_MOVES && at + 2 < run->nspans) {
+		*why = "too many hits are in another order than they had";
 		return false;
 	}
 	if (at == run->nspans || span->from - 1 > seq) {
@@ -442,13 +454,16 @@ merged_row_thread(struct merged *m, struct merged_row *row, int tid)
 
 	if (at < row->nthreads && row->threads[at] == tid)
 		return;
-	if (m->nthreads == MERGED_THREADS || !ex_array_room(&row->threads,
-	    row->nthreads, 1, &row->cap, sizeof(*row->threads), SIZE_MAX)) {
+	if (m->nthreads == MERGED_THREADS ||
+	    (m->moves >= MERGED_MOVES && at < row->nthreads) ||
+	    !ex_array_room(&row->threads, row->nthreads, 1, &row->cap,
+	    sizeof(*row->threads), SIZE_MAX)) {
 		row->more_threads = true;
 		return;
 	}
 	memmove(row->threads + at + 1, row->threads + at,
 	    (row->nthreads - at) * sizeof(*row->threads));
+	m->moves += row->nthreads - at;
 	row->threads[at] = tid;
 	row->nthreads++;
 	m->nthreads++;

@@ -14,7 +14,8 @@
  *
  * Bounds: as many of each as are named here.  Where there are more, hits of
  * other backtraces are counted together, and what cannot be counted is not
- * taken, for the reason that is given.
+ * taken, for the reason that is given.  What is kept sorted is moved when more
+ * comes in front of it: that is bounded, too.
  */
 #ifndef MERGED_H
 #define MERGED_H
@@ -23,12 +24,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define MERGED_MOVES	(UINT64_C(1) << 29)	/* of spans and threads */
+
 enum {
 	MERGED_RUNS = 1 << 16,
 	MERGED_PLACES = 1 << 14,
 	MERGED_WATCHES = 1 << 14,
+	MERGED_RUN_WATCHES = 1 << 10,	/* of a run, and */
+	MERGED_ALL_WATCHES = 1 << 20,	/* of all */
 	MERGED_ROWS = 1 << 17,
-	MERGED_SPANS = 1 << 20,		/* of all runs: of hits without a gap */
+	MERGED_SPANS = 1 << 20,		/* of all runs: hits without a gap */
 	MERGED_THREADS = 1 << 21,	/* of all rows */
 	MERGED_STACK_BYTES = 32 << 20,
 	MERGED_TEXT = 4096,		/* of a SPEC, with its NUL */
@@ -59,13 +64,13 @@ struct merged_row {
 	unsigned run, place, watch;
 	uint64_t stack;		/* 0: none is known */
 	bool others;		/* of backtraces that have no row */
-	bool timed;		/* first and last are ns since 1970, else since
-				   the run began */
-	bool untimed;		/* both kinds: there is no first and last */
+	bool timed;		/* first and last are ns since 1970, else
+				   since the run began */
+	bool untimed;		/* both kinds: there is no first or last */
 	bool more_threads;	/* than are in threads */
 	bool unranged;		/* min and max are not known */
 	char access[8];
-	uint64_t count, summed;	/* hits, by their lines and by summaries */
+	uint64_t count, summed;	/* hits, by their lines, and by summaries */
 	int64_t first, last;
 	struct merged_values values;
 	int *threads;		/* nthreads of them, ascending */
@@ -151,7 +156,7 @@ struct merged_account {
 	uint64_t runs, unended;	/* of which so many have no end line */
 	uint64_t hits, lost;
 	uint64_t missing;	/* reported by a run, and not there */
-	int64_t wall;		/* when the first of them began; 0: not known */
+	int64_t wall;		/* when the first began; 0: not known */
 };
 
 void merged_account(const struct merged *, struct merged_account *);

@@ -208,7 +208,7 @@ TEST(missing_hits)
 
 	MERGE(&o, START("n1", 0) HIT(1, 5, a1) END(3));
 	assert_int_equal(number_of(first_of(&o, "end"), "missing"), 2);
-	assert_non_null(strstr(o.err, "2 hits that were reported are missing"));
+	assert_non_null(strstr(o.err, "; 2 hits reported and missing"));
 	outcome_free(&o);
 }
 
@@ -270,6 +270,79 @@ TEST(what_is_refused)
 	assert_int_equal(o.status, 125);
 	assert_non_null(strstr(o.err, "choose one of these"));
 	free(o.err);
+}
+
+/* After a start line that was cut, nothing is of the run in front of it. */
+TEST(a_cut_beginning)
+{
+	struct outcome o;
+
+	MERGE(&o, START("n1", 0) HIT(1, 5, a1) END(1)
+	    "{\"type\":\"start\",\"host\":\"n2\",\"wat\n" HIT(1, 5, b2)
+	    HIT(2, 5, b2) END(2));
+	expect_count(&o, "n1", 0, "a1", 1);
+	expect_account(&o, 3, 2);
+	assert_null(json_object_get(first_of(&o, "end"), "repeated"));
+	assert_int_equal(number_of(first_of(&o, "end"), "left_out"), 1);
+	outcome_free(&o);
+}
+
+/* Merge one file as text; the report is in the scratch folder. */
+static char *
+merge_text(const char *text)
+{
+	char *file = strdup(scratch_path("0")), *files[] = {file};
+	char *output = strdup(scratch_path("out")), *report;
+	struct options options = {
+		.form = FORM_SUMMARY, .output = output, .files = files,
+		.nfiles = 1, .file = file,
+	};
+
+	scratch_write("0", text);
+	said_begin(STDERR_FILENO);
+	assert_int_equal(merge(&options), 0);
+	free(said_end(STDERR_FILENO));
+	report = scratch_read("out", NULL);
+	free(file);
+	free(output);
+	return report;
+}
+
+/* A number that is none does not get to the terminal. */
+TEST(hostile_text)
+{
+	char *report = merge_text(START("n1", 0) "{\"type\":\"hit\",\"seq\":1,"
+	    "\"watch\":1,\"stack\":\"a1\",\"frames\":[{\"function\":\"f\","
+	    "\"file\":\"a.c\",\"line\":\"\xc2\x9b" "31m\x7f\"}]}\n");
+
+	assert_non_null(strstr(report, "f  a.c\n"));
+	assert_null(strchr(report, 0x7f));
+	free(report);
+}
+
+/* What is in no order that a run has, and very many watches of one run: it takes
+   no more time and memory than is allowed for, and is told. */
+TEST(hostile_order)
+{
+	struct merged *m = merged_new();
+	const uint64_t hash[2] = {1, 2};
+	const char *why = NULL;
+	bool is_new;
+	struct merged_run *run = merged_run(m, hash, &is_new, &why);
+	uint64_t seq = 2 * MERGED_SPANS;
+
+	assert_true(merged_run_place(m, run, "", NULL, 0, &why));
+	while (seq > 2 && merged_new_hit(m, run, seq, &why))
+		seq -= 2;
+	assert_string_equal(why, "too many hits are in another order than they "
+	    "had");
+	/* at the end there is no bound */
+	assert_true(merged_new_hit(m, run, 3 * MERGED_SPANS, &why));
+	for (uint64_t id = 0; id < MERGED_RUN_WATCHES; id++)
+		assert_non_null(merged_row(m, run, id, 0, false, &why));
+	assert_null(merged_row(m, run, MERGED_RUN_WATCHES, 0, false, &why));
+	assert_string_equal(why, "there are too many watches");
+	merged_free(m);
 }
 
 /* More backtraces than there are rows: they are counted together. */
