@@ -105,3 +105,25 @@ expect '= 1$' 1
 expect 'killed' 1
 expect 'another traces' 0
 expect 'Traceback\|Python Exception' 0
+
+# a reference is what it refers to; what is no process is refused
+cat > ref.cc <<'END_OF_CC'
+int n, &ref = n, after;
+int main() { ref++; after++; return n; }
+END_OF_CC
+${CXX:-c++} -g -O0 -o prog ref.cc
+debug <<'END_OF_GDB'
+break main
+run
+who ref
+run
+generate-core-file core
+kill
+core-file core
+who ref
+quit
+END_OF_GDB
+expect '^watching n (4 bytes ' 1
+expect 'watchctl: 1 hit, 1 reported, 0 lost' 1
+expect 'who: .* a target of type core' 1
+expect 'Traceback\|Python Exception' 0

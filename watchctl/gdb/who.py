@@ -1,10 +1,11 @@
-# who: a command for gdb that reports who writes an object while the program runs.
+# who: a command for gdb that reports who writes an object while the program
+# runs.
 #
 #	(gdb) source /usr/share/watchctl/who.py
 #	(gdb) who -n 5 stats.total
 #
-# gdb finds the object, watchctl watches its memory, and gdb lets the program go on
-# until it stops.  $WATCHCTL is the watchctl to be used.
+# gdb finds the object, watchctl watches its memory, and gdb lets the program go
+# on until it stops.  $WATCHCTL is the watchctl to be used.
 import os
 import subprocess
 import tempfile
@@ -20,6 +21,8 @@ WATCHCTL = os.environ.get("WATCHCTL") or (
     BESIDE if os.path.exists(BESIDE) else "watchctl")
 # gdb traces the program, so that nobody else can hold it.
 EXPECTED = ("another traces it", "ptrace is not permitted")
+
+REFERENCES = (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF)
 
 
 class Who(gdb.Command):
@@ -60,16 +63,23 @@ The program stops at the latest after N writes or so many SECONDS."""
                 break
             options += words[:2]
             rest = words[2]
-        if not rest or rest.startswith(("-n", "-t")) and " " not in rest:
+        if not rest or rest[:3].strip() in ("-n", "-t"):
             raise gdb.GdbError("who [-n N] [-t SECONDS] EXPRESSION")
         return options, rest
 
     def resolve(self, expression):
-        pid = gdb.selected_inferior().pid
+        inferior = gdb.selected_inferior()
+        pid = inferior.pid
         if pid == 0:
             raise gdb.GdbError("who: the program is not being run")
+        connection = getattr(inferior, "connection", None)
+        if connection is not None and connection.type != "native":
+            raise gdb.GdbError("who: no process of this machine is debugged "
+                               "here, but a target of type " + connection.type)
         try:
             value = gdb.parse_and_eval(expression)
+            if value.type.strip_typedefs().code in REFERENCES:
+                value = value.referenced_value()
             size = value.type.strip_typedefs().sizeof
             if value.address is None or value.is_optimized_out:
                 raise gdb.error("it has no address: it is a value, or in a "
