@@ -25,20 +25,37 @@ open_file(struct output *o, const char *path)
 	return 0;
 }
 
+/* What else of the command line the report's file is; NULL: nothing. */
+static const char *
+other_file(const struct output *o, const struct options *options)
+{
+	for (size_t i = 0; i < options->nfiles; i++)
+		if (side_is_same_file(o->path, options->files[i]))
+			return options->nfiles == 1 ? "the recording" :
+			    "one of the files";
+	for (int i = 0; i < SIDES; i++)
+		if (options->side[i] != NULL &&
+		    side_is_same_file(o->path, options->side[i]))
+			return options_side_name((enum side)i);
+	return options->policy_path != NULL &&
+	    side_is_same_file(o->path, options->policy_path) ? "the policy" :
+	    NULL;
+}
+
 static int
 open_named(struct output *o, const struct options *options, pid_t pid)
 {
+	const char *other;
 	int err;
 
 	if ((o->path = origin_name(options->output, pid)) == NULL)
 		return complain("out of memory");
 	if (options->form == FORM_PERF)
 		return open_file(o, o->path);
-	for (size_t i = 0; i < options->nfiles; i++)
-		if (side_is_same_file(o->path, options->files[i]))
-			return complain("-O %s: that is %s, which the report "
-			    "would overwrite", o->path, options->nfiles == 1 ?
-			    "the recording" : "one of the files");
+	if ((other = other_file(o, options)) != NULL)
+		return complain("-O %s: that is %s%s, which the report would "
+		    "overwrite", o->path, *other == '-' ? "the file of " : "",
+		    other);
 	if ((err = side_open_stream("-O", o->path, &o->stream,
 	    &o->made)) == 0)
 		o->own = true;

@@ -259,6 +259,10 @@ TEST(wrong_files)
 		    "another file of this command line"},
 		{"-w g_config --sarif s2 -O s2", "--sarif s2: that is another"},
 		{"--policy good --junit good", "--junit good: that is another"},
+		{"--policy good -O good", "-O good: that is the policy, which "
+		    "the report would overwrite"},
+		{"-w g_config --learn good -O good", "-O good: that is the "
+		    "file of --learn, which"},
 	};
 
 	need_compiler();
