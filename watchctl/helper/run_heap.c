@@ -38,6 +38,8 @@
 #endif
 #define LIBRARY "libwatchpoint-heap.so"
 
+enum { ENDING = 500 };		/* ms for what the command leaves behind */
+
 static const struct preloaded_library library = {
 	.option = "--heap", .name = LIBRARY,
 	.beside = {"../lib/watchctl/" LIBRARY, "../lib/heapguard/" LIBRARY},
@@ -305,9 +307,42 @@ open_session(struct heap_run *run)
 	return 0;
 }
 
+/* Whether a program still has the evidence, to which nothing can be added when
+   none has.  What just ends is waited for. */
+static bool
+is_in_use(const struct heap_run *run)
+{
+	for (int ms = 0; fcntl(run->fd, F_ADD_SEALS, F_SEAL_WRITE) != 0;
+	    ms += 5) {
+		if (ms >= ENDING)
+			return true;
+		(void)usleep(5000);
+	}
+	return false;
+}
+
+static void
+report_running(struct heap_run *run)
+{
+	void *copy = mmap(NULL, sizeof(*run->evidence), PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE, run->fd, 0);
+
+	if (copy != MAP_FAILED) {
+		(void)munmap(run->evidence, sizeof(*run->evidence));
+		run->evidence = copy;
+	}
+	if (!is_in_use(run))
+		return;
+	session_warn(&run->session, "processes that the command has started "
+	    "are still running: what they do to their heaps is not reported");
+	session_doubt(&run->session, "processes that the command has started "
+	    "are still running");
+}
+
 static int
 report(struct heap_run *run, int status)
 {
+	report_running(run);
 	report_findings(run);
 	report_unguarded(run);
 	return session_end(&run->session, "exit", status, NULL);

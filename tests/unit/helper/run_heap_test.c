@@ -262,6 +262,25 @@ TEST(a_program_that_a_shell_executes_is_guarded_too)
 	outcome_free(&o);
 }
 
+TEST(who_is_still_running_is_not_vouched_for)
+{
+	static const char *const commands[] = {
+		"sleep 3 > /dev/null 2>&1 & exit 0",
+		"sleep 0.1 > /dev/null 2>&1 & exit 0",
+	};
+
+	for (int i = 0; i < 2; i++) {
+		struct outcome o;
+
+		guard(&o, LIST("--error-exitcode", "66"), LIST("/bin/sh", "-c",
+		    commands[i]));
+		if (o.status != (i == 0 ? 120 : 0) ||
+		    (strstr(o.err, "still running") == NULL) != (i == 1))
+			fail_msg("%s: %d %s", commands[i], o.status, o.err);
+		outcome_free(&o);
+	}
+}
+
 static const struct {
 	const char *argv[8];
 } clean[] = {
