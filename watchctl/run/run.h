@@ -194,6 +194,7 @@ struct run {
 	uint64_t began;			/* ns */
 	bool uncovered_reported;	/* that a processor is not watched */
 	long tallies_due;		/* ms: when they are looked at next */
+	unsigned tallies_looks;
 	bool crashed;			/* a process was ended by a signal, and
 					   that is not reported yet */
 	uint64_t tell;			/* --last: what came before then, ns, is

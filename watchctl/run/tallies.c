@@ -5,7 +5,10 @@
 
 #include "os/clock.h"
 
-enum { EACH_MS = 100 };
+enum {
+	EACH_MS = 100,
+	SHOW_EACH = 4,		/* looks */
+};
 
 void
 tallies_learn(const struct run *run, const struct ex_record *r)
@@ -61,6 +64,8 @@ tallies_look(struct run *run)
 	run->tallies_due = now + EACH_MS;
 	if (wp_target_look_at_tallies(run->target))
 		tallies_take(run);
+	if (run->options->top && ++run->tallies_looks % SHOW_EACH == 0)
+		wp_target_show_tallies(run->target, take, run);
 }
 
 void

@@ -1,8 +1,8 @@
 /*
  * tallies: with -o summary, hits whose backtrace is known are only counted, in the
- * kernel (attach/tallied.h).  What was counted goes to the session at the end, and
- * when there is no room for more, or no explainer any more that knows what it was
- * counted by.
+ * kernel (attach/tallied.h).  What was counted goes to the session at the end, with
+ * --top twice a second, and when there is no room for more, or no explainer any
+ * more that knows what it was counted by.
  */
 #ifndef TALLIES_H
 #define TALLIES_H
@@ -12,7 +12,7 @@
 /* Take in a record that may say that such a backtrace holds no more. */
 void tallies_learn(const struct run *, const struct ex_record *);
 
-/* Look at what was counted, now and then. */
+/* Look at what was counted, now and then; --top is told what it is by now. */
 void tallies_look(struct run *);
 
 /* Hand it all to the session. */

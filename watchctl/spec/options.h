@@ -204,7 +204,7 @@ options_tally(const struct options *o)
 	return (o->form == FORM_SUMMARY || o->form == FORM_SUMMARY_JSON) &&
 	    !options_choose(o) && !options_judge(o) && o->until.root == NULL &&
 	    o->side[SIDE_LEARN] == NULL && o->limit == 0 && o->each == 0 &&
-	    o->with == 0 && !o->top && !o->stop && !o->inside;
+	    o->with == 0 && !o->stop && !o->inside;
 }
 
 #endif

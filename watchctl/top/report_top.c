@@ -12,11 +12,8 @@
 
 enum { WRITERS_MAX = 200, EVERY_MS = 450 };
 
-/* What is known of the last frame: a process has one report of this form. */
-static struct {
-	long at;		/* when, of wp_clock_ms */
-	bool stale;		/* there was a hit since */
-} last;
+static long last_frame;		/* of wp_clock_ms: a process has one report of this
+				   form */
 
 /* Of its backtraces the one that hit last. */
 static const struct summary_row *
@@ -79,7 +76,6 @@ put_frame(struct report *r)
 	if (err == 0)
 		err = buffer_write(&b, r->out);
 	buffer_free(&b);
-	last.stale = false;
 	return err;
 }
 
@@ -90,9 +86,9 @@ frame(struct report *r)
 	const long now = wp_clock_ms();
 	int err;
 
-	if (!last.stale || now - last.at < EVERY_MS || r->own == NULL)
+	if (now - last_frame < EVERY_MS || r->own == NULL)
 		return 0;
-	last.at = now;
+	last_frame = now;
 	err = report_text.flush(r);
 	return err != 0 ? err : put_frame(r);
 }
@@ -102,7 +98,6 @@ top_hit(struct report *r, const struct ex_hit *hit)
 {
 	const int err = report_text.hit(r, hit);
 
-	last.stale = true;
 	return err != 0 ? err : frame(r);
 }
 

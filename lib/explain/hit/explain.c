@@ -74,6 +74,8 @@ struct ex_explainer {
 		size_t n, cap;
 	} told;
 	struct ex_table counted;	/* struct counted, by counted_key */
+	struct ex_table chained;	/* watches whose hits are never counted, by
+					   id */
 };
 
 /* A stack whose hits may be counted. */
@@ -149,6 +151,7 @@ ex_explainer_free(struct ex_explainer *e)
 	ex_stacks_free(e->stacks);
 	free(e->told.at);
 	ex_table_free(&e->counted, free);
+	ex_table_free(&e->chained, NULL);
 	free(e);
 }
 
@@ -553,6 +556,30 @@ set_value(const struct ex_hit *hit, const struct ex_sample *sample,
 	    WP_KNOWN_REGISTER;
 }
 
+/* Whether what it leaves in the watch's bytes follows from the hits before it, as
+   that of an addition does, and not from its instruction alone. */
+static bool
+follows(const struct ex_hit *hit, const struct wp_known_value *value)
+{
+	const struct ex_effect *effect = &hit->insn.effect;
+
+	return value->source == WP_KNOWN_NOWHERE && !hit->kernel &&
+	    hit->insn.confidence == EX_EXACT && effect->size > 0 &&
+	    !effect->repeated;
+}
+
+/* All hits of this watch are to be delivered, from now on. */
+static void
+chain(struct ex_explainer *e, const struct ex_watch *watch)
+{
+	if (ex_table_get(&e->chained, watch->id) != NULL ||
+	    !ex_table_reserve(&e->chained, 1))
+		return;
+	ex_table_put(&e->chained, watch->id, (void *)(uintptr_t)watch);
+	while (e->counted.n > 0 && e->told.n > 0)
+		e->listener->forget(e->told.at[--e->told.n].pid);
+}
+
 /* Have hits with this stack counted from now on, of which some are not seen
    here. */
 static void
@@ -574,7 +601,6 @@ count_such(struct ex_explainer *e, const struct ex_process *process,
 	counted->generation = ex_process_generation(process);
 	known->watch = hit->watch->id;
 	known->stack = hit->stack->index;
-	set_value(hit, &record->sample, &known->value);
 	ex_tracker_doubt(e->tracker, hit->watch, EX_UNSEEN);
 }
 
@@ -585,14 +611,23 @@ tell(struct ex_explainer *e, const struct ex_process *process,
 	const struct told told = {
 		record->pid, ex_process_generation(process),
 	};
+	struct wp_known_value value = {0};
 	struct wp_known_stack known;
 
-	if (e->listener == NULL || told.pid <= 0 ||
-	    !ex_stack_often(e->stacks, &record->sample, &known) ||
+	if (e->listener == NULL || told.pid <= 0)
+		return;
+	if (e->listener->counts) {
+		set_value(hit, &record->sample, &value);
+		if (follows(hit, &value))
+			chain(e, hit->watch);
+	}
+	if (!ex_stack_often(e->stacks, &record->sample, &known) ||
 	    (find_told(e, told.pid) == NULL && !add_told(e, &told)))
 		return;
 	known.pid = record->pid;
-	if (e->listener->counts && is_countable(hit, &known))
+	known.value = value;
+	if (e->listener->counts && is_countable(hit, &known) &&
+	    ex_table_get(&e->chained, hit->watch->id) == NULL)
 		count_such(e, process, record, hit, &known);
 	e->listener->know(&known);
 }

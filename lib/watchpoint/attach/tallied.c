@@ -131,39 +131,57 @@ wp_tallied_look(struct wp_tallied *t)
 	    wp_clock_ns() - t->cleared > CLEAR_EACH;
 }
 
+/* What a row has counted since it was shown. */
+static void
+show(struct wp_tallied_row *row, const struct wp_tallied_stack *stack,
+    void (*fn)(void *, const struct wp_target_tally *), void *arg)
+{
+	const struct wp_tally *sure = &row->sure;
+
+	fn(arg, &(struct wp_target_tally){
+		.watch = stack->stack.watch,
+		.stack = stack->stack.stack,
+		.source = stack->stack.value.source,
+		.pid = stack->stack.pid,
+		.tid = (pid_t)(sure->owner >> 32),
+		.count = sure->count - row->shown,
+		.first = sure->first, .last = sure->last,
+		.values = sure->values - row->shown_values,
+		.has_first = sure->values > 0 && sure->at_first == 0,
+		.has_last = sure->values > 0 &&
+		    sure->at_last == sure->count - 1,
+		.first_value = sure->first_value,
+		.last_value = sure->last_value,
+		.least = sure->least, .largest = sure->largest,
+		.least_signed = sure->least_signed,
+		.largest_signed = sure->largest_signed,
+	});
+	row->shown = sure->count;
+	row->shown_values = sure->values;
+}
+
+void
+wp_tallied_show(struct wp_tallied *t,
+    void (*fn)(void *, const struct wp_target_tally *), void *arg)
+{
+	for (unsigned i = 0; i < WP_TALLY_ROWS; i++) {
+		const struct wp_tallied_stack *stack =
+		    stack_of(t, t->row[i].sure.owner);
+
+		if (stack != NULL && t->row[i].sure.count > t->row[i].shown)
+			show(&t->row[i], stack, fn, arg);
+	}
+}
+
 void
 wp_tallied_take(struct wp_tallied *t,
     void (*fn)(void *, const struct wp_target_tally *), void *arg)
 {
 	(void)wp_tallied_look(t);
+	wp_tallied_show(t, fn, arg);
 	for (unsigned i = 0; i < WP_TALLY_ROWS; i++) {
-		struct wp_tallied_row *row = &t->row[i];
-		const struct wp_tally *sure = &row->sure;
-		const struct wp_tallied_stack *stack =
-		    stack_of(t, sure->owner);
-
-		if (stack != NULL)
-			fn(arg, &(struct wp_target_tally){
-				.watch = stack->stack.watch,
-				.stack = stack->stack.stack,
-				.source = stack->stack.value.source,
-				.pid = stack->stack.pid,
-				.tid = (pid_t)(sure->owner >> 32),
-				.count = sure->count, .first = sure->first,
-				.last = sure->last, .values = sure->values,
-				.has_first = sure->values > 0 &&
-				    sure->at_first == 0,
-				.has_last = sure->values > 0 &&
-				    sure->at_last == sure->count - 1,
-				.first_value = sure->first_value,
-				.last_value = sure->last_value,
-				.least = sure->least,
-				.largest = sure->largest,
-				.least_signed = sure->least_signed,
-				.largest_signed = sure->largest_signed,
-			});
-		row->sure.owner = 0;
-		row->left = true;
+		t->row[i].sure.owner = 0;
+		t->row[i].left = true;
 	}
 }
 

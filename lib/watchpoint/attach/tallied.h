@@ -30,6 +30,7 @@ struct wp_tallied {
 	struct wp_tallied_row {
 		struct wp_tally sure;	/* as it was while that was certain;
 					   owner 0: it never was */
+		uint64_t shown, shown_values;	/* of its hits, and values */
 		bool left;	/* no more is taken from it */
 	} *row;			/* of the table's */
 	uint64_t cleared;	/* ns: when the table was, last */
@@ -52,6 +53,10 @@ void wp_tallied_remapped(struct wp_tallied *, pid_t, uint64_t from,
 
 /* As wp_target_look_at_tallies. */
 bool wp_tallied_look(struct wp_tallied *);
+
+/* As wp_target_show_tallies. */
+void wp_tallied_show(struct wp_tallied *,
+    void (*fn)(void *arg, const struct wp_target_tally *), void *arg);
 
 /* As wp_target_take_tallies. */
 void wp_tallied_take(struct wp_tallied *,

@@ -1072,6 +1072,14 @@ wp_target_look_at_tallies(struct wp_target *target)
 }
 
 void
+wp_target_show_tallies(struct wp_target *target,
+    void (*fn)(void *, const struct wp_target_tally *), void *arg)
+{
+	if (target->samplers.tallied != NULL)
+		wp_tallied_show(target->samplers.tallied, fn, arg);
+}
+
+void
 wp_target_take_tallies(struct wp_target *target,
     void (*fn)(void *, const struct wp_target_tally *), void *arg)
 {

@@ -247,8 +247,10 @@ struct wp_target_tally {
 	uint32_t source;	/* enum wp_known_source */
 	pid_t pid, tid;
 	uint64_t count;
-	uint64_t first, last;	/* ns */
-	uint64_t values;	/* of so many hits the value is known; */
+	uint64_t first, last;	/* ns: these, and what is below, are of all
+				   since counting began */
+	uint64_t values;	/* of so many hits the value is known: of those
+				   that count has; */
 	bool has_first, has_last;	/* of the first, and the last */
 	uint64_t first_value, last_value;
 	uint64_t least, largest;	/* of those, as numbers without a sign, */
@@ -264,7 +266,12 @@ void wp_target_remapped(struct wp_target *, pid_t, uint64_t from, uint64_t to,
    known.  True: programs have no room any more, so it should be taken. */
 bool wp_target_look_at_tallies(struct wp_target *);
 
-/* Take it; fn is called with each.  Counting begins anew. */
+/* fn is called with each that has hits which were not shown or taken: as they were
+   when they were last looked at. */
+void wp_target_show_tallies(struct wp_target *,
+    void (*fn)(void *arg, const struct wp_target_tally *), void *arg);
+
+/* The same of all that was counted by now, and counting begins anew. */
 void wp_target_take_tallies(struct wp_target *,
     void (*fn)(void *arg, const struct wp_target_tally *), void *arg);
 

@@ -96,6 +96,30 @@ TEST(what_was_counted_is_taken_once)
 	end_tallies();
 }
 
+/* And what was shown is not taken again: each hit is told once. */
+TEST(what_was_shown_is_not_taken)
+{
+	NEEDS_ARRAYS;
+	know(OTHER, 1);
+	count(0, 1, 5, 10);
+	count(1, 1, 3, 20);
+	wp_tallied_show(tallied, take_one, taken);
+	assert_int_equal(ntaken, 0);	/* nobody has looked */
+	(void)wp_tallied_look(tallied);
+	count(1, 1, 4, 25);
+	wp_tallied_show(tallied, take_one, taken);
+	assert_int_equal(ntaken, 2);
+	assert_int_equal(taken[0].count, 5);
+	assert_int_equal(taken[1].count, 3);
+	wp_tallied_show(tallied, take_one, taken);
+	assert_int_equal(ntaken, 2);
+	take();
+	assert_int_equal(ntaken, 3);
+	assert_int_equal(taken[2].count, 1);
+	assert_int_equal(taken[2].last, 25);
+	end_tallies();
+}
+
 /* Nothing later than that mapping, or back to the last look. */
 TEST(what_may_be_of_other_code_is_left_out)
 {

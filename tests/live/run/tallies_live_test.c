@@ -205,7 +205,6 @@ expect_values(const json_t *row, unsigned each)
 static const struct shared rounds[] = {
 	{.what = SET, .threads = 1, .each = 100},
 	{.what = SET, .threads = 3, .each = 100, .together = true},
-	{.what = ADD, .threads = 2, .each = 100, .together = true},
 	{.what = SET, .threads = THREADS, .each = 5},
 	{.what = SET, .threads = 2, .each = 1000, .forks = true},
 };
@@ -262,6 +261,37 @@ TEST(each_hit_counts_once)
 			expect_values(row, r->each);
 		outcome_free(&o);
 	}
+}
+
+/* A value that follows from the hit before it is known only if none is left out. */
+TEST(additions_are_delivered)
+{
+	enum { PLAYED = 10 };
+	const struct wp_tally *rows;
+	const json_t *values;
+	struct running w;
+	struct outcome o;
+	pid_t pid;
+
+	*shared = (struct shared){.what = ADD, .threads = 1, .each = 100};
+	pid = child_start(run_child, NULL);
+	if (!watch(&w, pid, NULL)) {
+		child_kill(pid);
+		finish(&w, &o);
+		outcome_free(&o);
+		skip();
+	}
+	assert_non_null(rows = borrow_map(w.pid, SIZE));
+	for (unsigned i = 0; i < PLAYED; i++)
+		play_round();
+	assert_int_equal(tallied(rows), 0);
+	borrow_end(rows, SIZE);
+	child_kill(pid);
+	finish(&w, &o);
+	values = json_object_get(expect_all(&o, PLAYED * 100), "values");
+	assert_string_equal(text_of(values, "first"), "0x1");
+	assert_string_equal(text_of(values, "max"), "0x3e8");
+	outcome_free(&o);
 }
 
 /* It may have fewer names, and then nothing is counted any more. */
