@@ -926,7 +926,9 @@ check_rotate(const struct options *o)
 	    o->form == FORM_PERF ? "-o perf" :
 	    o->delivery == DELIVERY_BPF ? "--delivery bpf" :
 	    o->skip_missing ? "--if-missing" : o->with != 0 ? "--with" :
-	    o->each != 0 ? "--each" : o->last != 0 ? "--last" : NULL;
+	    o->each != 0 ? "--each" : o->last != 0 ? "--last" :
+	    /* a child's slots would stay where they were at the fork */
+	    o->stop && o->follow ? "--stop and -f" : NULL;
 
 	if (other == NULL)
 		return 0;

@@ -156,7 +156,7 @@ TEST(whom_to_watch)
 	assert_true(o.follow_pointers && o.stop && !o.follow);
 	assert_false(o.rotate);
 	options_free(&o);
-	ACCEPT(&o, "-w", "a", "-r", "b", "--slots", "rotate", "--stop", "-f",
+	ACCEPT(&o, "-w", "a", "-r", "b", "--slots", "rotate", "--stop",
 	    "ls");
 	assert_true(o.rotate && o.stop && !o.follow_pointers);
 	options_free(&o);
@@ -555,6 +555,8 @@ static const struct {
 	    "--follow" LEAVE},
 	{{"w", "-w", "a", "--slots", "rotate", "--count", "ls"}, ROTATE_NOT
 	    "--count" LEAVE},
+	{{"w", "-w", "a", "--slots", "rotate", "--stop", "-f", "ls"}, ROTATE_NOT
+	    "--stop and -f" LEAVE},
 	{{"w", "-w", "a", "--slots", "rotate", "--exe", "/x"}, ROTATE_NOT
 	    "--exe" LEAVE},
 	{{"w", "-w", "a", "--slots", "rotate", "-o", "perf", "-O", "x", "ls"},
