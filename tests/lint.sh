@@ -9,9 +9,10 @@ flags='-D_GNU_SOURCE -Ilib/watchpoint -Ilib/explain -Ilib/heapguard -Iwatchctl -
 
 sources()
 {
-	# what is for arm64 is checked there; headers of Python may be missing
+	# what is for arm64 is checked there; headers of Python and MPI may be
+	# missing
 	find "$@" -name '*.c' ! -path 'tests/victim/*' ! -name '*_aarch64.c' \
-	    ! -path 'examples/pytest/*'
+	    ! -path 'examples/pytest/*' ! -path 'examples/fleet/*'
 }
 
 case $1 in

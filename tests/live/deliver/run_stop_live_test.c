@@ -565,6 +565,7 @@ TEST(a_command_by_debug_registers)
 	outcome_free(&o);
 }
 
+#if !SANITIZED	/* whose library must come first, and calls what it likes */
 /* What holds the registers has no memory for a thread: that is not watched, which
    is no green exit. */
 TEST(little_memory_by_debug_registers)
@@ -600,6 +601,7 @@ TEST(little_memory_by_debug_registers)
 	assert_int_equal(unsetenv("FAIL_FORKED"), 0);
 	assert_true(doubted && whole);
 }
+#endif
 
 TEST(few_descriptors_by_debug_registers)
 {
