@@ -6,7 +6,8 @@
 #include "page/html.h"
 #include "page/timeline_svg.h"
 
-/* What all sections may take together: bytes of writers, and bins of timelines. */
+/* What all sections may take together: bytes of writers, and bins of
+   timelines. */
 enum { WRITERS_BYTES = 800000, BINS = 4 * TIMELINE_BINS };
 
 /* "long, 8 bytes at 0x404090, writes" */
@@ -141,6 +142,14 @@ put_gaps(struct buffer *b, const struct timeline *t)
 	}
 }
 
+/* A watch without hits whose time is known has a timeline, too. */
+static void
+put_no_timeline(struct buffer *b)
+{
+	buffer_puts(b, "<figure><svg viewBox=\"0 0 10 10\" role=\"img\" "
+	    "aria-label=\"nothing to draw\"></svg></figure>\n");
+}
+
 static void
 put_timeline(const struct report *r, struct buffer *b, struct timeline *t,
     const unsigned char *colour, const struct report_end *end, unsigned of)
@@ -150,6 +159,11 @@ put_timeline(const struct report *r, struct buffer *b, struct timeline *t,
 	    end->lost == 0 && t->before == 0 && end->skipped == 0 &&
 	    end->rejected == 0;
 
+	if (t->hits == 0) {
+		put_no_timeline(b);
+		put_gaps(b, t);
+		return;
+	}
 	timeline_coarsen(t, of < 4 ? TIMELINE_BINS : BINS / of);
 	buffer_puts(b, "<figure>\n");
 	put_upper_end(b, t);
@@ -157,14 +171,6 @@ put_timeline(const struct report *r, struct buffer *b, struct timeline *t,
 	put_lower_end(r, b, t);
 	buffer_puts(b, "</figure>\n");
 	put_gaps(b, t);
-}
-
-/* A watch that nothing hit has a timeline, too. */
-static void
-put_no_timeline(struct buffer *b)
-{
-	buffer_puts(b, "<figure><svg viewBox=\"0 0 10 10\" role=\"img\" "
-	    "aria-label=\"no hits\"></svg></figure>\n");
 }
 
 /* As many as there is room for, the most frequent first. */
@@ -196,8 +202,8 @@ put_writers(struct report *r, struct buffer *b, const struct writers *writers,
 		return;
 	buffer_puts(b, "<p class=\"small dim\">");
 	page_put_count(b, left, "hit");
-	buffer_puts(b, " of more writers are not shown: <code>-o summary</code> "
-	    "has them.</p>\n");
+	buffer_puts(b, " of more writers are not shown: <code>-o summary"
+	    "</code> has them.</p>\n");
 }
 
 void

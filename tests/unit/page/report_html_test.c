@@ -232,6 +232,15 @@ TEST(says_what_is_not_on_the_timeline)
 	    "explains was replaced"));
 	assert_non_null(strstr(m.text, "1 hit left no value that is proved"));
 	free(m.text);
+
+	made_open(&m, &report_html);
+	assert_int_equal(report_html.start(&m.report, &made_start), 0);
+	assert_int_equal(report_html.recall(&m.report, &hits[0], &past), 0);
+	made_close(&m, &ended);
+	(void)page_check(m.text);
+	assert_non_null(strstr(m.text, "7 hits from before the process that "));
+	assert_null(strstr(m.text, "<figcaption>"));
+	free(m.text);
 }
 
 TEST(says_when_the_stream_fails)
