@@ -21,8 +21,8 @@ struct learned;
 struct learned *learned_new(void);
 void learned_free(struct learned *);
 
-/* Take a hit in, which stands for so many; what the dynamic loader writes itself
-   is nobody's.  0 or -ENOMEM.  Hot path, as policy_judge is. */
+/* Take a hit in, which stands for so many; what the dynamic loader writes
+   itself is nobody's.  0 or -ENOMEM.  Hot path, as policy_judge is. */
 int learned_take(struct learned *, const struct ex_hit *, uint64_t times);
 
 /* Have a [watch] for it, though nobody accessed it.  0 or -ENOMEM. */

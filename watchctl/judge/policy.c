@@ -10,8 +10,8 @@
  *						the finding of the watch and
  *						the culprit's place
  *
- * A policy file has rules of its own for each watch; a verdict is by those of the
- * watch that was hit last with the backtrace.
+ * A policy file has rules of its own for each watch; a verdict is by those of
+ * the watch that was hit last with the backtrace.
  */
 #include "judge/policy.h"
 

@@ -11,8 +11,8 @@
  * itself, such as a pointer that it relocates, is never stray.
  *
  * A policy file (spec/policy_file.h) allows more at one watch: patterns, and
- * writers, by their exact names (writer.h).  These may, and what of the C and C++
- * library they call, but nothing else that they call.
+ * writers, by their exact names (writer.h).  These may, and what of the C and
+ * C++ library they call, but nothing else that they call.
  *
  * Stray hits, and those not judged, are summed up in findings: one for each
  * watch and place in the program that is to be blamed.  That is the innermost
@@ -75,7 +75,8 @@ int policy_recall(struct policy *, struct ex_hit *, uint64_t times);
 /* Whether a frame is of a function that a pattern matches. */
 bool policy_names(const struct policy *, const struct ex_frame *);
 
-/* Whether no allowed function can be missing on a backtrace; NULL: one may be. */
+/* Whether no allowed function can be missing on a backtrace; NULL: one may
+   be. */
 bool policy_is_whole(struct policy *, const struct ex_stack *);
 
 /* Append the name of a backtrace's writer; NAMED: it is proved that this is the

@@ -6,8 +6,8 @@
 
 #include "util/buffer.h"
 
-/* Append a text, as a reader is to see it (visible.h); the same of at most so many
-   characters, "..." if there are more. */
+/* Append a text, as a reader is to see it (visible.h); the same of at most so
+   many characters, "..." if there are more. */
 void html_put(struct buffer *, const char *text);
 void html_put_max(struct buffer *, const char *text, size_t max);
 

@@ -2,9 +2,9 @@
  * page: the report as one page: what the form -o html keeps until the end
  * (report_html.c), and the parts that are made of it.
  *
- * Whatever there were of hits, writers and names, it is less than 2 MB: timelines
- * have as many bins as there is room for, and of writers and the like, so many are
- * shown; it says how many are not.
+ * Whatever there were of hits, writers and names, it is less than 2 MB:
+ * timelines have as many bins as there is room for, and of writers and the
+ * like, so many are shown; it says how many are not.
  */
 #ifndef PAGE_H
 #define PAGE_H

@@ -1,4 +1,5 @@
-/* page_writer: one writer, to unfold: what it did, its source and its backtraces. */
+/* page_writer: one writer, to unfold: what it did, its source and its
+   backtraces. */
 #include "page/page.h"
 
 #include <stdlib.h>

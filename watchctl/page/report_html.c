@@ -1,7 +1,7 @@
 /*
- * report_html: one page, which goes into a bug report: it needs neither scripts nor a
- * network.  Hits become bins of timelines, and rows of a summary; the page is written
- * at the end.
+ * report_html: one page, which goes into a bug report: it needs neither scripts
+ * nor a network.  Hits become bins of timelines, and rows of a summary; the
+ * page is written at the end.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -58,8 +58,8 @@ page_timeline(const struct page *page, unsigned number)
 	return NULL;
 }
 
-/* The same; it is made if it is not there.  *err: -ENOMEM, or 0 where there are too
-   many. */
+/* The same; it is made if it is not there.  *err: -ENOMEM, or 0 where there are
+   too many. */
 static struct timeline *
 timeline_of(struct page *page, unsigned number, int *err)
 {

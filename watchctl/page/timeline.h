@@ -1,10 +1,10 @@
 /*
- * timeline: when the hits of a watch were, by whom, and which values they left, in
- * a number of bins that does not grow: when the time is over for which there are
- * bins, each two become one.
+ * timeline: when the hits of a watch were, by whom, and which values they left,
+ * in a number of bins that does not grow: when the time is over for which there
+ * are bins, each two become one.
  *
- * Each of a few writers has a place of its own.  When there is none left, the one
- * with the fewest hits becomes one of the others.
+ * Each of a few writers has a place of its own.  When there is none left, the
+ * one with the fewest hits becomes one of the others.
  */
 #ifndef TIMELINE_H
 #define TIMELINE_H

@@ -7,8 +7,8 @@
 #include "page/timeline.h"
 #include "util/buffer.h"
 
-/* Append it, with each writer in the colour of that number; line: values are joined
-   by a line, as nothing is missing between them. */
+/* Append it, with each writer in the colour of that number; line: values are
+   joined by a line, as nothing is missing between them. */
 void timeline_svg_put(struct buffer *, const struct timeline *,
     const unsigned char colour[TIMELINE_WRITERS], bool line);
 

@@ -2,8 +2,8 @@
  * ci: what a run found, in the forms of systems that run tests (--junit,
  * --sarif, --github).
  *
- * Each form writes the same list of problems.  A new kind of problem is added to
- * that list, by ci_add, and to the table of rules.
+ * Each form writes the same list of problems.  A new kind of problem is added
+ * to that list, by ci_add, and to the table of rules.
  */
 #ifndef CI_H
 #define CI_H
@@ -64,8 +64,8 @@ void ci_add(struct ci *, const struct ci_problem *);
 /* A hash of texts, up to NULL, for a print. */
 uint64_t ci_print(const char *const *texts);
 
-/* The path of a frame's source file as a reader is to have it: below the current
-   directory from there on, else absolute.  NULL: it is not known. */
+/* The path of a frame's source file as a reader is to have it: below the
+   current directory from there on, else absolute.  NULL: it is not known. */
 const char *ci_path(const struct ci *, const struct ex_frame *);
 
 /* A line for each problem, as GitHub's runner takes them from a log. */

@@ -3,8 +3,8 @@
  * --github, --learn.
  *
  * Files of --junit and --sarif are made when the run begins, and emptied when
- * its report does, so that what an earlier run found is not taken for this one's.
- * That of --learn is replaced at the end.
+ * its report does, so that what an earlier run found is not taken for this
+ * one's.  That of --learn is replaced at the end.
  */
 #ifndef SIDE_FILES_H
 #define SIDE_FILES_H
@@ -22,9 +22,9 @@ struct side_files {
 	} of[SIDES];
 };
 
-/* Open them, and look whether --learn can add to its file; report: the path
-   of the report, which is another, NULL: it has none.  0, or -errno after a line on
-   stderr. */
+/* Open them, and look whether --learn can add to its file; report: the path of
+   the report, which is another, NULL: it has none.  0, or -errno after a line
+   on stderr. */
 int side_files_open(struct side_files *, const struct options *,
     const char *report);
 

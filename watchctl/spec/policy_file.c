@@ -198,7 +198,9 @@ policy_file_parse(struct policy_file *f, const char *path, const char *text,
 	struct part before = {NULL, 0}, line;
 	const char *why = NULL, *end;
 
-	*f = (struct policy_file){.path = strdup(path), .text = malloc(len + 1)};
+	*f = (struct policy_file){
+		.path = strdup(path), .text = malloc(len + 1),
+	};
 	if (f->path == NULL || f->text == NULL)
 		return complain("%s", no_memory);
 	if (len > 0)

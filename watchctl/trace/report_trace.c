@@ -1,5 +1,6 @@
 /*
- * report_trace: Trace Event JSON, for Perfetto, speedscope and chrome://tracing.
+ * report_trace: Trace Event JSON, for Perfetto, speedscope and
+ * chrome://tracing.
  *
  *	{"traceEvents":[
  *	{"ph":"M","name":"thread_name",...}
@@ -7,9 +8,10 @@
  *	,{"ph":"i","s":"t","name":"bump",...,"sf":3,"args":{...,"new":42}}
  *	],"stackFrames":{...},"samples":[...],"otherData":{...}}
  *
- * Events are written as they come, in whole lines.  What is behind them is kept until the end.
- * Their times are in microseconds since the run began, and never go back: a hit that
- * is ordered behind another has that one's time if its own is less.
+ * Events are written as they come, in whole lines.  What is behind them is kept
+ * until the end.  Their times are in microseconds since the run began, and never
+ * go back: a hit that is ordered behind another has that one's time if its own
+ * is less.
  */
 #include <errno.h>
 #include <math.h>

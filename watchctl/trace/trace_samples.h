@@ -24,8 +24,8 @@ struct trace_samples {
 
 void trace_samples_add(struct trace_samples *, const struct trace_sample *);
 
-/* The first, when *at is 0 and *sample all zero, and those behind it.  False: there
-   are no more. */
+/* The first, when *at is 0 and *sample all zero, and those behind it.  False:
+   there are no more. */
 bool trace_samples_next(const struct trace_samples *, size_t *at,
     struct trace_sample *);
 

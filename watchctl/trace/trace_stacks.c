@@ -1,4 +1,5 @@
-/* trace_stacks: each frame of a trace is known by its name, module and caller. */
+/* trace_stacks: each frame of a trace is known by its name, module and
+   caller. */
 #include "trace/trace_stacks.h"
 
 #include <stdlib.h>

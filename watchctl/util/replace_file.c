@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATIENCE = 1000,		/* times a hundredth of a second, for the lock */
+enum { PATIENCE = 1000,		/* hundredths of a second, for the lock */
 	NAMES = 100,		/* tried for the new one */
 	READ_MAX = 64 << 20 };
 

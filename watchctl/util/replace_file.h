@@ -2,9 +2,9 @@
  * replace_file: a file that is replaced as a whole, or stays as it is.
  *
  * Life-cycle: open it, which takes a lock on its directory, so that whoever
- * else adds to it in this way waits; read it; write it; close it.  A new file takes
- * its place by rename(2), with its mode and owner.  A symbolic link is followed
- * if it is the user's own, or root's.
+ * else adds to it in this way waits; read it; write it; close it.  A new file
+ * takes its place by rename(2), with its mode and owner.  A symbolic link is
+ * followed if it is the user's own, or root's.
  */
 #ifndef REPLACE_FILE_H
 #define REPLACE_FILE_H
