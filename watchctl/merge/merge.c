@@ -38,15 +38,32 @@ struct merge {
 
 static const char magic[] = "PERFILE2";
 
-/* How a file begins; nothing is taken from a pipe.  Bytes. */
+/* The descriptor that a name stands for, as a shell's <(COMMAND) does; -1: it
+   is a file's. */
+static int
+inherited(const char *name)
+{
+	int fd = -1, end = 0;
+
+	if (strcmp(name, "/dev/stdin") == 0)
+		return STDIN_FILENO;
+	return sscanf(name, "/dev/fd/%d%n", &fd, &end) == 1 &&
+	    name[end] == '\0' ? fd : -1;
+}
+
+/* How a file begins; nothing is taken from a pipe, and one that has a name is
+   not opened: its writer would lose its reader.  Bytes. */
 static size_t
 peek(const char *file, char to[8])
 {
-	const int fd = strcmp(file, "/dev/stdin") == 0 ? dup(STDIN_FILENO) :
-	    open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t n = pread(fd, to, sizeof(magic) - 1, 0);
-	int copy[2];
+	struct stat st;
+	int fd = inherited(file), copy[2];
+	ssize_t n;
 
+	if (fd < 0 && (stat(file, &st) < 0 || !S_ISREG(st.st_mode)))
+		return 0;
+	fd = fd < 0 ? open(file, O_RDONLY | O_CLOEXEC) : dup(fd);
+	n = pread(fd, to, sizeof(magic) - 1, 0);
 	if (n < 0 && errno == ESPIPE && pipe2(copy, O_CLOEXEC) == 0) {
 		if (tee(fd, copy[1], 1, 0) == 1)
 			n = read(copy[0], to, 1);
@@ -61,15 +78,10 @@ peek(const char *file, char to[8])
 bool
 merge_wanted(const struct options *o)
 {
-	struct stat st;
 	char first[8];
 
-	if (o->nfiles != 1)
-		return true;
-	if (stat(o->file, &st) < 0 || (!S_ISREG(st.st_mode) &&
-	    strcmp(o->file, "/dev/stdin") != 0))
-		return false;
-	return peek(o->file, first) > 0 && *first == '{';
+	return o->nfiles != 1 ||
+	    (peek(o->file, first) > 0 && *first == '{');
 }
 
 static void

@@ -249,6 +249,24 @@ TEST(without_a_beginning)
 	outcome_free(&o);
 }
 
+/* As a shell's <(COMMAND) has it; what it begins with stays there. */
+TEST(pipes)
+{
+	char name[32], first;
+	struct options options = {.nfiles = 1, .file = name};
+	int fd[2];
+
+	assert_int_equal(pipe(fd), 0);
+	(void)snprintf(name, sizeof(name), "/dev/fd/%d", fd[0]);
+	assert_int_equal(write(fd[1], "{", 1), 1);
+	assert_true(merge_wanted(&options));
+	assert_int_equal(read(fd[0], &first, 1), 1);
+	assert_int_equal(write(fd[1], "P", 1), 1);
+	assert_false(merge_wanted(&options));
+	(void)close(fd[0]);
+	(void)close(fd[1]);
+}
+
 TEST(what_is_refused)
 {
 	struct outcome o;
