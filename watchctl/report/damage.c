@@ -114,7 +114,7 @@ put_damage(struct buffer *b, const struct hg_finding *f)
 
 	put_count(b, f->nbytes, ", ");
 	if (f->offset < 0)
-		put_count(b, (uint64_t)-f->offset, " in front of ");
+		put_count(b, 0 - (uint64_t)f->offset, " in front of ");
 	else if ((uint64_t)f->offset < f->size)
 		put_count(b, (uint64_t)f->offset, " from the start of ");
 	else if (end == 0)

@@ -12,7 +12,7 @@
 #include "said.h"
 #include "scratch.h"
 
-enum { ARGS = 12 };
+enum { ARGS = 32 };
 
 /* A command line, parsed; stderr (or fd) goes to *said, malloc'd. */
 static int
