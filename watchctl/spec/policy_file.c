@@ -164,12 +164,13 @@ static int
 check_twins(const struct policy_file *f)
 {
 	const struct policy_watch **w = calloc(f->n + 1, sizeof(*w));
-	int err = w == NULL ? complain("%s", no_memory) : 0;
+	int err = 0;
 
-	for (size_t i = 0; i < f->n && err == 0; i++)
+	if (w == NULL)
+		return complain("%s", no_memory);
+	for (size_t i = 0; i < f->n; i++)
 		w[i] = &f->watch[i];
-	if (err == 0)
-		qsort(w, f->n, sizeof(*w), compare_watches);
+	qsort(w, f->n, sizeof(*w), compare_watches);
 	for (size_t i = 1; i < f->n && err == 0; i++)
 		if (w[i - 1]->access == w[i]->access &&
 		    strcmp(w[i - 1]->spec, w[i]->spec) == 0)
