@@ -60,11 +60,18 @@ hg_ledger_used(void)
 	return atomic_load(&used);
 }
 
-static void
+/* False: it is not let go; this may be a handler that has interrupted who has
+   it. */
+static bool
 enter(void)
 {
-	while (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire))
+	for (int i = 0; i < 10000; i++) {
+		if (!atomic_flag_test_and_set_explicit(&lock,
+		    memory_order_acquire))
+			return true;
 		(void)sched_yield();
+	}
+	return false;
 }
 
 static void
@@ -88,12 +95,13 @@ refill(struct hg_thread *t)
 	const uint32_t half = sizeof(t->spare) / sizeof(t->spare[0]) / 2;
 	uint32_t next;
 
-	enter();
-	while (spare != 0 && t->nspare < half) {
-		t->spare[t->nspare++] = spare;
-		spare = all[spare].number;
+	if (enter()) {
+		while (spare != 0 && t->nspare < half) {
+			t->spare[t->nspare++] = spare;
+			spare = all[spare].number;
+		}
+		leave();
 	}
-	leave();
 	if (t->nspare > 0)
 		return;
 	next = atomic_load(&used);
@@ -120,8 +128,9 @@ hg_ledger_give(struct hg_thread *t, uint32_t number)
 {
 	const uint32_t room = sizeof(t->spare) / sizeof(t->spare[0]);
 
-	if (t->nspare == room) {
-		enter();
+	if (t->nspare == room && !enter()) {
+		t->nspare /= 2;		/* these are lost */
+	} else if (t->nspare == room) {
 		while (t->nspare > room / 2) {
 			const uint32_t one = t->spare[--t->nspare];
 

@@ -62,11 +62,12 @@ take_line(struct hg_finding *f, char *line)
 		f->map[f->nmaps++] = map;
 }
 
-/* No memory is allocated; a descriptor is there for a moment. */
+/* No memory is allocated, and little of the stack, which may be a handler's; a
+   descriptor is there for a moment. */
 static void
 take_maps(struct hg_finding *f)
 {
-	char text[4096];
+	static char text[4096];		/* one finding is made at a time */
 	size_t len = 0;
 	ssize_t n;
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps",
