@@ -75,7 +75,11 @@ look(struct replace_file *f, const char **why)
 	if (!f->there)
 		return errno == ENOENT && *f->name != '\0' ? 0 : -errno;
 	*why = "not a regular file";
-	return S_ISREG(f->st.st_mode) ? 0 : -EINVAL;
+	if (!S_ISREG(f->st.st_mode))
+		return -EINVAL;
+	/* the new one could not be given to them */
+	*why = "somebody else's file";
+	return geteuid() != 0 && f->st.st_uid != geteuid() ? -EPERM : 0;
 }
 
 int

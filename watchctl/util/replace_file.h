@@ -24,7 +24,7 @@ struct replace_file {
 };
 
 /* 0, or -errno, and *why says which of its parts cannot be had.  The directory
-   has to be writable. */
+   has to be writable, and the file not somebody else's, but for root. */
 int replace_file_open(struct replace_file *, const char *path,
     const char **why);
 

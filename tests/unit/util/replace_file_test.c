@@ -84,6 +84,27 @@ TEST(links_of_others_are_not_followed)
 	scratch_run("rm to own others");
 }
 
+/* And not when all that was to be written has been found out. */
+TEST(files_of_others_are_refused)
+{
+	struct replace_file f;
+	const char *why;
+	int err;
+
+	if (geteuid() != 0) {
+		print_message("only root can make one\n");
+		skip();
+	}
+	scratch_write("f", "old");
+	scratch_run("chmod 777 .");
+	assert_int_equal(seteuid(NOBODY), 0);
+	err = replace_file_open(&f, scratch_path("f"), &why);
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(err, -EPERM);
+	assert_string_equal(why, "somebody else's file");
+	scratch_run("chmod 700 . && rm f");
+}
+
 TEST(what_is_no_file_is_refused)
 {
 	struct replace_file f;
