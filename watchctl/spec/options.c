@@ -1155,7 +1155,8 @@ check_top(struct options *o)
 {
 	const char *other = o->inside ? "--inside" : o->count ? "--count" :
 	    o->form != FORM_TEXT && o->form != FORM_SUMMARY ? "-o" :
-	    o->output != NULL || o->to_stdout ? "-O" : NULL;
+	    o->output != NULL || o->to_stdout ? "-O" :
+	    o->last != 0 ? "--last" : NULL;
 
 	if (other != NULL)
 		return complain("--top shows the writers on the terminal, and "

@@ -799,6 +799,9 @@ static const struct {
 	{{"w", "-w", "a", "--learn", "f", "--last", "2", "x"}, "--last leaves "
 	    "out hits, and --learn would not know who made them: leave out "
 	    "--last or --learn\n"},
+	{{"w", "-w", "a", "--top", "--last", "2", "x"}, "--top shows the "
+	    "writers on the terminal, and then the summary, and does not go "
+	    "with --last: "},
 	{{"w", "-w", "a", "--top", "-v", "x"}, "-v is for the table at the end "
 	    "of a text: leave out -v or --top\n"},
 	{{"w", "-w", "a", "--github", "-o", "perf", "-O", "f", "x"}, "-o perf "
