@@ -342,6 +342,7 @@ must_survive(const struct journal_entry *e)
 	case JOURNAL_START:
 	case JOURNAL_THREADS:
 	case JOURNAL_COVERAGE:
+	case JOURNAL_DAMAGE:
 		return true;
 	default:
 		return false;

@@ -1,20 +1,35 @@
 /* ci: what a run found, in the forms of systems that run tests. */
 #include "report/ci.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/array.h"
+#include "judge/culprit.h"
 #include "judge/writer.h"
+#include "report/damage.h"
 #include "report/text.h"
 #include "util/visible.h"
 
 const struct ci_rule ci_rules[] = {
 	{"stray-write", "stray write",
 	    "Watched memory was accessed by code that is not allowed to."},
+	{"heap-overflow", "heap overflow",
+	    "Bytes behind a heap block were written."},
+	{"heap-underflow", "heap underflow",
+	    "Bytes in front of a heap block were written."},
+	{"heap-use-after-free", "heap use after free",
+	    "A heap block was written after it was freed."},
+	{"heap-double-free", "double free",
+	    "A heap block was freed twice."},
+	{"heap-invalid-free", "invalid free",
+	    "Something that is no heap block was freed."},
+	{"heap-mismatch", "mismatched free",
+	    "A heap block was not freed in the way that it was allocated."},
 	{"not-vouched", "not vouched for",
-	    "A stray access may have been missed."},
+	    "A stray access, or damage, may have been missed."},
 	{NULL, NULL, NULL},
 };
 
@@ -151,6 +166,51 @@ add_stray(struct ci *ci, const struct finding *f)
 		.print = ci_print((const char *[]){rule->id, spec,
 		    buffer_text(&name), NULL}),
 		.frame = f->culprit, .stack = f->stack,
+	});
+	buffer_free(&name);
+}
+
+/* Who is shown for it: who freed a block, if that was the fault, else who has
+   allocated it. */
+static const struct ex_stack *
+stack_of_damage(const struct report_damage *it)
+{
+	const struct ex_stack *allocated = it->stack[HG_STACK_ALLOC];
+
+	return it->found->kind >= HG_DOUBLE_FREE || allocated == NULL ?
+	    it->stack[HG_STACK_NOTICED] : allocated;
+}
+
+void
+ci_add_damage(struct ci *ci, const struct report_damage *it)
+{
+	const struct hg_finding *f = it->found;
+	const struct ex_stack *stack = stack_of_damage(it);
+	const struct ex_frame *culprit = stack == NULL ? NULL :
+	    culprit_of(stack);
+	const char *slash = strrchr(f->program, '/');
+	struct buffer subject = {0}, message = {0}, name = {0};
+	char id[64];
+
+	(void)snprintf(id, sizeof(id), "heap-%s", damage_kind(f));
+	buffer_printf(&subject, "%s by ", damage_kind(f));
+	put_function(&subject, culprit);
+	buffer_printf(&message, "%s: ", damage_kind(f));
+	damage_put(&message, f);
+	buffer_puts(&message, f->kind >= HG_DOUBLE_FREE || stack == NULL ||
+	    stack != it->stack[HG_STACK_ALLOC] ? ", freed by " :
+	    ", allocated by ");
+	put_function(&message, culprit);
+	if (culprit == NULL || !writer_put(&name, culprit))
+		put_function(&name, culprit);
+	ci_add(ci, &(struct ci_problem){
+		.rule = ci_rule(id), .title = ci_rule(id)->title,
+		.program = strdup(slash == NULL ? f->program : slash + 1),
+		.subject = take_text(&subject),
+		.message = take_text(&message),
+		.print = ci_print((const char *[]){id, buffer_text(&name),
+		    NULL}),
+		.frame = culprit, .stack = stack,
 	});
 	buffer_free(&name);
 }

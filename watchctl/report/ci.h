@@ -61,6 +61,9 @@ void ci_free(struct ci *);
    already, by its print, is not added. */
 void ci_add(struct ci *, const struct ci_problem *);
 
+/* Add what was found in a heap; its stacks outlive it. */
+void ci_add_damage(struct ci *, const struct report_damage *);
+
 /* A hash of texts, up to NULL, for a print. */
 uint64_t ci_print(const char *const *texts);
 

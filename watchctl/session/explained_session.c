@@ -432,6 +432,12 @@ put_ci(struct session *s, const struct report_end *end)
 	struct ci ci;
 
 	ci_begin(&ci, &start, end, program_of(s), s->doubt, seconds_of(s));
+	for (size_t i = 0; s->damages != NULL && i < s->damages->n; i++)
+		ci_add(&ci, &s->damages->problem[i]);
+	if (s->damages != NULL) {
+		ci.failed |= s->damages->failed;
+		s->damages->n = 0;
+	}
 	if (ci.failed)
 		session_note(s, -ENOMEM);
 	for (int i = 0; i < SIDE_LEARN && !ci.failed; i++) {
@@ -476,6 +482,21 @@ learn_maps(struct session *s, const struct hg_finding *f)
 	}
 }
 
+/* With its backtraces. */
+static void
+keep_damage(struct session *s, const struct report_damage *it)
+{
+	if (s->damages == NULL)
+		s->damages = calloc(1, sizeof(*s->damages));
+	if (s->damages == NULL) {
+		session_note(s, -ENOMEM);
+		return;
+	}
+	for (unsigned i = 0; i < HG_STACKS; i++)
+		ex_stack_hold(it->stack[i]);
+	ci_add_damage(s->damages, it);
+}
+
 /* Several of its backtraces are there at a time. */
 static void
 damage(struct session *s, const struct hg_finding *f)
@@ -492,8 +513,10 @@ damage(struct session *s, const struct hg_finding *f)
 		    stack->pc, stack->n, stack->whole != 0);
 		ex_stack_hold(it.stack[i]);
 	}
-	if (s->report.ops->damage != NULL)
+	if (s->report.ops->damage != NULL && !s->resuming)
 		session_note(s, s->report.ops->damage(&s->report, &it));
+	if (options_ci(s->options))
+		keep_damage(s, &it);
 	for (unsigned i = 0; i < HG_STACKS; i++)
 		ex_stack_let_go(it.stack[i]);
 }
@@ -503,6 +526,9 @@ close_session(struct session *s)
 {
 	policy_free(s->policy);
 	learned_free(s->learned);
+	if (s->damages != NULL)
+		ci_free(s->damages);
+	free(s->damages);
 	judge_free(s->judge);
 	judge_free(s->ends);
 	held_free(s->held);

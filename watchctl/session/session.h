@@ -53,6 +53,7 @@ struct channel_hit;
 struct held;
 struct judge;
 struct learned;
+struct ci;
 struct session;
 
 /* What a session does that explains its hits itself; each is called by the
@@ -149,6 +150,7 @@ struct session {
 	uint64_t skipped;		/* records of unknown type */
 	struct policy *policy;		/* of --allow; NULL without ops, or */
 	struct learned *learned;	/* of --learn, */
+	struct ci *damages;		/* for CI; NULL: none yet, */
 	struct judge *judge;		/* of --if; when it was not asked for */
 	struct judge *ends;		/* of --until; */
 	uint64_t ended;			/* of the hit for which it held, its

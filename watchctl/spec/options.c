@@ -1038,15 +1038,6 @@ check_missing(const struct options *o)
 	return 0;
 }
 
-static const char *
-side_option(const struct options *o)
-{
-	for (int i = 0; i < SIDES; i++)
-		if (o->side[i] != NULL)
-			return options_side_name((enum side)i);
-	return NULL;
-}
-
 /* What watches have, and a heap has not. */
 static const char *
 not_of_heap(const struct options *o)
@@ -1064,8 +1055,8 @@ not_of_heap(const struct options *o)
 	    o->buffer != 0 ? "--buffer" : o->nallow > 0 ? "--allow" :
 	    o->stacks_once ? "--stacks" : o->verbose ? "-v" :
 	    o->rotate ? "--slots" : o->policy_path != NULL ? "--policy" :
-	    side_option(o) != NULL ? side_option(o) :
-	    choosing_option(o);
+	    o->side[SIDE_LEARN] != NULL ?
+	    options_side_name(SIDE_LEARN) : choosing_option(o);
 }
 
 static int

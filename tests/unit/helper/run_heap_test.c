@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "watching.h"
 
@@ -228,6 +229,32 @@ static const struct {
 };
 
 /* The program runs, and ends, as it would have. */
+/* A rule for each kind, and what a run without damage is. */
+TEST(a_finding_is_told_to_ci)
+{
+	char junit[] = "/tmp/run_heap_test.XXXXXX";
+	const int fd = mkstemp(junit);
+	struct outcome o;
+
+	assert_true(fd >= 0);
+	(void)close(fd);
+	guard(&o, LIST("--junit", junit, "--github"),
+	    LIST(victim("heap"), "underflow"));
+	assert_non_null(strstr(o.err, ",title=heap underflow::underflow: "
+	    "1 byte, 3 bytes in front of a 40-byte block"));
+	outcome_take(&o, junit);
+	assert_non_null(strstr(o.report, "tests=\"1\" failures=\"1\""));
+	assert_non_null(strstr(o.report, "name=\"underflow by make_block\""));
+	assert_non_null(strstr(o.report, "type=\"heap-underflow\""));
+	outcome_free(&o);
+	guard(&o, LIST("--junit", junit), LIST("/bin/true"));
+	outcome_take(&o, junit);
+	assert_non_null(strstr(o.report, "tests=\"1\" failures=\"0\""));
+	assert_non_null(strstr(o.report, "classname=\"true\" name=\"heap\""));
+	outcome_free(&o);
+	(void)unlink(junit);
+}
+
 TEST(what_is_not_guarded_is_not_vouched_for)
 {
 	for (size_t i = 0; i < sizeof(unguarded) / sizeof(unguarded[0]); i++) {

@@ -208,6 +208,8 @@ TEST(a_heap)
 	assert_int_equal(o.quarantine, 0);
 	assert_int_equal(o.error_status, 9);
 	options_free(&o);
+	ACCEPT(&o, "--heap", "--junit", "f", "--github", "ls");
+	options_free(&o);
 	ACCEPT(&o, "--heap", "--heap-quarantine", "4M", "ls");
 	assert_int_equal(o.quarantine, 4 << 20);
 	options_free(&o);
@@ -633,6 +635,7 @@ static const struct {
 	{{"w", "--heap", "--inside", "x"}, NO_HEAP "--inside or --heap"},
 	{{"w", "--heap", "--allow", "f", "x"}, NO_HEAP "--allow or --heap"},
 	{{"w", "--heap", "-t", "1", "x"}, NO_HEAP "-t or --heap"},
+	{{"w", "--heap", "--learn", "f", "x"}, NO_HEAP "--learn or --heap"},
 	{{"w", "--heap", "--once", "x"}, NO_HEAP "--once or --heap"},
 	{{"w", "--heap", "-o", "folded", "x"}, "--heap reports as text or "
 	    "json"},
