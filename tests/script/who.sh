@@ -108,7 +108,7 @@ expect 'Traceback\|Python Exception' 0
 
 # a reference is what it refers to; what is no process is refused
 cat > ref.cc <<'END_OF_CC'
-int n, &ref = n, after;
+int n, &ref = n, after, more[4];
 int main() { ref++; after++; return n; }
 END_OF_CC
 ${CXX:-c++} -g -O0 -o prog ref.cc
@@ -127,3 +127,18 @@ expect '^watching n (4 bytes ' 1
 expect 'watchctl: 1 hit, 1 reported, 0 lost' 1
 expect 'who: .* a target of type core' 1
 expect 'Traceback\|Python Exception' 0
+
+# gdb has the debug registers itself; there is no watchctl
+debug <<'END_OF_GDB'
+break main
+run
+watch more[0]
+watch more[1]
+watch more[2]
+watch more[3]
+who ref
+python WATCHCTL = "/nonexistent/watchctl"
+who ref
+END_OF_GDB
+expect 'who: /nonexistent/watchctl cannot be run: No such file' 1
+expect 'Traceback\|Python Exception\|Fatal signal' 0

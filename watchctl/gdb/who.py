@@ -39,18 +39,12 @@ The program stops at the latest after N writes or so many SECONDS."""
         with tempfile.TemporaryDirectory(prefix="who-") as directory:
             report = os.path.join(directory, "report")
             said = os.path.join(directory, "said")
-            with open(said, "w") as err:
-                run = subprocess.Popen(
-                    [WATCHCTL, "-w", spec, "-p", str(pid), "-O", report,
-                     *options], stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL, stderr=err,
-                    start_new_session=True)
+            run = self.start(["-w", spec, "-p", str(pid), "-O", report,
+                              *options], said)
             try:
                 self.watch(run, report)
             finally:
-                if run.poll() is None:
-                    run.terminate()
-                run.wait()
+                end(run)
                 show(report, expression, spec)
                 show(said, expression, spec)
 
@@ -89,18 +83,34 @@ The program stops at the latest after N writes or so many SECONDS."""
             reason = " ".join(str(error).split())
             raise gdb.GdbError("who: '%s': %s" % (expression, reason))
 
+    def start(self, arguments, said):
+        try:
+            with open(said, "w") as err:
+                return subprocess.Popen(
+                    [WATCHCTL, *arguments], stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL, stderr=err,
+                    start_new_session=True)
+        except OSError as error:
+            raise gdb.GdbError("who: %s cannot be run: %s; name it in "
+                               "WATCHCTL" % (WATCHCTL, error.strerror))
+
     def watch(self, run, report):
         while not os.path.exists(report) or not os.path.getsize(report):
             if run.poll() is not None:
                 return          # it has said why
             time.sleep(0.01)
         ended = threading.Event()
-        threading.Thread(target=interrupt, args=(run, ended),
-                         daemon=True).start()
+        waiting = threading.Thread(target=interrupt, args=(run, ended),
+                                   daemon=True)
+        waiting.start()
         try:
             gdb.execute("continue")
+        except gdb.error as error:
+            raise gdb.GdbError("who: " + " ".join(str(error).split()))
         finally:
             ended.set()
+            end(run)
+            waiting.join()      # gdb may end next
 
 
 def interrupt(run, ended):
@@ -110,7 +120,14 @@ def interrupt(run, ended):
     def stop():
         if not ended.is_set() and gdb.selected_inferior().pid != 0:
             gdb.execute("interrupt")
-    gdb.post_event(stop)
+    if not ended.is_set():
+        gdb.post_event(stop)
+
+
+def end(run):
+    if run.poll() is None:
+        run.terminate()
+    run.wait()
 
 
 def show(path, expression, spec):
