@@ -170,6 +170,20 @@ keys C-c
 await 'watchctl: [0-9]* hits, [0-9]* reported, 0 lost'
 restored
 
+# who explains is killed: the table goes on, and what is said of it waits
+start "sh -c 'echo \$\$ > pid; exec $attached $victim'"
+await 'write in add'
+for child in $(cat "/proc/$(cat pid)/task/$(cat pid)/children"); do
+	kill -KILL "$child"
+done
+sleep 2
+screen > shown
+absent 'goes on' shown
+keys q
+await 'watchctl: [0-9]* hits, [0-9]* reported, 0 lost'
+tmux capture-pane -p -S -60 -t top | grep -q 'another one goes on'
+restored
+
 # a command, which q ends as ^C does
 start "$WATCHCTL --top -w total -- ./prog"
 await 'write in add'

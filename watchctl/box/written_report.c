@@ -45,7 +45,7 @@ written_report_answer(struct written_report *report, struct box *box)
 bool
 written_report_is_behind(const struct written_report *report)
 {
-	return report->pending.len > 0;
+	return report->pending.len > 0 && !top_is_on();	/* then it waits */
 }
 
 int
@@ -124,7 +124,7 @@ written_report_take(struct written_report *report, struct box *box,
 	if ((err = make_pending(report, message->value[1])) == -EPROTO)
 		return false;
 	report->owed = true;
-	if (err < 0 || top_is_on())	/* it waits */
+	if (err < 0 || top_is_on())
 		answer(report, box, err);
 	else
 		(void)written_report_go_on(report, box, ms);
