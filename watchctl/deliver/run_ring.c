@@ -218,7 +218,6 @@ wait_a_little(struct run *run)
 		run_take_arrivals(run);
 	follow_report(run->follow);
 	rotate_turn(run->rotate);
-	tallies_look(run);
 	if (run->crashed && run->tell_reason == NULL)
 		run_tell(run, "crash");
 	run_check_time(run);
@@ -429,6 +428,18 @@ leave_descendants(struct run *run, bool more)
 	run_leave_descendants(run, since);
 }
 
+/* What is there by now. */
+static bool
+take_ready(struct run *run)
+{
+	const struct ring_run *ring = run->own;
+	const uint64_t ready = wp_drain_ready(ring->drain);
+	const bool more = take_records(run, ready);
+
+	tallies_look(run, ready);
+	return more;
+}
+
 static void
 ring_loop(struct run *run)
 {
@@ -441,7 +452,7 @@ ring_loop(struct run *run)
 			more = run->options->limit == 0 ||
 			    counted_in_all(run) < run->options->limit;
 		else
-			more = take_records(run, wp_drain_ready(ring->drain));
+			more = take_ready(run);
 		if (!more)
 			run->reason = run->options->count ? "count" :
 			    session_full_reason(&run->session);
@@ -552,14 +563,17 @@ static int
 ring_account(struct run *run)
 {
 	struct session *s = &run->session;
+	bool more;
 
 	if (run->options->count)
 		return take_counts(run);
-	if (run->kept != NULL)
-		tallies_take(run);
 	if (s->err < 0)		/* what else was counted is lost */
 		session_counted(s, counted_in_all(run));
-	if (s->full || s->err < 0 || !take_records(run, UINT64_MAX)) {
+	more = !s->full && s->err >= 0 && take_records(run, UINT64_MAX);
+	/* now that all mappings are known */
+	if (run->kept != NULL)
+		tallies_take(run);
+	if (!more) {
 		take_ends(run);
 		run_settle_descendants(run);
 		return 0;

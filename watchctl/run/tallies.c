@@ -55,14 +55,14 @@ save(void *arg, const struct wp_target_tally *tally)
 }
 
 void
-tallies_look(struct run *run)
+tallies_look(struct run *run, uint64_t horizon)
 {
 	const long now = wp_clock_ms();
 
 	if (!options_tally(run->options) || now < run->tallies_due)
 		return;
 	run->tallies_due = now + EACH_MS;
-	if (wp_target_look_at_tallies(run->target))
+	if (wp_target_look_at_tallies(run->target, horizon))
 		tallies_take(run);
 	if (run->options->top && ++run->tallies_looks % SHOW_EACH == 0)
 		wp_target_show_tallies(run->target, take, run);

@@ -625,6 +625,7 @@ tell(struct ex_explainer *e, const struct ex_process *process,
 	    (find_told(e, told.pid) == NULL && !add_told(e, &told)))
 		return;
 	known.pid = record->pid;
+	known.time = record->time;
 	known.value = value;
 	if (e->listener->counts && is_countable(hit, &known) &&
 	    ex_table_get(&e->chained, hit->watch->id) == NULL)

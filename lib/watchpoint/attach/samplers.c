@@ -252,7 +252,8 @@ load_slot(const struct wp_samplers *samplers, int *program,
 	wp_target_attr(target, watch, slot, &attr);
 	for (unsigned i = 0; i < rings; i++) {
 		program[i] = load(samplers, target, &attr,
-		    target->watch[watch].nslots == 1, sampler_of(target->rings, i, wp_sampler_id(watch, slot),
+		    target->watch[watch].nslots == 1,
+		    sampler_of(target->rings, i, wp_sampler_id(watch, slot),
 		    tickets, target->counters.n > 0 ? &target->counters :
 		    NULL));
 		each = each && program[i] >= 0;

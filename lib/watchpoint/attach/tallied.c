@@ -44,7 +44,7 @@ static uint64_t
 add_stack(struct wp_tallied *t, const struct wp_known_stack *stack,
     uint64_t slot)
 {
-	if (t->n == STACKS || WP_ARRAY_ROOM(t, stack) < 0)
+	if (t->done || t->n == STACKS || WP_ARRAY_ROOM(t, stack) < 0)
 		return 0;
 	t->stack[t->n] = (struct wp_tallied_stack){
 		.stack = *stack, .slot = slot, .until = UINT64_MAX,
@@ -53,8 +53,8 @@ add_stack(struct wp_tallied *t, const struct wp_known_stack *stack,
 	return t->base + ++t->n;
 }
 
-void
-wp_tallied_know(struct wp_tallied *t, const struct wp_known *known,
+static void
+know(struct wp_tallied *t, const struct wp_known *known,
     const struct wp_known_stack *stack, uint64_t slot)
 {
 	const uint64_t number = add_stack(t, stack, slot);
@@ -83,10 +83,50 @@ is_in(const struct wp_known_stack *stack, uint64_t from, uint64_t to)
 	return in;
 }
 
+/* Whether it may be of code that was mapped before what is there now: who knows it
+   may be late. */
+static bool
+is_stale(const struct wp_tallied *t, const struct wp_known_stack *stack)
+{
+	const size_t n = t->nmappings < WP_TALLIED_MAPPINGS ? t->nmappings :
+	    WP_TALLIED_MAPPINGS;
+	bool stale = stack->time < t->forgotten;
+
+	for (size_t i = 0; !stale && i < n; i++) {
+		const struct wp_tallied_mapping *m = &t->mapping[i];
+
+		stale = m->pid == stack->pid && m->time >= stack->time &&
+		    is_in(stack, m->from, m->to);
+	}
+	return stale;
+}
+
+void
+wp_tallied_know(struct wp_tallied *t, const struct wp_known *known,
+    const struct wp_known_stack *stack, uint64_t slot)
+{
+	if (is_stale(t, stack))
+		(void)wp_known_add(known, stack, 0, 0);
+	else
+		know(t, known, stack, slot);
+}
+
+static void
+add_mapping(struct wp_tallied *t, const struct wp_tallied_mapping *mapping)
+{
+	struct wp_tallied_mapping *m =
+	    &t->mapping[t->nmappings++ % WP_TALLIED_MAPPINGS];
+
+	if (m->time > t->forgotten)
+		t->forgotten = m->time;
+	*m = *mapping;
+}
+
 void
 wp_tallied_remapped(struct wp_tallied *t, pid_t pid, uint64_t from,
     uint64_t to, uint64_t time)
 {
+	add_mapping(t, &(struct wp_tallied_mapping){pid, from, to, time});
 	for (size_t i = 0; i < t->n; i++) {
 		struct wp_tallied_stack *stack = &t->stack[i];
 
@@ -110,23 +150,26 @@ static void
 look_at(struct wp_tallied *t, unsigned i)
 {
 	struct wp_tallied_row *row = &t->row[i];
-	const struct wp_tallied_stack *stack;
-	struct wp_tally now;
+	const struct wp_tallied_stack *stack = stack_of(t, row->seen.owner);
 
-	if (row->left || !wp_tallies_read(&t->table, i, &now) ||
-	    (stack = stack_of(t, now.owner)) == NULL)
-		return;
-	if (now.last < stack->until)
-		row->sure = now;
-	else
+	if (stack != NULL && row->seen.last >= stack->until)
 		row->left = true;
+	if (row->left)
+		return;
+	if (stack != NULL)
+		row->sure = row->seen;
+	if (!wp_tallies_read(&t->table, i, &row->seen))
+		row->seen.owner = 0;
 }
 
 bool
-wp_tallied_look(struct wp_tallied *t)
+wp_tallied_look(struct wp_tallied *t, uint64_t horizon)
 {
+	if (horizon < t->seen)
+		return false;
 	for (unsigned i = 0; i < WP_TALLY_ROWS; i++)
 		look_at(t, i);
+	t->seen = wp_clock_ns();
 	return (wp_tallies_refused(&t->table) > 0 || t->n == STACKS) &&
 	    wp_clock_ns() - t->cleared > CLEAR_EACH;
 }
@@ -177,10 +220,11 @@ void
 wp_tallied_take(struct wp_tallied *t,
     void (*fn)(void *, const struct wp_target_tally *), void *arg)
 {
-	(void)wp_tallied_look(t);
+	for (unsigned look = 0; look < 2; look++)
+		(void)wp_tallied_look(t, UINT64_MAX);
 	wp_tallied_show(t, fn, arg);
 	for (unsigned i = 0; i < WP_TALLY_ROWS; i++) {
-		t->row[i].sure.owner = 0;
+		t->row[i].seen.owner = t->row[i].sure.owner = 0;
 		t->row[i].left = true;
 	}
 }
@@ -193,7 +237,8 @@ wp_tallied_renew(struct wp_tallied *t, const struct wp_known *known,
 
 	t->base += (uint32_t)n;
 	t->n = 0;
-	if (!settled)
+	t->done = !settled;
+	if (t->done)
 		return;
 	wp_tallies_clear(&t->table);
 	memset(t->row, 0, WP_TALLY_ROWS * sizeof(*t->row));
@@ -201,7 +246,7 @@ wp_tallied_renew(struct wp_tallied *t, const struct wp_known *known,
 	for (size_t i = 0; i < n; i++) {
 		const struct wp_tallied_stack stack = t->stack[i];
 
-		if (stack.known)
-			wp_tallied_know(t, known, &stack.stack, stack.slot);
+		if (stack.known && stack.until == UINT64_MAX)
+			know(t, known, &stack.stack, stack.slot);
 	}
 }

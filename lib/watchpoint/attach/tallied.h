@@ -16,6 +16,8 @@
 #include "bpf/known.h"
 #include "bpf/tally.h"
 
+enum { WP_TALLIED_MAPPINGS = 64 };
+
 struct wp_tallied {
 	struct wp_tallies table;
 	struct wp_tallied_stack {
@@ -27,7 +29,16 @@ struct wp_tallied {
 	} *stack;		/* n of them; the first has number base + 1 */
 	size_t n, cap;
 	uint32_t base;
+	struct wp_tallied_mapping {	/* the newest of nmappings, in a ring */
+		pid_t pid;
+		uint64_t from, to, time;
+	} mapping[WP_TALLIED_MAPPINGS];
+	uint64_t nmappings;
+	uint64_t forgotten;	/* ns: when the newest was that is not there */
+	bool done;		/* nothing is counted any more */
+	uint64_t seen;		/* ns: when rows were looked at, last */
 	struct wp_tallied_row {
+		struct wp_tally seen;	/* as it was then; owner 0: it was not */
 		struct wp_tally sure;	/* as it was while that was certain;
 					   owner 0: it never was */
 		uint64_t shown, shown_values;	/* of its hits, and values */
@@ -40,7 +51,8 @@ struct wp_tallied {
 struct wp_tallied *wp_tallied_new(void);
 void wp_tallied_free(struct wp_tallied *);
 
-/* Have hits of a slot with this stack counted, or with number 0 only known. */
+/* Have hits of a slot with this stack counted; or only known, where other code may
+   have been mapped since its hit. */
 void wp_tallied_know(struct wp_tallied *, const struct wp_known *,
     const struct wp_known_stack *, uint64_t slot);
 
@@ -52,7 +64,7 @@ void wp_tallied_remapped(struct wp_tallied *, pid_t, uint64_t from,
     uint64_t to, uint64_t time);
 
 /* As wp_target_look_at_tallies. */
-bool wp_tallied_look(struct wp_tallied *);
+bool wp_tallied_look(struct wp_tallied *, uint64_t horizon);
 
 /* As wp_target_show_tallies. */
 void wp_tallied_show(struct wp_tallied *,

@@ -1065,10 +1065,10 @@ wp_target_remapped(struct wp_target *target, pid_t pid, uint64_t from,
 }
 
 bool
-wp_target_look_at_tallies(struct wp_target *target)
+wp_target_look_at_tallies(struct wp_target *target, uint64_t horizon)
 {
 	return target->samplers.tallied != NULL &&
-	    wp_tallied_look(target->samplers.tallied);
+	    wp_tallied_look(target->samplers.tallied, horizon);
 }
 
 void

@@ -262,9 +262,10 @@ struct wp_target_tally {
 void wp_target_remapped(struct wp_target *, pid_t, uint64_t from, uint64_t to,
     uint64_t time);
 
-/* Look at what was counted: what is there now is certain, as far as mappings are
-   known.  True: programs have no room any more, so it should be taken. */
-bool wp_target_look_at_tallies(struct wp_target *);
+/* Look at what was counted: what was there at the last look is certain, once
+   mappings are known up to then; they are up to the horizon, ns.  True: programs
+   have no room any more, so it should be taken. */
+bool wp_target_look_at_tallies(struct wp_target *, uint64_t horizon);
 
 /* fn is called with each that has hits which were not shown or taken: as they were
    when they were last looked at. */

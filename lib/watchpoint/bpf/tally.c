@@ -61,7 +61,7 @@ wp_tallies_read(const struct wp_tallies *t, unsigned i, struct wp_tally *as_was)
 
 		memcpy(as_was, row, sizeof(*as_was));
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		if (count_of(row) != count)
+		if (__atomic_load_n(&row->begun, __ATOMIC_SEQ_CST) != count)
 			continue;
 		as_was->count = count;
 		return as_was->owner != 0 && count > 0;
@@ -228,6 +228,9 @@ wp_code_tally(struct code *c, const struct wp_tallies *t, unsigned len,
 		for (unsigned k = 0; k < 3; k++)
 			land(c, taken[i][k]);
 	load(c, BPF_DW, BPF_REG_8, BPF_REG_2, ROW(count));
+	copy(c, BPF_REG_1, BPF_REG_8);
+	add(c, BPF_REG_1, 1);
+	store(c, BPF_DW, BPF_REG_2, ROW(begun), BPF_REG_1);
 	load(c, BPF_DW, BPF_REG_1, FP, time);
 	not_first = jump(c, BPF_JNE, BPF_REG_8, 0);
 	store(c, BPF_DW, BPF_REG_2, ROW(first), BPF_REG_1);

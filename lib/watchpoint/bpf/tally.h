@@ -31,7 +31,9 @@ struct wp_tally {
 	uint64_t least, largest;	/* as numbers without a sign, */
 	int64_t least_signed, largest_signed;	/* and with one */
 	uint64_t count;		/* of its hits: what is written last */
-	uint64_t spare[3];
+	uint64_t begun;		/* and what is written first: that, with the
+				   hit that is being counted */
+	uint64_t spare[2];
 };
 _Static_assert(sizeof(struct wp_tally) == 128, "rows do not share lines");
 

@@ -31,7 +31,8 @@ struct wp_known_value {
 };
 
 struct wp_known_stack {
-	uint64_t pc, sp;	/* of the hit */
+	uint64_t time;		/* ns, of the hit; */
+	uint64_t pc, sp;	/* its registers */
 	uint64_t fp;		/* its frame pointer; by_fp 1: what words
 				   these are depends on it; 0: not */
 	pid_t pid;

@@ -65,7 +65,7 @@ count(unsigned row, uint32_t number, uint64_t hits, uint64_t last)
 	t->owner = wp_tally_owner(100 + row, number);
 	t->first = 1;
 	t->last = last;
-	t->count = hits;
+	t->begun = t->count = hits;
 }
 
 static void
@@ -105,7 +105,8 @@ TEST(what_was_shown_is_not_taken)
 	count(1, 1, 3, 20);
 	wp_tallied_show(tallied, take_one, taken);
 	assert_int_equal(ntaken, 0);	/* nobody has looked */
-	(void)wp_tallied_look(tallied);
+	for (unsigned look = 0; look < 2; look++)
+		(void)wp_tallied_look(tallied, UINT64_MAX);
 	count(1, 1, 4, 25);
 	wp_tallied_show(tallied, take_one, taken);
 	assert_int_equal(ntaken, 2);
@@ -129,7 +130,7 @@ TEST(what_may_be_of_other_code_is_left_out)
 	count(0, 1, 5, 10);
 	count(1, 2, 6, 10);
 	count(2, 1, 7, 10);
-	(void)wp_tallied_look(tallied);
+	(void)wp_tallied_look(tallied, UINT64_MAX);
 	wp_tallied_remapped(tallied, PID + 1, 0, UINT64_MAX, 11);
 	wp_tallied_remapped(tallied, PID, OTHER, OTHER + 0x800, 15);
 	count(0, 1, 9, 15);
@@ -140,6 +141,58 @@ TEST(what_may_be_of_other_code_is_left_out)
 	assert_int_equal(taken[0].count, 5);
 	assert_int_equal(taken[1].count, 9);
 	assert_int_equal(taken[2].count, 8);
+	end_tallies();
+}
+
+/* Nor what was seen while nothing was known of the mapping; and nothing is certain
+   before all is known up to then. */
+TEST(a_look_is_certain_once_mappings_are_known)
+{
+	NEEDS_ARRAYS;
+	know(OTHER, 1);
+	know(OTHER + 0x1000, 2);
+	count(0, 1, 5, 10);
+	count(1, 2, 6, 10);
+	(void)wp_tallied_look(tallied, UINT64_MAX);
+	(void)wp_tallied_look(tallied, 9);
+	assert_int_equal(tallied->row[0].sure.owner, 0);
+	wp_tallied_remapped(tallied, PID, OTHER, OTHER + 0x800, 9);
+	(void)wp_tallied_look(tallied, UINT64_MAX);
+	assert_int_equal(tallied->row[1].sure.count, 6);
+	take();
+	assert_int_equal(ntaken, 1);
+	assert_int_equal(taken[0].stack, 2);
+	end_tallies();
+}
+
+/* A row that is being written is not as it was at one moment. */
+TEST(a_row_that_is_written_is_not_read)
+{
+	struct wp_tally row;
+
+	NEEDS_ARRAYS;
+	know(OTHER, 1);
+	count(0, 1, 5, 10);
+	assert_true(wp_tallies_read(&tallied->table, 0, &row));
+	tallied->table.row[0].begun++;
+	assert_false(wp_tallies_read(&tallied->table, 0, &row));
+	end_tallies();
+}
+
+/* The stack of a hit from before that mapping; or as old as one of which nothing
+   is known any more. */
+TEST(what_becomes_known_too_late_is_not_counted)
+{
+	NEEDS_ARRAYS;
+	wp_tallied_remapped(tallied, PID, OTHER, OTHER + 0x800, 15);
+	know(OTHER, 1);
+	assert_int_equal(tallied->n, 0);
+	know(OTHER + 0x1000, 1);
+	assert_int_equal(tallied->n, 1);
+	for (unsigned i = 0; i < WP_TALLIED_MAPPINGS; i++)
+		wp_tallied_remapped(tallied, PID + 1, 0, 1, 16);
+	know(OTHER + 0x2000, 2);
+	assert_int_equal(tallied->n, 1);
 	end_tallies();
 }
 
@@ -174,6 +227,12 @@ TEST(it_begins_anew_with_the_stacks_that_are_known)
 	assert_int_equal(ntaken, 1);
 	assert_int_equal(taken[0].stack, 2);
 	assert_int_equal(taken[0].count, 6);
+	wp_tallied_remapped(tallied, PID, OTHER - 1, OTHER + 1, 30);
+	wp_known_forget(&known, 0);
+	wp_tallied_renew(tallied, &known, true);
+	assert_int_equal(tallied->n, 0);
+	know(OTHER + 0x1000, 1);
+	assert_int_equal(tallied->n, 1);
 	wp_tallied_forget(tallied, 0);
 	wp_tallied_renew(tallied, &known, true);
 	assert_int_equal(tallied->n, 0);
@@ -192,6 +251,8 @@ TEST(a_table_that_is_not_left_is_not_cleared)
 	count(1, 1, 9, 20);
 	take();
 	assert_int_equal(ntaken, 1);
+	know(OTHER + 0x1000, 2);
+	assert_int_equal(tallied->n, 0);
 	end_tallies();
 }
 
