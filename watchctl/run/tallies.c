@@ -6,8 +6,8 @@
 #include "os/clock.h"
 
 enum {
-	EACH_MS = 100,
-	SHOW_EACH = 4,		/* looks */
+	EACH_MS = 50,
+	SHOW_EACH = 8,		/* looks */
 };
 
 void
