@@ -200,9 +200,12 @@ json_text_object(struct json_text text, json_text_member *member, void *arg)
 bool
 json_text_next(struct json_text *array, struct json_text *value)
 {
-	struct scan s = {array->at, array->at + array->len, 0};
+	struct scan s;
 
-	if (array->at == NULL || (!scan_char(&s, '[') && !scan_char(&s, ',')))
+	if (array->at == NULL)
+		return false;
+	s = (struct scan){array->at, array->at + array->len, 0};
+	if (!scan_char(&s, '[') && !scan_char(&s, ','))
 		return false;
 	scan_space(&s);
 	value->at = s.at;

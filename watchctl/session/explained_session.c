@@ -339,7 +339,8 @@ warn_unused(struct session *s)
 {
 	const struct policy_line *line;
 
-	for (size_t i = 0; s->policy != NULL &&
+	/* where nothing began, nothing could use a rule */
+	for (size_t i = 0; s->policy != NULL && s->started &&
 	    (line = policy_unused(s->policy, i)) != NULL; i++)
 		session_warn(s, "%s:%u: nothing used this: %s = %s",
 		    s->options->policy_path, line->number,

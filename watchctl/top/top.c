@@ -426,6 +426,8 @@ top_end(void)
 	(void)pthread_join(top.thread, NULL);
 	give_back();
 	complain_to(NULL);
+	if (top.said.len == 0)
+		return;
 	for (char *line = top.said.bytes, *end = line + top.said.len;
 	    line < end; line += strlen(line) + 1) {
 		*(char *)memchr(line, '\n', (size_t)(end - line)) = '\0';

@@ -148,6 +148,7 @@ TEST(learned_and_held_against)
 	char *text;
 
 	need_compiler();
+	assert_int_equal(plain_library(), 0);
 	scratch_run("rm -f p");
 	EXPECT(7, "-w " SPEC " --learn p -- ./prog s p");
 	scratch_run("chmod 640 p");
