@@ -307,18 +307,32 @@ open_session(struct heap_run *run)
 	return 0;
 }
 
+/* Whether a process is just executing a program, and will say hello. */
+static bool
+is_beginning(const struct hg_evidence *e)
+{
+	for (unsigned i = 0; i < HG_PROGRAMS_MAX; i++) {
+		const struct hg_program *p = &e->program[i];
+		const int32_t pid = atomic_load(&p->pid);
+
+		if (pid > 0 && p->balance == 1 && kill(pid, 0) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Whether a program still has the evidence, to which nothing can be added when
-   none has.  What just ends is waited for. */
+   none has.  What just begins or ends is waited for. */
 static bool
 is_in_use(const struct heap_run *run)
 {
-	for (int ms = 0; fcntl(run->fd, F_ADD_SEALS, F_SEAL_WRITE) != 0;
-	    ms += 5) {
-		if (ms >= ENDING)
-			return true;
+	for (int ms = 0; ms < ENDING; ms += 5) {
+		if (!is_beginning(run->evidence) &&
+		    fcntl(run->fd, F_ADD_SEALS, F_SEAL_WRITE) == 0)
+			return false;
 		(void)usleep(5000);
 	}
-	return false;
+	return fcntl(run->fd, F_ADD_SEALS, F_SEAL_WRITE) != 0;
 }
 
 static void

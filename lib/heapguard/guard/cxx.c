@@ -5,7 +5,6 @@
  * C++ library's, which call the program's.  One that finds no memory goes on,
  * too, because what it does then (a handler, an exception) is C++.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdint.h>
 
@@ -167,7 +166,7 @@ hg_cxx_is_ours(void)
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (dlsym(RTLD_DEFAULT, all[i].name) != all[i].ours)
+		if (!hg_next_is_before(all[i].name, all[i].ours))
 			return false;
 	return true;
 }

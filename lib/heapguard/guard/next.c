@@ -2,6 +2,7 @@
 #include "guard/next.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -25,6 +26,19 @@ hg_next_once(void **kept, const char *name)
 	if (*kept == NULL && (*kept = symbol(name)) == NULL)
 		abort();
 	return *kept;
+}
+
+/* In a program at a fixed address that takes a function's, this is of a stub in
+   the program, which jumps to what is found first. */
+bool
+hg_next_is_before(const char *name, const void *ours)
+{
+	void *found = dlsym(RTLD_DEFAULT, name), *symbol = NULL;
+	Dl_info info;
+
+	return found == ours || (found != NULL && dladdr1(found, &info,
+	    &symbol, RTLD_DL_SYMENT) != 0 && symbol != NULL &&
+	    ((const ElfW(Sym) *)symbol)->st_shndx == SHN_UNDEF);
 }
 
 void

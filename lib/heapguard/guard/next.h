@@ -21,6 +21,9 @@ void hg_next_begin(void);
    the program could not have come here. */
 void *hg_next_once(void **kept, const char *name);
 
+/* Whether the program's calls of this name come to a function of ours. */
+bool hg_next_is_before(const char *name, const void *ours);
+
 /* Memory before the allocator is known; whether a block is such memory, and
    how much may be read of it. */
 void *hg_arena_alloc(size_t size, size_t align);

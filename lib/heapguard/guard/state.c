@@ -167,7 +167,7 @@ look_at_program(void)
 {
 	if (dlsym(RTLD_DEFAULT, "__asan_init") != NULL)
 		return HG_SANITIZED;
-	if (dlsym(RTLD_DEFAULT, "malloc") != (void *)(uintptr_t)&malloc)
+	if (!hg_next_is_before("malloc", (void *)(uintptr_t)&malloc))
 		return HG_OWN_MALLOC;
 	return hg_ledger_begin() < 0 || hg_callers_begin() < 0 ||
 	    hg_thread() == NULL ? HG_NO_MEMORY : HG_GUARDED;

@@ -228,6 +228,17 @@ static const struct {
 	{{"own_malloc"}, "malloc of its own"},
 };
 
+TEST(a_program_that_takes_the_address_of_malloc_is_guarded)
+{
+	struct outcome o;
+
+	guard(&o, LIST("--error-exitcode", "66"), LIST(victim("heap_fixed")));
+	expect_report(&o);
+	assert_int_equal(count_of(&o, "finding"), 1);
+	assert_int_equal(o.status, 66);
+	outcome_free(&o);
+}
+
 /* The program runs, and ends, as it would have. */
 /* A rule for each kind, and what a run without damage is. */
 TEST(a_finding_is_told_to_ci)
@@ -293,7 +304,7 @@ TEST(who_is_still_running_is_not_vouched_for)
 {
 	static const char *const commands[] = {
 		"sleep 3 > /dev/null 2>&1 & exit 0",
-		"sleep 0.1 > /dev/null 2>&1 & exit 0",
+		"sleep 0.1 > /dev/null 2>&1 & wait; exit 0",
 	};
 
 	for (int i = 0; i < 2; i++) {
