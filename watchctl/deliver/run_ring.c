@@ -541,8 +541,10 @@ withdraw_values(struct run *run)
 	    wp_rings_were_full(wp_target_rings(run->target)))
 		return;
 	session_warn(s, "the kernel counted %" PRIu64 " hit%s that its BPF "
-	    "programs did not get: old values in this report may be wrong; "
-	    "--delivery ring gets such hits", s->lost, s->lost == 1 ? "" : "s");
+	    "programs did not get%s: old values in this report may be wrong; "
+	    "--delivery ring gets such hits", s->lost, s->lost == 1 ? "" : "s",
+	    options_tally(run->options) ? ", or only counted while other "
+	    "code was mapped" : "");
 	session_doubt(s, "old values may be wrong");
 }
 
