@@ -88,11 +88,13 @@ static void
 field_time(struct buffer *b, const char *name, const struct merged_row *row,
     int64_t time, int64_t wall)
 {
-	const int64_t since = row->timed ? time - wall : time;
-	const uint64_t ns = since < 0 ? 0 : (uint64_t)since;
+	int64_t since;
+	uint64_t ns;
 
 	if (row->untimed || row->first > row->last)
 		return;
+	since = row->timed ? time - wall : time;
+	ns = since < 0 ? 0 : (uint64_t)since;
 	field(b, name);
 	buffer_dec(b, ns / 1000000000);
 	buffer_puts(b, ".");

@@ -290,7 +290,7 @@ merged_new_hit(struct merged *m, struct merged_run *run, uint64_t seq,
     const char **why)
 {
 	const size_t at = seq == 0 ? 0 : span_of(run, seq);
-	struct span *span = run->span + at;
+	struct span *span = at < run->nspans ? &run->span[at] : NULL;
 
 	*why = NULL;
 	if (seq == 0 || seq == UINT64_MAX) {
@@ -301,7 +301,7 @@ merged_new_hit(struct merged *m, struct merged_run *run, uint64_t seq,
 		*why = "too many hits are in another order than they had";
 		return false;
 	}
-	if (at == run->nspans || span->from - 1 > seq) {
+	if (span == NULL || span->from - 1 > seq) {
 		if (!add_span(m, run, at, seq, why))
 			return false;
 	} else if (span->from - 1 == seq)
