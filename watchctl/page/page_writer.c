@@ -8,6 +8,7 @@
 #include "judge/culprit.h"
 #include "page/html.h"
 #include "page/source_lines.h"
+#include "report/text.h"
 
 enum { BACKTRACES_SHOWN = 6, FRAMES_SHOWN = 40, THREADS_SHOWN = 12 };
 
@@ -188,14 +189,7 @@ put_frame(struct report *r, struct buffer *b, const struct ex_frame *frame)
 	page_put_name(b, frame);
 	buffer_puts(b, "</code><span class=\"dim mono\">");
 	page_put_place(r, b, frame);
-	if (frame->inlined)
-		buffer_puts(b, " (inlined)");
-	if (frame->signal)
-		buffer_puts(b, " (signal frame)");
-	if (frame->tail)
-		buffer_puts(b, " (tail call)");
-	if (frame->gap)
-		buffer_puts(b, " (callees missing)");
+	text_put_kind(b, frame);
 	buffer_puts(b, "</span></li>\n");
 }
 

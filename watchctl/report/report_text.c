@@ -284,14 +284,7 @@ put_frame_place(struct report *r, struct buffer *b,
 	text_paint(r, b, PAINT_DIM);
 	text_put_place(r->own, b, frame);
 	text_paint(r, b, PAINT_PLAIN);
-	if (frame->inlined)
-		buffer_puts(b, " (inlined)");
-	if (frame->signal)
-		buffer_puts(b, " (signal frame)");
-	if (frame->tail)
-		buffer_puts(b, " (tail call)");
-	if (frame->gap)
-		buffer_puts(b, " (callees missing)");
+	text_put_kind(b, frame);
 }
 
 /* How a function's start is called: an inlined one has no start of its own. */

@@ -258,3 +258,16 @@ text_printed_at(struct text *text, unsigned index)
 {
 	return by_stack_at(&text->printed, index, sizeof(uint64_t));
 }
+
+void
+text_put_kind(struct buffer *b, const struct ex_frame *frame)
+{
+	if (frame->inlined)
+		buffer_puts(b, " (inlined)");
+	if (frame->signal)
+		buffer_puts(b, " (signal frame)");
+	if (frame->tail)
+		buffer_puts(b, " (tail call)");
+	if (frame->gap)
+		buffer_puts(b, " (callees missing)");
+}

@@ -84,6 +84,9 @@ const char *text_from_directory(const char *directory, const char *path);
 void text_put_place(const struct text *, struct buffer *,
     const struct ex_frame *);
 
+/* What it is beside a call: " (inlined)", " (signal frame)". */
+void text_put_kind(struct buffer *, const struct ex_frame *);
+
 /* The frames of a backtrace, a line each, and how it ends. */
 void text_put_stack(struct report *, const struct ex_stack *);
 
