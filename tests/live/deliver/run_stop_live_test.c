@@ -863,7 +863,9 @@ main(void)
 		by_debug_registers, threads_by_debug_registers,
 		a_command_by_debug_registers,
 		few_descriptors_by_debug_registers,
+#if !SANITIZED
 		little_memory_by_debug_registers,
+#endif
 		hits_of_a_program_that_has_ended,
 		a_program_ends_though_watchctl_stands, another_program,
 		the_tracer_killed, a_commands_tracer_killed,
