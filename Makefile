@@ -54,7 +54,7 @@ verify: .PHONY
 verify: .PHONY all
 	@${.MAKE} SANITIZE=yes verify
 	@env PERMISSIONS=${.CURDIR}/docs/permissions.md TIMEOUT=1800 \
-	    ${.MAKE} -C ${.CURDIR}/tests run TEST='permissions_test musl' LINT=
+	    ${.MAKE} -C ${.CURDIR}/tests run TEST='permissions_test musl systems' LINT=
 	@sh ${.CURDIR}/tests/run.sh
 .endif
 

@@ -105,13 +105,15 @@ note_option(struct typed *typed, const char *word,
 		typed->forms = OPTION_INSIDE;
 	if (strcmp(word, "--heap") == 0)
 		typed->forms = OPTION_HEAP;
+	if (strcmp(word, "--all-cpus") == 0)
+		typed->forms = OPTION_ATTACH;
 	if (e == NULL || argument == NULL)
 		return;
 	if (e->letter == 'p')
 		typed->process = argument;
 	else if (e->value == OPT_EXE)
 		typed->program = argument;
-	else
+	else if (e->value != OPT_CGROUP)
 		return;
 	typed->forms = OPTION_ATTACH;
 }
@@ -376,7 +378,7 @@ first_process(const char *text)
 	pid_t pid = 0;
 
 	if (argument != NULL && options_parse(4, argv, &options) == 0 &&
-	    chosen_find(&chosen, &options, NULL) == 0 && chosen.n > 0)
+	    chosen_find(&chosen, &options, NULL, NULL) == 0 && chosen.n > 0)
 		pid = chosen.pid[0];
 	free(chosen.pid);
 	options_free(&options);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <linux/capability.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -20,6 +21,9 @@
 #include "probe/probe.h"
 #include "os/proc.h"
 #include "attach/target.h"
+#include "os/attr.h"
+#include "os/perf.h"
+#include "processes/cgroup.h"
 #include "report/output.h"
 #include "util/visible.h"
 
@@ -152,6 +156,22 @@ examine_ways(struct doctor *d, const char *program)
 	}
 }
 
+/* As --exe, --cgroup and --all-cpus find them (setup/arrivals.h). */
+static void
+examine_newcomers(struct doctor *d)
+{
+	struct wp_tracepoint point;
+	struct perf_event_attr attr;
+	int fd;
+
+	wp_attr_programs(&attr, true);
+	if ((fd = wp_perf_open(&attr, -1, sched_getcpu())) < 0)
+		return;
+	(void)close(fd);
+	d->newcomers = true;
+	d->moves = cgroup_moves(&point) == 0;
+}
+
 static void
 examine_delivery(struct doctor *d)
 {
@@ -161,8 +181,10 @@ examine_delivery(struct doctor *d)
 	if (!d->opened || options_usual_delivery() == DELIVERY_RING) {
 		(void)wp_cause_set(&d->no_bpf, WP_CAUSE_SYSTEM,
 		    "WATCHCTL_DELIVERY", "ring");
+		d->no_uprobe = d->opened ? d->no_bpf : d->refusal;
 		return;
 	}
+	(void)wp_target_try_uprobe(&d->features, &d->no_uprobe);
 	if (wp_target_new(&target, &d->features, &wish, &d->no_bpf) < 0)
 		return;
 	d->no_bpf = *wp_target_no_bpf(target);
@@ -189,6 +211,7 @@ doctor_examine(struct doctor *d, const char *program)
 	for (unsigned kind = 0; kind < WP_PROBE_KINDS; kind++)
 		wp_probe_fire((enum wp_probe_kind)kind, &d->probe[kind]);
 	examine_delivery(d);
+	examine_newcomers(d);
 	examine_another(d);
 	examine_ways(d, program);
 	box_try(&d->box);
@@ -450,6 +473,30 @@ text_delivery(const struct doctor *d, struct buffer *b)
 	buffer_free(&line);
 }
 
+/* Where slots run out, for execution. */
+static void
+text_uprobes(const struct doctor *d, struct buffer *b)
+{
+	if (!d->opened)
+		return;
+	put_heading(b, "uprobes");
+	put_foreign(b, d->no_uprobe.code == WP_CAUSE_NONE ? "permitted" :
+	    d->no_uprobe.text);
+}
+
+static void
+text_newcomers(const struct doctor *d, struct buffer *b)
+{
+	if (!d->opened)
+		return;
+	put_heading(b, "newcomers");
+	put_folded(b, !d->newcomers ? "not noticed, as that takes CAP_PERFMON: "
+	    "no --exe, --cgroup and --all-cpus" : d->moves ? "noticed, also "
+	    "those that are moved to a control group" : "noticed; those that "
+	    "are moved to a control group are looked for: "
+	    "/sys/kernel/tracing is not mounted, or this is a PID namespace");
+}
+
 static void
 text_features(const struct doctor *d, struct buffer *b)
 {
@@ -625,6 +672,8 @@ doctor_text(const struct doctor *d, bool colour, struct buffer *b)
 	text_slots(d, b);
 	text_limits(d, b);
 	text_delivery(d, b);
+	text_uprobes(d, b);
+	text_newcomers(d, b);
 	text_features(d, b);
 	buffer_puts(b, "\n");
 	text_probes(d, colour, b);
@@ -733,6 +782,14 @@ json_delivery(const struct doctor *d, struct buffer *b)
 }
 
 static void
+json_uprobes(const struct doctor *d, struct buffer *b)
+{
+	field_bool(b, "uprobes", d->no_uprobe.code == WP_CAUSE_NONE);
+	if (d->no_uprobe.code != WP_CAUSE_NONE)
+		field_text(b, "uprobes_reason", d->no_uprobe.text);
+}
+
+static void
 json_probe(const struct wp_probe_result *p, struct buffer *b)
 {
 	const char *name = p->err != 0 ? strerrorname_np(p->err) : NULL;
@@ -798,6 +855,9 @@ doctor_json(const struct doctor *d, struct buffer *b)
 	json_limits(d, b);
 	json_features(d, b);
 	json_delivery(d, b);
+	json_uprobes(d, b);
+	field_bool(b, "newcomers", d->newcomers);
+	field_bool(b, "cgroup_moves", d->moves);
 	json_ways(d, b);
 	json_box(d, b);
 	field(b, "probes");

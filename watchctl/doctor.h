@@ -55,6 +55,11 @@ struct doctor {
 	bool opened;		/* a write watch can be opened; else refusal */
 	struct wp_cause no_bpf;	/* why the kernel's rings deliver; code 0: BPF
 				   programs do */
+	struct wp_cause no_uprobe;	/* why execution is watched by slots
+					   alone; code 0: by uprobes, too */
+	bool newcomers;		/* processes that come are noticed; */
+	bool moves;		/* those that are moved to another control
+				   group, too */
 	struct wp_cause refusal;
 	struct wp_cause no_proc;	/* why /proc is no use; code 0: it is */
 	struct wp_probe_result probe[WP_PROBE_KINDS];

@@ -18,6 +18,7 @@
 #include "follow/rotate.h"
 #include "run/run.h"
 #include "setup/arrivals.h"
+#include "setup/mappers.h"
 #include "setup/setup.h"
 #include "top/top.h"
 #include "util/complain.h"
@@ -62,6 +63,10 @@ finish(struct run *run)
 		    "module was mapped");
 		session_doubt(&run->session, "nothing was ever watched");
 	}
+	if (run->mappers != NULL)
+		run_settle_mappers(run);
+	else if (run->arrivals != NULL && run->session.nwatches == 0)
+		session_doubt(&run->session, "nothing was ever watched");
 	if (run->missed_module) {
 		session_warn(&run->session, "a library may have been opened "
 		    "unseen: a thread blocked SIGURG and SIGWINCH then, or "
@@ -105,6 +110,7 @@ run_free(struct run *run)
 	children_close(&run->children);
 	descendants_close(&run->descendants);
 	arrivals_close(run->arrivals);
+	mappers_close(run->mappers);
 	follow_close(run->follow);
 	rotate_close(run->rotate);
 	free(run->instances.at);
@@ -142,6 +148,8 @@ watch(const struct options *options)
 			    "pointers cannot be created: watches do not move");
 			session_doubt(&run.session, "watches did not move");
 		}
+		if (run.mappers != NULL)
+			run_start_mappers(&run);
 		rotate_begin(run.rotate);
 		top_begin(options);
 		run.ops->loop(&run);

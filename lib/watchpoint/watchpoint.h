@@ -46,6 +46,8 @@
  *	WATCHPOINT_STACK	bytes of stack to capture (4096; at most 16384)
  *	WATCHPOINT_WATCH	what a preloaded library watches; set by
  *				watchctl(1), --inside
+ *	WATCHPOINT_FAMILY	through whom a helper that is there serves this
+ *				program, too; set by watchctl(1), --heap
  *
  * Unless it says otherwise a function may be called by any thread, but not from
  * a signal handler, and returns 0 or -errno; wp_cause then returns the reason.
@@ -377,8 +379,8 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
  * place, and nothing would be frozen: compilers warn about that, whatever their
  * options.  (gcc then warns about all empty bodies in the rest of the file, as
  * with -Wempty-body, even where -Werror would make that an error.  That is also
- * why gcc -Wall suggests braces around a block that is the whole body of an `if'
- * without `else'.)
+ * why gcc -Wall suggests braces around a block that is the whole body of an
+ * `if' without `else'.)
  *
  * In C++ there are objects that do the same for as long as they live, except
  * for longjmp: wp::freeze, wp::permit, wp::watch.  A wp::permit must be a
@@ -388,10 +390,10 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
  * called, and such writes are seen when it is stored: if each one matters, make
  * it volatile.
  *
- * In a coroutine a freeze, or a watch, also holds across co_await.  But a permit
- * belongs to a thread, and the thread goes on with the code that resumed the coroutine.
- * So WP_PERMIT and wp::permit are not in force there, and say so.  Pass what is
- * permitted to wp::permitted, where nothing can suspend it:
+ * In a coroutine a freeze, or a watch, also holds across co_await.  But a
+ * permit belongs to a thread, and the thread goes on with the code that resumed
+ * the coroutine.  So WP_PERMIT and wp::permit are not in force there, and say
+ * so.  Pass what is permitted to wp::permitted, where nothing can suspend it:
  *
  *	wp::permitted(config, [&] { config.limit = 3; });
  *

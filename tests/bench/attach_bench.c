@@ -1,7 +1,7 @@
 /*
  * attach: measures attaching to a process of 1,000 threads, and compares it
- * with the bare perf_event_open calls that this takes; and looking for those who
- * have the memory of 50 processes among 2,000, compared with that of one.
+ * with the bare perf_event_open calls that this takes; and looking for those
+ * who have the memory of 50 processes among 2,000, compared with that of one.
  */
 #include "test.h"
 

@@ -1,7 +1,7 @@
 /*
- * first: what the first answer takes of a program with much debug
- * information, beside gdb: the processor time of either, with its children, until
- * it has reported the first write of a variable, with its callers, and has ended.
+ * first: what the first answer takes of a program with much debug information,
+ * beside gdb: the processor time of either, with its children, until it has
+ * reported the first write of a variable, with its callers, and has ended.
  *
  * A few source files are compiled; the program's units are copies of those with
  * other names.  UNITS says how many: 200 of them are about 95 MB of debug

@@ -1,9 +1,10 @@
 /*
- * follow: measures what it costs a program to change a pointer that is followed, so
- * that a watch moves, against what an ordinary hit costs it.  Both are hits of the
- * same run, each with some work behind it, in which a thread that runs is interrupted
- * by the move; the time of the work alone is taken away.  Of a thread that stops it is
- * the time that passes, of one that runs its processor time.
+ * follow: measures what it costs a program to change a pointer that is
+ * followed, so that a watch moves, against what an ordinary hit costs it.  Both
+ * are hits of the same run, each with some work behind it, in which a thread
+ * that runs is interrupted by the move; the time of the work alone is taken
+ * away.  Of a thread that stops it is the time that passes, of one that runs
+ * its processor time.
  */
 #include "test.h"
 
@@ -49,8 +50,9 @@ follow(struct running *w, const char *how, const char *pid, const char *report)
 	assert_true(n > 0);
 }
 
-/* What is compared is the least of each, which others that want the processors change
-   least.  limit 0: none, for a thread that sleeps has to be woken to be held. */
+/* What is compared is the least of each, which others that want the processors
+   change least.  limit 0: none, for a thread that sleeps has to be woken to be
+   held. */
 static void
 measure(const char *how, const char *threads, const char *name, double limit)
 {

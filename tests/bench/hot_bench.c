@@ -8,7 +8,8 @@
  * with a summary alone.  Runs of all alternate.
  *
  * What is compared is processor time, of the program itself, and of it with
- * watchctl and all that watchctl starts: what else runs does not change it much.
+ * watchctl and all that watchctl starts: what else runs does not change it
+ * much.
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /*
- * top: what a table on the terminal takes, of watchctl and its explainer, compared
- * with -o summary on the same terminal, which script(1) makes.
+ * top: what a table on the terminal takes, of watchctl and its explainer,
+ * compared with -o summary on the same terminal, which script(1) makes.
  */
 #include "test.h"
 

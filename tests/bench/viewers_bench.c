@@ -1,7 +1,7 @@
 /*
- * viewers: a recording of 200,000 hits, and one of hits that have nothing in common,
- * reported by -o html, by -o trace, and by -o folded, which takes the least of all
- * forms; and how large the page is.
+ * viewers: a recording of 200,000 hits, and one of hits that have nothing in
+ * common, reported by -o html, by -o trace, and by -o folded, which takes the
+ * least of all forms; and how large the page is.
  */
 #include "test.h"
 

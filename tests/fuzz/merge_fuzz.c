@@ -1,8 +1,8 @@
 /*
  * merge_fuzz: any bytes as lines of JSON Lines.
  *
- * What a line is taken for, it is to be by another reader, too: what that refuses
- * is not counted.  What is written of it can be read by that reader.
+ * What a line is taken for, it is to be by another reader, too: what that
+ * refuses is not counted.  What is written of it can be read by that reader.
  */
 #include <jansson.h>
 #include <stdio.h>

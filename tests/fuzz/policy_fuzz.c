@@ -1,8 +1,8 @@
 /*
  * policy_fuzz: any bytes as a policy file.
  *
- * One that is accepted is written again as a text that means the same, to which a
- * writer can be added; one that is not is refused with a line that names it.
+ * One that is accepted is written again as a text that means the same, to which
+ * a writer can be added; one that is not is refused with a line that names it.
  */
 #include <errno.h>
 #include <stddef.h>

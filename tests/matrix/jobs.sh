@@ -2,6 +2,8 @@
 # a function here, which returns 0: as it should be; 77: cannot be tested here,
 # and its last line says why; else its last line says what is wrong.
 
+arm=
+[ "$(uname -m)" != aarch64 ] || arm=yes
 level=/proc/sys/kernel/perf_event_paranoid
 tests=/tests
 
@@ -19,6 +21,21 @@ wrong()
 {
 	echo "$*"
 	return 1
+}
+
+# not_on_arm WHY: for what has no meaning, or does not work, on arm64
+not_on_arm()
+{
+	[ -z "$arm" ] || {
+		echo "$*"
+		return 77
+	}
+}
+
+# either AMD64 [ARM64]
+either()
+{
+	[ -n "$arm" ] && echo "${2-}" || echo "$1"
 }
 
 # equal WHAT GOT WANTED
@@ -65,17 +82,27 @@ in_threads() { inside in_threads; }
 in_reads() { inside in_reads; }
 in_execution() { inside in_execution; }
 in_odd() { inside in_odd; }
-in_kernel() { inside in_kernel; }
-in_freeze() { inside in_freeze; }
+
+in_kernel()
+{
+	not_on_arm "arm64 does not report the kernel's accesses" || return
+	inside in_kernel
+}
+
+# What the job says would not be its last line: the report comes after that.
+in_freeze()
+{
+	not_on_arm "threads created later are not watched: the freeze counts as missed" ||
+	    return
+	inside in_freeze
+}
+
 in_control() { inside in_control; }
 outside() { inside outside; }
 
 in_new_threads()
 {
-	[ -x /bin/watchctl ] || {
-		echo "by async it needs watchctl, not built for arm64 yet"
-		return 77
-	}
+	not_on_arm "a tracer would end the kernel's step over a hit" || return
 	inside in_new_threads
 }
 
@@ -125,17 +152,19 @@ bumps()
 }
 
 # So many of one thread: each value is that before and one.  What was before the
-# first may be given; a recording does not know it.
+# first may be given; a recording does not know it.  Where the kernel's writes are
+# not seen, on arm64, what was before is not known.
 counted()
 {
-	bumps "$1" && awk -v first="${2-0}" '
+	bumps "$1" && awk -v first="${2-0}" -v unknown="$arm" '
 	BEGIN { n = 0 }
 	/"type":"hit"/ {
 		match($0, /"old_text":"[0-9]*"/)
 		old = substr($0, RSTART + 12, RLENGTH - 13)
 		match($0, /"new_text":"[0-9]*"/)
 		new = substr($0, RSTART + 12, RLENGTH - 13)
-		if (old != (n == 0 ? first "" : n "") || new != ++n "") {
+		want = unknown ? "" : n == 0 ? first "" : n ""
+		if (old != want || new != ++n "") {
 			print "hit " n ": " old " -> " new
 			exit 1
 		}
@@ -144,6 +173,7 @@ counted()
 
 doctor()
 {
+	not_on_arm "--stop is not made for arm64 yet" || return
 	watchctl doctor -o json > out 2> said ||
 	    wrong "exit status $?: $(cat out said)" || return
 	for way in ring stop inside; do
@@ -188,6 +218,7 @@ command()
 
 by_bpf()
 {
+	not_on_arm "arm64 traps before the access: rings are used" || return
 	watch 7 -w counter -- counter 1 10 && counted 10 || return
 	[ "$(lines '"delivery":"bpf"')" = 1 ] && return
 	watchctl doctor -o json | grep -q '"delivery_reason":[^}]*ulimit -l' ||
@@ -206,12 +237,14 @@ by_ring()
 
 by_perf_stop()
 {
+	not_on_arm "not made for arm64 yet" || return
 	watch 7 --stop -w counter -- counter 3 10 && bumps 30 &&
 	    watch 7 --stop -w counter -- counter 1 10 && counted 10
 }
 
 by_debug_registers()
 {
+	not_on_arm "not made for arm64 yet" || return
 	echo 3 > $level
 	as="as_user none" watch 7 --stop -w counter -- counter 3 10 && bumps 30 &&
 	    equal "by ptrace" "$(lines '"delivery":"ptrace"')" 1
@@ -225,6 +258,7 @@ inside_by()
 
 inside_sigtrap()
 {
+	not_on_arm "arm64 traps before the access: async is used" || return
 	truth facts | grep -q 'sigtrap.*no' && {
 		echo "sigtrap came with Linux 5.13"
 		return 77
@@ -232,32 +266,62 @@ inside_sigtrap()
 	inside_by sigtrap
 }
 
-inside_async() { inside_by async; }
-inside_ptrace() { inside_by ptrace; }
+inside_async()
+{
+	not_on_arm "a tracer would end the kernel's step over a hit" || return
+	inside_by async
+}
+
+inside_ptrace()
+{
+	not_on_arm "not made for arm64 yet" || return
+	inside_by ptrace
+}
 
 kernel_write()
 {
+	not_on_arm "arm64 does not report the kernel's accesses" || return
 	watch 7 -w filled -- counter 1 1 && hits 1 &&
 	    equal "by read(2)" "$(lines '"origin":"kernel","syscall":"read","syscall_bytes":8')" 1
 }
 
-# acts mix 5: 5 stores, 10 loads, 15 that are both
+# acts mix 5: 5 stores, 10 loads, 15 that are both; on arm64 the latter are 15
+# loads and 15 stores
 reads()
 {
 	watch 7 -r word -- acts mix 5 && hits 25 &&
-	    equal reads "$(hit_lines '"access":"read",')" 10
+	    equal reads "$(hit_lines '"access":"read",')" "$(either 10 25)"
 }
 
 accesses()
 {
-	watch 7 -a word -- acts mix 5 && hits 30 &&
-	    equal writes "$(hit_lines '"access":"write"')" 5
+	watch 7 -a word -- acts mix 5 && hits "$(either 30 45)" &&
+	    equal writes "$(hit_lines '"access":"write"')" "$(either 5 20)"
 }
 
 execution()
 {
 	watch 7 -x called -- acts call 8 && hits 8 &&
 	    equal "in called" "$(lines '"frames":.{"pc":"[^"]*","function":"called"')" 8
+}
+
+# The bytes that each instruction touched, and what it stored there if registers
+# show that: forms_aarch64.c.
+instructions()
+{
+	[ -n "$arm" ] || {
+		echo "by truth_live_test"
+		return 77
+	}
+	watch 7 -w area+16:8 -- forms && hits 14 || return
+	sed -n '/"type":"hit"/{
+	    s/.*"confidence":"exact","addr":"[^"]*","size":\([0-9]*\)/\1 /
+	    s/}.*"new":"\([^"]*\)".*"value_source":"\(register\|immediate\)".*/ \1/
+	    s/}.*/ -/
+	    p
+	}' out > touched
+	equal stores "$(tr -s ' ' < touched | tr '\n' ';')" \
+	    "8 0x1111111111111111;4 0x22222222;2 0x3333;1 0x44;8 0x5555555555555555;8 0x6666666666666666;8 0x7777777777777777;16 0x8888888888888888;8 0x9999999999999999;8 0xaaaaaaaaaaaaaaaa;16 -;16 -;8 0xbbbbbbbbbbbbbbbb;8 0x0;"
 }
 
 odd()
@@ -289,7 +353,8 @@ killed()
 	victim=$!
 	exec 3> in
 	until grep -q pid told; do usleep 10000; done
-	watchctl --stop -w counter -o json -O out -p $victim > said 2>&1 &
+	watchctl $(either --stop) -w counter -o json -O out \
+	    -p $victim > said 2>&1 &
 	watcher=$!
 	until grep -qs '"type":"start"' out; do usleep 10000; done
 	printf 'go\n' >&3
@@ -355,11 +420,7 @@ mkdir -p /tmp/jobs
 chmod 777 /tmp/jobs
 cd /tmp/jobs || exit
 truth facts | sed 's/^/@=/'
-grep -v '^#' /rows | while read -r row where text; do
-	if [ "$where" = watchctl ] && [ ! -x /bin/watchctl ]; then
-		echo "@$row|not testable|not built for arm64 yet"
-		continue
-	fi
+grep -v '^#' /rows | while read -r row text; do
 	(run "$row") > report 2>&1 < /dev/null
 	status=$?
 	reason=$(grep . report | tail -n 1 | tr -d '|')

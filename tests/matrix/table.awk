@@ -88,7 +88,7 @@ END {
 		if (line ~ /^#/)
 			continue
 		split(line, part, "\t")
-		printf "| %s |", part[3]
+		printf "| %s |", part[2]
 		for (c = 1; c <= columns; c++)
 			printf " %s |", cell(part[1], c)
 		print ""

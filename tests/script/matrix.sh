@@ -11,8 +11,8 @@ set -eu
 
 here=$TOP/tests/matrix
 work=$TOP/obj.matrix
-kernels='bullseye bookworm trixie sid'
-processors='amd64 arm64'
+kernels=${KERNELS:-'bullseye bookworm trixie sid'}
+processors=${PROCESSORS:-'amd64 arm64'}
 
 not_run()
 {
@@ -181,7 +181,11 @@ arm64_system()
 	packages=
 	for name in libc6 libc6-dev linux-libc-dev libgcc-s1 \
 	    "libgcc-$(cc -dumpversion)-dev" libcmocka0 libcmocka-dev \
-	    libjansson4 libjansson-dev busybox-static; do
+	    libjansson4 libjansson-dev libdw1 libdw-dev libelf1 libelf-dev \
+	    zlib1g zlib1g-dev liblzma5 libbz2-1.0 libdeflate0 libdeflate-dev \
+	    libcapstone4 libcapstone-dev libiberty-dev libseccomp2 \
+	    libseccomp-dev libncursesw6 libtinfo6 libncurses-dev util-linux \
+	    libcap-ng0 busybox-static; do
 		packages="$packages $name:arm64/$release"
 	done
 	# shellcheck disable=SC2086
@@ -196,7 +200,22 @@ arm64_system()
 	done
 }
 
-# libwatchpoint and its tests
+# The libraries that a program of the system links: PROGRAM
+arm64_needs()
+{
+	for name in $(llvm-readelf --needed-libs "$1" | grep '\.so'); do
+		[ ! -e "$root/lib/$name" ] || continue
+		cp -L "$(find -L "$system/lib" -name "$name" | head -n 1)" \
+		    "$root/lib"
+		arm64_needs "$root/lib/$name"
+	done
+}
+
+# what is about registers and code of x86-64
+of_x86=' cfi_test expr_test effect_test flow_test insn_test known_test memo_test
+sample_group_test syscall_test '
+
+# The whole, and its tests.
 arm64_root()
 {
 	root=$work/arm64
@@ -204,33 +223,55 @@ arm64_root()
 	cross="clang --target=aarch64-linux-gnu --sysroot=$system
 	    -fuse-ld=lld -Wno-unused-command-line-argument"
 	mkdir -p "$work/arm64.build"
-	(cd "$TOP" && tar -cf - --exclude='*.[oad]' --exclude='*.so*' lib \
-	    Makefile*) | tar -xf - -C "$work/arm64.build"
-	env -i "PATH=$PATH" "HOME=$HOME" bmake -j2 \
-	    -C "$work/arm64.build/lib/watchpoint" MACHINE=aarch64 \
-	    MACHINE_ARCH=aarch64 CC="$(echo $cross)" LD=ld.lld AR=llvm-ar \
-	    RANLIB=llvm-ranlib OBJCOPY=llvm-objcopy WERROR=yes \
-	    > "$work/arm64.log" 2>&1 || {
-		cat "$work/arm64.log"
-		return 1
-	}
+	(cd "$TOP" && tar -cf - --exclude='*.[oad]' --exclude='*.so*' \
+	    --exclude=watchctl/watchctl --exclude=watchctl/watchctl-explain \
+	    lib watchctl Makefile*) | tar -xf - -C "$work/arm64.build"
+	for part in lib/watchpoint lib/explain watchctl; do
+		env -i "PATH=$PATH" "HOME=$HOME" bmake -j2 \
+		    -C "$work/arm64.build/$part" MACHINE=aarch64 \
+		    MACHINE_ARCH=aarch64 CC="$(echo $cross)" LD=ld.lld \
+		    AR=llvm-ar RANLIB=llvm-ranlib OBJCOPY=llvm-objcopy \
+		    WERROR=yes > "$work/arm64.log" 2>&1 || {
+			cat "$work/arm64.log"
+			return 1
+		}
+	done
+	cp "$work/arm64.build/watchctl/watchctl" \
+	    "$work/arm64.build/watchctl/watchctl-explain" "$root/bin"
+	cp "$system/usr/bin/setpriv" "$root/usr/bin"
 	archive=$work/arm64.build/lib/watchpoint/libwatchpoint.a
+	explain="$work/arm64.build/lib/explain/libexplain.a"
+	cp "$work/arm64.build/lib/watchpoint/libwatchpoint.so.0" "$root/lib"
 	$cross $flags -o "$root/bin/truth" "$here/truth.c" "$archive"
+	for victim in counter acts; do
+		$cross $flags -O2 -no-pie -rdynamic -w \
+		    -o "$root/bin/$victim" \
+		    "$TOP/tests/victim/$victim.c"
+	done
+	$cross $flags -o "$root/bin/forms" "$here/forms_aarch64.c"
 	(cd "$work/arm64.build" && rm -f ./*.o support.a &&
-	    $cross $flags -c "$TOP"/tests/support/*.c \
-	    "$TOP"/lib/explain/base/*.c "$TOP/lib/explain/record/record.c" &&
+	    $cross $flags -c "$TOP"/tests/support/*.c &&
 	    llvm-ar cq support.a ./*.o)
-	for source in $(pure watchpoint); do
-		$cross $flags -rdynamic \
-		    -o "$root/tests/watchpoint/$(basename "$source" .c)" \
-		    "$source" "$work/arm64.build/support.a" "$archive" \
-		    -lcmocka -ljansson
+	for library in watchpoint explain; do
+		for source in $(pure $library); do
+			name=$(basename "$source" .c)
+			case $of_x86 in
+			*[[:space:]]"$name"[[:space:]]*) continue ;;
+			esac
+			$cross $flags -rdynamic \
+			    -o "$root/tests/$library/$name" "$source" \
+			    "$work/arm64.build/support.a" "$explain" "$archive" \
+			    -ldw -lelf -lz -ldeflate -lcapstone -liberty \
+			    -lcmocka -ljansson
+		done
 	done
-	mkdir -p "$root/usr/lib/aarch64-linux-gnu"
 	cp -L "$system/lib/ld-linux-aarch64.so.1" "$root/lib"
-	for name in libc.so.6 libgcc_s.so.1 libcmocka.so.0 libjansson.so.4; do
-		cp -L "$system/usr/lib/aarch64-linux-gnu/$name" "$root/lib"
+	for file in "$root"/bin/* "$root"/usr/bin/* "$root"/tests/*/*; do
+		arm64_needs "$file"
 	done
+	# threads that are cancelled open the last one themselves
+	cp -L "$(find "$system" -name libgcc_s.so.1 | head -n 1)" "$root/lib"
+	arm64_needs "$root/lib/libgcc_s.so.1"
 	packed "$root"
 }
 

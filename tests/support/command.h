@@ -45,8 +45,8 @@ void start_prepared(struct running *, const char *const argv[],
 /* Write a text to its stdin. */
 void say(struct running *, const char *text);
 
-/* Read a line of its stdout ("" at the end), at most size - 1 characters; the test
-   fails when it says nothing for too long. */
+/* Read a line of its stdout ("" at the end), at most size - 1 characters; the
+   test fails when it says nothing for too long. */
 void hear(struct running *, char *line, size_t size);
 
 /* Close its stdin, collect what it says, and wait for its end. */

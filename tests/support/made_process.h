@@ -61,6 +61,13 @@ ex_module_is_constant(struct ex_module *module, uint64_t vaddr)
 	return false;
 }
 
+bool
+ex_module_is_narrow(struct ex_module *module)
+{
+	(void)module;
+	return false;
+}
+
 const char *
 ex_module_path(const struct ex_module *module)
 {

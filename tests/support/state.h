@@ -26,7 +26,8 @@ is_gone(pid_t pid)
 	return state == 0 || state == 'Z';
 }
 
-/* Whether a child has ended with all of its threads.  It is not reaped by that. */
+/* Whether a child has ended with all of its threads.  It is not reaped by
+   that. */
 static inline bool
 has_ended(pid_t child)
 {

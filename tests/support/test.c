@@ -1,6 +1,7 @@
 #include "test.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 
 enum { TESTS_MAX = 256 };
@@ -10,6 +11,24 @@ static struct {
 	int line[TESTS_MAX];
 	size_t n;
 } all;
+
+/* As an interactive shell starts a program: nohup(1), or a script in whose
+   background it runs, has some signals ignored. */
+static __attribute__((constructor)) void
+reset_signals(void)
+{
+	sigset_t none;
+
+	for (int sig = 1; sig < NSIG; sig++) {
+		struct sigaction now;
+
+		if (sigaction(sig, NULL, &now) == 0 &&
+		    now.sa_handler == SIG_IGN)
+			(void)signal(sig, SIG_DFL);
+	}
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
 
 void
 test_add(int line, struct CMUnitTest test)

@@ -47,10 +47,16 @@ load(void)
 	sink = word;
 }
 
+/* One access; on 64-bit Arm, where not every processor has such an instruction,
+   a load and a store. */
 static OWN void
 increment(void)
 {
+#if defined(__aarch64__)
+	word = word + 1;
+#else
 	__asm__ volatile("incq %0" : "+m"(word));
+#endif
 }
 
 /* N stores, twice as many loads, and three times as many that are both. */
@@ -78,16 +84,28 @@ static OWN long
 on_the_stack(void)
 {
 	for (long i = 0; i < number(); i++)
+#if defined(__aarch64__)	/* sp has to be a multiple of 16 there */
+		increment();
+#else
 		__asm__ volatile("mov %%rsp,%%rbx; lea %0,%%rsp;"
 		    "incq (%%rsp); mov %%rbx,%%rsp" : "+m"(word) : : "rbx");
+#endif
 	return number();
 }
 
-/* mov %rsi,(%rdi); ret, on a page of its own. */
+#if defined(__aarch64__)
+#define STORE "str x1, [x0]"
+#define FUNCTION "%function"
+#else
+#define STORE "mov %rsi,(%rdi)"
+#define FUNCTION "@function"
+#endif
+
+/* A store and a return, on a page of its own. */
 void patched(volatile long *at, long value);
 __asm__(".pushsection .text\n"
-    "	.p2align 12\n	.type patched, @function\n"
-    "patched:\n	mov %rsi,(%rdi)\n	ret\n"
+    "	.p2align 12\n	.type patched, " FUNCTION "\n"
+    "patched:\n	" STORE "\n	ret\n"
     "	.size patched, . - patched\n	.p2align 12\n	.popsection");
 
 /* Ten stores of a one, and ten additions by other code at the same place. */
@@ -230,8 +248,8 @@ stop_often(void)
 	return 2 * number();
 }
 
-/* Before the address is said: a child, and its child.  After the line, each writes ten times,
-   and then this process writes N times. */
+/* Before the address is said: a child, and its child.  After the line, each
+   writes ten times, and then this process writes N times. */
 static int begin[2];
 
 static OWN long

@@ -1,5 +1,5 @@
-/* arguments: functions with arguments of many kinds, each called three times, and
-   lines with code at one place or more. */
+/* arguments: functions with arguments of many kinds, each called three times,
+   and lines with code at one place or more. */
 #include <stdbool.h>
 #include <stddef.h>
 

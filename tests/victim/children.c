@@ -13,10 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MANY = 600, LIFE = 10, SLOW_US = 300000 };
+enum { MANY = 600, LIFE = 60, SLOW_US = 300000 };
 
 extern char **environ;
 volatile long counter;
@@ -74,13 +75,17 @@ executes(void)
 	await_all();
 }
 
-/* Its parent has ended by then. */
+/* When its parent has ended. */
 static void
 executes_late(void)
 {
+	const pid_t parent = getpid();
+
 	if (fork() != 0)
 		return;
 	let_go();
+	while (getppid() == parent)
+		(void)usleep(1000);
 	(void)usleep(SLOW_US);
 	execute();
 }
@@ -102,14 +107,16 @@ leaves_other(void)
 		return;
 	}
 	let_go();
-	(void)execlp("sleep", "sleep", "10", (char *)NULL);
+	(void)execlp("sleep", "sleep", "60", (char *)NULL);
 	_exit(1);
 }
 
-/* A child of one that executes another program. */
+/* A child of one that executes another program; both have ended. */
 static void
 grandchild(void)
 {
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
+		_exit(1);
 	if (fork() == 0) {
 		if (fork() != 0)
 			execute();
@@ -118,7 +125,6 @@ grandchild(void)
 		_exit(0);
 	}
 	await_all();
-	(void)usleep(SLOW_US);
 }
 
 static void

@@ -4,10 +4,10 @@
  *	counted THREADS WRITES
  *
  * Each thread writes `word' that many times.  Before the nth write, from 0, it
- * touches n % 4 new pages and sleeps n % 3 times, and it may be moved to another
- * processor.  Then it prints "TID N FAULTS SWITCHES NS" on stderr: what has been
- * counted in it by the write, or -1 where something happened between the two
- * looks at that, and how long it has run.
+ * touches n % 4 new pages and sleeps n % 3 times, and it may be moved to
+ * another processor.  Then it prints "TID N FAULTS SWITCHES NS" on stderr: what
+ * has been counted in it by the write, or -1 where something happened between
+ * the two looks at that, and how long it has run.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

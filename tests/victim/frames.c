@@ -197,8 +197,13 @@ __asm__(
     "	.globl bare_trampoline\n"
     "	.type bare_trampoline, @function\n"
     "bare_trampoline:\n"
+#if defined(__x86_64__)
     "	mov $15,%rax\n"
     "	syscall\n"
+#else
+    "	mov $173,%eax\n"
+    "	int $0x80\n"
+#endif
     "	.size bare_trampoline, . - bare_trampoline\n");
 
 static OWN void
@@ -222,12 +227,20 @@ __asm__(
     "	.globl bare_frame\n"
     "	.type bare_frame, @function\n"
     "bare_frame:\n"
+#if defined(__x86_64__)
     "	push %rbp\n"
     "	mov %rsp,%rbp\n"
     "	sub $32,%rsp\n"
     "	mov %rdi,%rax\n"
     "	mov $5,%edi\n"
     "	call *%rax\n"
+#else
+    "	push %ebp\n"
+    "	mov %esp,%ebp\n"
+    "	sub $24,%esp\n"
+    "	movl $5,(%esp)\n"
+    "	call *8(%ebp)\n"
+#endif
     "	leave\n"
     "	ret\n"
     "	.size bare_frame, . - bare_frame\n");

@@ -166,6 +166,134 @@ many_blocks()
 		(void)make_block();
 }
 
+static void
+by_read()
+{
+	const char text[42] = "r";
+	int ends[2];
+	char *p = make_block();
+
+	if (pipe(ends) != 0 || write(ends[1], text, 41) != 41)
+		std::abort();
+	(void)!read(ends[0], p + 40, 1);
+}
+
+static void
+new_array()
+{
+	volatile char *p = new char[forty];
+
+	p[forty] = 'n';
+	delete[] p;
+}
+
+// Both threads' blocks are their first.
+static void
+two_writers()
+{
+	char *blocks[2];
+
+	for (int i = 0; i < 2; i++)
+		std::thread([i, &blocks] {
+			volatile char *p = make_block();
+
+			p[41] = i == 0 ? 'f' : 'g';
+			blocks[i] = const_cast<char *>(p);
+		}).join();
+	drop_block(blocks[0]);
+	drop_block(blocks[1]);
+}
+
+// Children are made while threads have the first watch opened.
+static void
+forks()
+{
+	static const auto work = [] {
+		for (int i = 0; i < 2000; i++) {
+			volatile char *p = make_block();
+
+			if (i == 1500)
+				p[41] = 'f';
+			drop_block(const_cast<char *>(p));
+		}
+	};
+	std::vector<std::thread> threads;
+
+	for (int t = 0; t < 4; t++)
+		threads.emplace_back(work);
+	for (int i = 0; i < 60; i++)
+		if (fork() == 0) {
+			work();
+			_exit(0);
+		}
+	for (auto &thread : threads)
+		thread.join();
+	while (wait(nullptr) > 0)
+		;
+}
+
+// Threads share a queue of jobs, of which one is bad: who does it, and after how
+// many others, differs from run to run.
+static void
+in_queue()
+{
+	static std::atomic<int> next;
+	std::vector<std::thread> threads;
+
+	for (int t = 0; t < 4; t++)
+		threads.emplace_back([] {
+			for (int job; (job = next++) < 400;) {
+				volatile char *p = make_block();
+
+				std::this_thread::yield();
+				if (job == 237)
+					p[41] = 'j';
+				drop_block(const_cast<char *>(p));
+			}
+		});
+	for (auto &thread : threads)
+		thread.join();
+}
+
+// Leaves a process behind that is nobody's, but not in the first run; its
+// number is in the file of this name.
+static const char *left;
+
+static void
+leaves()
+{
+	volatile char *p = make_block();
+	int ends[2];
+	char c;
+
+	p[41] = 'l';
+	if (std::getenv("WATCHPOINT_FAMILY") == nullptr || pipe(ends) != 0)
+		return;
+	if (fork() == 0) {
+		std::FILE *f = std::fopen(left, "w");
+
+		(void)setsid();
+		std::fprintf(f, "%d", static_cast<int>(getpid()));
+		(void)std::fclose(f);
+		(void)!write(ends[1], "", 1);
+		(void)alarm(60);
+		for (;;)
+			(void)pause();
+	}
+	(void)!read(ends[0], &c, 1);
+}
+
+// Reads a line of its standard input by the byte.
+static void
+reads()
+{
+	char c = 0;
+
+	one_past();
+	while (c != '\n' && read(0, &c, 1) == 1)
+		(void)!write(1, &c, 1);
+}
+
 // Another thread ends the process, too, while its blocks are looked at.
 static void
 two_exits()
@@ -298,12 +426,15 @@ static const struct {
 	{"crash", before_crash}, {"exec", before_exec},
 	{"quick-exit", before_quick_exit}, {"two-exits", two_exits},
 	{"many", many_bugs}, {"handler", handler}, {"late-frees", late_frees},
-	{"nothing", nothing},
+	{"read", by_read}, {"new-array", new_array},
+	{"reads", reads}, {"queue", in_queue}, {"two-writers", two_writers},
+	{"forks", forks}, {"leaves", leaves}, {"nothing", nothing},
 };
 
 int
 main(int argc, char **argv)
 {
+	left = argc > 2 ? argv[2] : "/dev/null";
 	for (const auto &bug : bugs)
 		if (argc > 1 && std::strcmp(bug.name, argv[1]) == 0)
 			bug.act();

@@ -4,8 +4,9 @@
  * Preloaded, it stands before libdw.  What it does when the debug information
  * of the victim `counter' is asked for first is in its own file's name: crash,
  * hang, sleep, memory; slow, which goes on after a second; asks, for files and
- * without end; or try, and then every thing that may not work is tried, and if one
- * does, it crashes.  With `once' it does so in the first process of all only.
+ * without end; or try, and then every thing that may not work is tried, and if
+ * one does, it crashes.  With `once' it does so in the first process of all
+ * only.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -4,12 +4,12 @@
  *
  *	locals LIBRARY
  *
- * Opens the library, prints "MAIN WORKER ADDRESS ADDRESS ERRNO": the threads' ids, where
- * each has the variable own, and the first one its errno.  At each line it reads: "w":
- * the worker writes its own, the first thread its own, and the worker that of the first
- * thread; then the first one has errno set.  "e": the worker ends.  "a": another
- * thread, which gets its memory, writes its own.  After each it says "done".  Ends
- * with status 7.
+ * Opens the library, prints "MAIN WORKER ADDRESS ADDRESS ERRNO": the threads'
+ * ids, where each has the variable own, and the first one its errno.  At each
+ * line it reads: "w": the worker writes its own, the first thread its own, and
+ * the worker that of the first thread; then the first one has errno set.  "e":
+ * the worker ends.  "a": another thread, which gets its memory, writes its
+ * own.  After each it says "done".  Ends with status 7.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

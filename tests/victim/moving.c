@@ -1,7 +1,7 @@
 /*
  * moving: an object that pointers lead to, which change.  For each line that it
- * reads it writes to the object three times (if there is one), and then, by what
- * the line begins with, changes a pointer:
+ * reads it writes to the object three times (if there is one), and then, by
+ * what the line begins with, changes a pointer:
  *
  *	i  the inner one, to the next of four objects
  *	o  the outer one, to the other of two boxes
@@ -10,16 +10,16 @@
  *	s  the inner one, to what it is
  *	k  none
  *
- * For these it says how long, in ns, it took to do something and to work for a while,
- * the median of many times; and the same of its thread's processor time:
+ * For these it says how long, in ns, it took to do something and to work for a
+ * while, the median of many times; and the same of its thread's processor time:
  *
  *	w  nothing
  *	t  write to the object
  *	p  the inner one, to another object
  *
- * With the argument "null" the inner pointer is that at first; with "alone" there is
- * no other thread; with "vfork" the other one waits for its child until the end, and
- * cannot be stopped.
+ * With the argument "null" the inner pointer is that at first; with "alone"
+ * there is no other thread; with "vfork" the other one waits for its child
+ * until the end, and cannot be stopped.
  */
 #include <pthread.h>
 #include <stdio.h>

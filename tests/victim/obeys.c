@@ -5,17 +5,21 @@
  *	read N		have read(2) put them there
  *	call PATH	load that library, have its plug_write write, and unload it
  *	map N		map its own code anew, and unmap it, so often
+ *	fork N		make a child that stops, and then puts N numbers into the
+ *			word and ends; says "child PID" first
  *	crash		store where nothing is
  *
- * Says "pid PID word ADDRESS" first, and "done N" after each: how often the word
- * was written in all.  Ends at the end of the file, with status 7.
+ * Says "pid PID word ADDRESS" first, and "done N" after each: how often the
+ * word was written in all.  Ends at the end of the file, with status 7.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 volatile long word;
@@ -70,6 +74,21 @@ map_code(long n)
 	(void)close(fd);
 }
 
+static void
+make_child(long n)
+{
+	const pid_t child = fork();
+
+	if (child == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)raise(SIGSTOP);
+		for (long i = 0; i < n; i++)
+			put(i);
+		_exit(0);
+	}
+	(void)printf("child %d\n", (int)child);
+}
+
 int
 main(void)
 {
@@ -86,6 +105,8 @@ main(void)
 			call(with);
 		else if (strcmp(what, "map") == 0)
 			map_code(n);
+		else if (strcmp(what, "fork") == 0)
+			make_child(n);
 		else if (strcmp(what, "crash") == 0)
 			*nowhere = 1;
 		for (long i = 0; i < n && *what == 'w'; i++)

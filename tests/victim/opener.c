@@ -6,15 +6,16 @@
  *
  * Each of the threads, one after the other (0: the first one, once), opens the
  * library, and has it write its variable twice, after the constructor has; then
- * it closes it.  With move something is mapped where it was, so that it is at another
- * place the next time.  With fork a child process does the same once more, with
- * fork-other it opens another library, with fork-twice a child of it does, which
- * outlives it.  With urgent it handles SIGURG, opens the library three thousand
- * times, and says how often its handler was called.  With wait all threads are made
- * first, it says "ready", and they begin when it reads a line; with wait-open it has
- * the library open until then, and with execute it executes itself.  With outlive
- * a thread is made while the library is open, which uses it when it was
- * closed.  Ends with status 7, or 9 if the library cannot be opened.
+ * it closes it.  With move something is mapped where it was, so that it is at
+ * another place the next time.  With fork a child process does the same once
+ * more, with fork-other it opens another library, with fork-twice a child of it
+ * does, which outlives it.  With urgent it handles SIGURG, opens the library
+ * three thousand times, and says how often its handler was called.  With wait
+ * all threads are made first, it says "ready", and they begin when it reads a
+ * line; with wait-open it has the library open until then, and with execute it
+ * executes itself.  With outlive a thread is made while the library is open,
+ * which uses it when it was closed.  Ends with status 7, or 9 if the library
+ * cannot be opened.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

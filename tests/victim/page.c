@@ -1,6 +1,6 @@
 /*
- * page N: a victim that has two threads write(2) 8 bytes N times each to a page of
- * a file in memory, which is descriptor 9, whenever it is told to go.
+ * page N: a victim that has two threads write(2) 8 bytes N times each to a page
+ * of a file in memory, which is descriptor 9, whenever it is told to go.
  *
  * Says "pid PID page ADDRESS" first: where the page is in the kernel, by the
  * registers of a hit, which is made by a copy from it.  Then "done WRITES", or

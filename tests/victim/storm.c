@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -25,7 +26,8 @@
 enum { ROUNDS = 6, CHILD = 3 };
 
 _Atomic long word;
-static _Atomic long added, sent, handled;
+static _Atomic long added;
+static sem_t handled;
 static atomic_bool over;
 static const char *wrong;
 
@@ -86,7 +88,7 @@ static void
 handle(int sig)
 {
 	(void)sig;
-	handled++;
+	(void)sem_post(&handled);
 }
 
 static void
@@ -104,13 +106,18 @@ make_child(void)
 		wrong = "a child";
 }
 
+/* This thread runs meanwhile, unless the other one is held for long. */
 static void
 send(pthread_t thread)
 {
-	sent++;
 	(void)pthread_kill(thread, SIGUSR1);
-	while (handled < sent)
+	for (int i = 0; i < 50; i++) {
+		if (sem_trywait(&handled) == 0)
+			return;
 		(void)sched_yield();
+	}
+	while (sem_wait(&handled) != 0)
+		;
 }
 
 static void
@@ -133,6 +140,7 @@ main(int argc, char *argv[])
 	pthread_t thread[2];
 
 	(void)argv;
+	(void)sem_init(&handled, 0, 0);
 	(void)signal(SIGUSR1, handle);
 	(void)printf("pid %d word %p\n", (int)getpid(), (void *)&word);
 	(void)fflush(stdout);

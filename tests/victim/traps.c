@@ -1,12 +1,12 @@
 /*
- * traps: a program that uses the signals of hits itself, and writes to `word' in
- * between.
+ * traps: a program that uses the signals of hits itself, and writes to `word'
+ * in between.
  *
  *	traps [raw] ACT...
  *
  * Each act checks that the program finds what it would find if nobody watched
- * it; the exit status is the line of the first check that failed.  raw: handlers
- * are installed behind libwatchpoint's back.
+ * it; the exit status is the line of the first check that failed.  raw:
+ * handlers are installed behind libwatchpoint's back.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -6,8 +6,9 @@
  *	h  to one element alone, again and again for so many ms
  *	k  has the kernel write to all of it, once a ms, for so many ms
  *
- * and says how many writes there were.  With an argument it does that at once for
- * so many ms and ends: "once N MS" writes to the element N each ms, of all elements.
+ * and says how many writes there were.  With an argument it does that at once
+ * for so many ms and ends: "once N MS" writes to the element N each ms, of all
+ * elements.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +43,8 @@ stray(unsigned i, long value)
 	__atomic_store_n(&wide[i], value, __ATOMIC_SEQ_CST);
 }
 
-/* As much as goes by between two writes, so that not all of the time is theirs. */
+/* As much as goes by between two writes, so that not all of the time is
+   theirs. */
 static void
 rest(long us)
 {

@@ -28,7 +28,10 @@
 #include "util/debuginfod.h"
 #include "util/index_cache.h"
 
-enum { BUILD_ID_MAX = 128 };	/* digits */
+enum {
+	BUILD_ID_MAX = 128,	/* digits */
+	MORE = 16,		/* processes, between looks who has ended */
+};
 
 static struct answers_process *
 find_process(const struct answers *answers, uint64_t pid)
@@ -59,6 +62,26 @@ look_at_roots(struct answers *answers, struct answers_process *process)
 	process->root = root;
 }
 
+/* Those that have ended keep no descriptor. */
+static void
+leave_ended(struct answers *answers)
+{
+	size_t left = 0;
+
+	if (answers->n < answers->many)
+		return;
+	for (size_t i = 0; i < answers->n; i++) {
+		struct answers_process *process = &answers->process[i];
+
+		if (process->pidfd >= 0 && !is_there(process)) {
+			(void)close(process->pidfd);
+			process->pidfd = -1;
+		}
+		left += process->pidfd >= 0;
+	}
+	answers->many = answers->n + left + MORE;
+}
+
 int
 answers_allow(struct answers *answers, pid_t pid)
 {
@@ -68,6 +91,7 @@ answers_allow(struct answers *answers, pid_t pid)
 	if (known != NULL && is_there(known))
 		return 0;
 	answers_forbid(answers, pid);
+	leave_ended(answers);
 	if ((pidfd = (int)syscall(SYS_pidfd_open, pid, 0)) < 0)
 		return -errno;
 	if (WP_ARRAY_ROOM(answers, process) < 0) {
@@ -207,8 +231,8 @@ open_file(struct answers *answers, const char *path)
 	return keep_elf(wp_open_regular(path));
 }
 
-/* Whether a file is a source by its name: no other one's lines are to be in a report
-   that is shown around. */
+/* Whether a file is a source by its name: no other one's lines are to be in a
+   report that is shown around. */
 static bool
 is_source(const char *path)
 {
@@ -230,8 +254,8 @@ is_source(const char *path)
 	return false;
 }
 
-/* What the user could not read, watchctl does not read for him: with privileges of
-   its own, none is. */
+/* What the user could not read, watchctl does not read for him: with privileges
+   of its own, none is. */
 static int
 open_source(const struct answers *answers, const char *path)
 {
@@ -289,15 +313,21 @@ take_root(const struct answers *answers, uint64_t number, int *root)
 }
 
 static int
-read_memory(const struct box_message *question, struct box_message *answer)
+read_memory(const struct answers *answers, const struct box_message *question,
+    struct box_message *answer)
 {
 	const uint64_t len = question->value[2];
-	ssize_t n;
+	ssize_t n = -ENOENT;
 
 	if (len == 0 || len > BOX_BYTES_MAX)
 		return -EINVAL;
-	n = wp_proc_read((pid_t)question->value[0], question->value[1],
-	    answer->text, len);
+	if (answers->read != NULL)
+		n = answers->read(answers->read_arg,
+		    (pid_t)question->value[0], question->value[1],
+		    answer->text, len);
+	if (n == -ENOENT)
+		n = wp_proc_read((pid_t)question->value[0], question->value[1],
+		    answer->text, len);
 	answer->len = n > 0 ? (uint32_t)n : 0;
 	return n < 0 ? (int)n : n == 0 ? -EFAULT : 0;
 }
@@ -420,7 +450,7 @@ ask_process(struct answers *answers, struct answers_process *process,
 		return -EACCES;
 	switch (question->what) {
 	case BOX_READ:
-		return read_memory(question, answer);
+		return read_memory(answers, question, answer);
 	case BOX_FIRST_PAGE:
 		return wp_proc_first_page(pid, question->value[1],
 		    &answer->value[0]);

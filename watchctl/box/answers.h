@@ -17,8 +17,8 @@
 /* A process that may be asked about. */
 struct answers_process {
 	pid_t pid;
-	int pidfd;			/* of that very process; -1: it had ended
-					   when it became known */
+	int pidfd;			/* of that very process; -1: it has
+					   ended, as is known */
 	bool rooted;			/* where its root is has been asked */
 	int root;
 	struct wp_perf_map perf_map;	/* pid 0: not asked for */
@@ -32,6 +32,10 @@ struct answers {
 				   descriptor */
 	bool gone;		/* the thread that a hit stopped goes on */
 	bool no_memory;		/* what processes have in memory is not read */
+	/* reads what a process shares, wherever it is now: how many bytes, or
+	   -errno; -ENOENT: this is to be read of the process.  NULL: all is */
+	ssize_t (*read)(void *arg, pid_t, uint64_t addr, void *to, size_t len);
+	void *read_arg;
 	bool sources;		/* files that are sources by their names are
 				   opened, as -o html has lines of them */
 	bool no_cache;		/* indexes are not kept */
@@ -42,6 +46,8 @@ struct answers {
 	bool keeping;		/* one has begun to come */
 	struct answers_process *process;
 	size_t n, cap;
+	size_t many;		/* when there are so many, it is looked who has
+				   ended */
 	struct wp_roots roots;
 	struct buffer maps;	/* of the process that was asked about last */
 	struct debuginfod_fetch fetching;	/* is answered when done */
@@ -55,8 +61,8 @@ struct answers {
 int answers_allow(struct answers *, pid_t);
 void answers_forbid(struct answers *, pid_t);
 
-/* The same of one that such a process has created.  If it has ended by now, what
-   it mapped may still be asked for, by what is known of these files. */
+/* The same of one that such a process has created.  If it has ended by now,
+   what it mapped may still be asked for, by what is known of these files. */
 void answers_allow_child(struct answers *, pid_t, pid_t parent);
 
 /* Answer a question of this kind.  False: it is of another. */

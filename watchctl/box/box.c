@@ -76,8 +76,8 @@ texts_free(struct box_texts *texts)
 
 /* --- starting one --- */
 
-/* Of the user's environment it gets only which libraries to use, and not even that
-   when it is started with somebody else's privileges. */
+/* Of the user's environment it gets only which libraries to use, and not even
+   that when it is started with somebody else's privileges. */
 static void
 choose_environment(char *environment[3])
 {
@@ -352,8 +352,8 @@ seconds_of(clockid_t clock)
 }
 
 /* How long it could have worked since the last look.  One that waits for a
-   processor is not blamed for that; one that sleeps is, since there is nothing for
-   it to sleep for, but us (excused): it has sent something, or waits for an
+   processor is not blamed for that; one that sleeps is, since there is nothing
+   for it to sleep for, but us (excused): it has sent something, or waits for an
    answer. */
 static double
 pass_time(struct box *box, bool excused)

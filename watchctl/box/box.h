@@ -78,8 +78,9 @@ struct box {
 int box_start(struct box *);
 
 /* Send it a message, with a descriptor if there is one (-1: none), without
-   waiting: as long as it does not listen, the message is kept, and sent while it is
-   heard.  That it is dead, or never listens, box_hear will show.  0 or -errno. */
+   waiting: as long as it does not listen, the message is kept, and sent while
+   it is heard.  That it is dead, or never listens, box_hear will show.  0 or
+   -errno. */
 int box_tell(struct box *, const struct box_message *, int fd);
 
 /*
@@ -113,8 +114,8 @@ int box_ask(struct box *, struct box_message *, const char *lost);
    not that, and nothing is appended. */
 bool box_take_text(const struct box *, uint64_t len, struct buffer *);
 
-/* Wait for its end.  Result: its status, as of waitpid(2); -ECHILD: whoever waits
-   for threads that are traced has waited for it, too. */
+/* Wait for its end.  Result: its status, as of waitpid(2); -ECHILD: whoever
+   waits for threads that are traced has waited for it, too. */
 int box_wait(struct box *);
 
 void box_close(struct box *);

@@ -228,6 +228,7 @@ take_more(const struct box_message *answer, pid_t pid, const struct spec *spec,
 	    SPEC_MORE_MAX : 0))
 		return wp_cause_errno(cause, spec->text, EPROTO);
 	place->nmore = (unsigned)answer->value[3];
+	place->narrow = (answer->value[2] & PLACE_NARROW) != 0;
 	for (unsigned i = 0; i < place->nmore && err == 0; i++) {
 		const struct wp_region one = {
 			.addr = answer->value[4 + i], .len = 1,
@@ -257,7 +258,9 @@ take_place(const struct box_message *answer, pid_t pid,
 	    (spec->access == WP_EXEC && len != 1) ||
 	    (spec->symbol == NULL && addr != spec->addr))
 		return wp_cause_errno(cause, spec->text, EPROTO);
-	place->local = answer->value[2] == 2;
+	place->local = answer->value[2] == PLACE_LOCAL;
+	place->code = spec->access == WP_EXEC &&
+	    (answer->value[2] & PLACE_CODE) != 0;
 	if (place->local && (!spec->finds_local ||
 	    answer->value[3] != 0))
 		return wp_cause_errno(cause, spec->text, EPROTO);
@@ -269,7 +272,7 @@ take_place(const struct box_message *answer, pid_t pid,
 	place->base = place->local ? answer->value[4] : 0;
 	if ((err = take_more(answer, pid, spec, place, cause)) < 0)
 		return err;
-	if (answer->value[2] != 0 &&
+	if ((answer->value[2] & (PLACE_NAMED | PLACE_LOCAL)) != 0 &&
 	    (place->symbol = strdup(answer->text)) == NULL)
 		err = wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	return err;

@@ -1,10 +1,10 @@
 /*
  * live_box: what watchctl asks explainers about running processes.
  *
- * An explainer knows of a process what it was sent (live_box_learn), and asks for
- * the rest (answers.h).  One that replaces another that died is sent the same, and
- * asked again.  What it answers is checked: an
- * address must be mapped, and names are made visible by whoever shows them.
+ * An explainer knows of a process what it was sent (live_box_learn), and asks
+ * for the rest (answers.h).  One that replaces another that died is sent the
+ * same, and asked again.  What it answers is checked: an address must be
+ * mapped, and names are made visible by whoever shows them.
  */
 #ifndef LIVE_BOX_H
 #define LIVE_BOX_H

@@ -72,7 +72,8 @@ is_whole(const struct box_message *message, size_t got)
 	    message->text[got - head - 1] == '\0';
 }
 
-/* One that comes soon is waited for awake, which takes less time than to be woken. */
+/* One that comes soon is waited for awake, which takes less time than to be
+   woken. */
 static ssize_t
 receive(int socket, struct msghdr *whole, uint64_t awake_ns)
 {

@@ -42,8 +42,11 @@ enum box_what {
 				   if it is to be said why not; a SPEC, and
 				   where its module leads as a path, or "", each
 				   with NUL.  The answer: value[0], value[1]:
-				   address and length; value[2]: 1 if text is
-				   its name, 2 if it is thread-local, too;
+				   address and length; value[2]: PLACE_NAMED if
+				   text is its name, PLACE_CODE and PLACE_NARROW
+				   as code and narrow of
+				   struct spec_place, or PLACE_LOCAL if it is
+				   thread-local and has a name;
 				   value[3]: nmore of struct spec_place, and
 				   value[4] and on: more, or if it is
 				   thread-local value[4]: base; or err, and
@@ -155,6 +158,9 @@ enum box_what {
 
 enum { BOX_EARLY = 1, BOX_UNBORN = 2, BOX_FOLLOW = 4, BOX_LOCAL = 8 };
 
+/* What is found is this. */
+enum { PLACE_NAMED = 1, PLACE_LOCAL = 2, PLACE_CODE = 4, PLACE_NARROW = 8 };
+
 enum { BOX_VALUES = 7, BOX_BYTES_MAX = 2 * PATH_MAX };
 
 struct box_message {
@@ -227,9 +233,9 @@ size_t box_size(const struct box_message *);
    that goes with it, -1: none.  0 or -errno. */
 int box_send(int socket, const struct box_message *, int fd);
 
-/* Wait for one, for so many ns without sleeping; *fd is a descriptor that came with
-   it, -1: none came; NULL: none may come.  0; -EPROTO: what came is no message;
-   -ECONNRESET: the other side has gone; -EINTR; or another -errno. */
+/* Wait for one, for so many ns without sleeping; *fd is a descriptor that came
+   with it, -1: none came; NULL: none may come.  0; -EPROTO: what came is no
+   message; -ECONNRESET: the other side has gone; -EINTR; or another -errno. */
 int box_receive(int socket, struct box_message *, int *fd, uint64_t awake_ns);
 
 #endif

@@ -137,18 +137,23 @@ written_report_finish(struct written_report *report)
 	return written_sides_finish(&report->sides, &report->output->sides);
 }
 
+void
+written_report_drop(struct written_report *report)
+{
+	report->owed = false;
+	buffer_free(&report->coming);
+	written_sides_forget(&report->sides);
+}
+
 bool
 written_report_survive(struct written_report *report, struct box *box, int err)
 {
 	char lost[96];
 
-	report->owed = false;
-	if (written_report_is_behind(report))
-		(void)written_report_go_on(report, box, -1);
+	written_report_drop(report);
 	(void)snprintf(lost, sizeof(lost), "what comes after hit #%llu is not "
-	    "reported", (unsigned long long)report->hits);
-	buffer_free(&report->coming);
-	written_sides_forget(&report->sides);
+	    "reported", (unsigned long long)(report->pending.len > 0 ?
+	    report->pending_hits : report->hits));
 	return box_survive(box, err, lost);
 }
 

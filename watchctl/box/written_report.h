@@ -25,25 +25,29 @@ struct written_report {
 	struct written_sides sides;	/* what goes beside it */
 };
 
-/* Take a part of it (BOX_REPORT), and answer as soon as it is written, which may
-   take so many ms (-1: any time) now.  False: the message lies. */
+/* Take a part of it (BOX_REPORT), and answer as soon as it is written, which
+   may take so many ms (-1: any time) now.  False: the message lies. */
 bool written_report_take(struct written_report *, struct box *,
     const struct box_message *, int ms);
 
-/* Whether something waits to be written, because its reader does not read; go on
-   with that.  0; -EAGAIN: it still does; or -errno: it never will be. */
+/* Whether something waits to be written, because its reader does not read; go
+   on with that.  0; -EAGAIN: it still does; or -errno: it never will be. */
 bool written_report_is_behind(const struct written_report *);
 int written_report_go_on(struct written_report *, struct box *, int ms);
 
 /* Have the explainer go on, though what it reported is not written yet. */
 void written_report_answer(struct written_report *, struct box *);
 
-/* The report has ended: write what goes beside it.  0, or -errno after a line on
-   stderr. */
+/* The report has ended: write what goes beside it.  0, or -errno after a line
+   on stderr. */
 int written_report_finish(struct written_report *);
 
-/* An explainer has died (box_hear): write what it had made whole, and drop the
-   rest.  Whether another is to go on behind the last hit that is written. */
+/* An explainer has died: drop what it had not made whole.  The rest is to be
+   written (written_report_go_on) before another begins. */
+void written_report_drop(struct written_report *);
+
+/* The same (box_hear).  Whether another is to go on behind the last hit that
+   will be written. */
 bool written_report_survive(struct written_report *, struct box *, int err);
 
 void written_report_free(struct written_report *);

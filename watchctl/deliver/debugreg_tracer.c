@@ -145,8 +145,8 @@ read_value(const struct tracer_state *t, size_t i, uint8_t to[WP_STOP_BYTES])
 	    (ssize_t)region->len;
 }
 
-/* A command that cannot be watched does not run: watchctl, which ends it, gets to
-   know that only when it has been let go. */
+/* A command that cannot be watched does not run: watchctl, which ends it, gets
+   to know that only when it has been let go. */
 static void
 end_command(const struct tracer_state *t)
 {

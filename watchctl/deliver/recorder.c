@@ -1,8 +1,8 @@
 /*
  * recorder: the newest hits, as records.
  *
- * Which hit each record is a sample of is in a ring of numbers, beside the records
- * themselves:
+ * Which hit each record is a sample of is in a ring of numbers, beside the
+ * records themselves:
  *
  *	in the drain   [ mapped ] [ sample ] [ sample ] [ sample ] [ sample ]
  *	number            NONE        7          8          7          9
@@ -188,8 +188,8 @@ number_of(struct recorder *r, const struct session *s,
 
 /* --- what is let go --- */
 
-/* Take the oldest record out, and have the session take it if it is of a hit that
-   is kept, or of none. */
+/* Take the oldest record out, and have the session take it if it is of a hit
+   that is kept, or of none. */
 static bool
 take_first(struct recorder *r, struct run *run)
 {

@@ -11,27 +11,19 @@
 
 #include "attach/drain.h"
 #include "deliver/deliver.h"
+#include "deliver/ring_records.h"
 #include "os/clock.h"
 #include "os/proc.h"
 #include "setup/everywhere.h"
 #include "pending/exec_tracer.h"
-#include "deliver/recorder.h"
 #include "run/tallies.h"
 #include "follow/follow.h"
 #include "follow/rotate.h"
 #include "setup/arrivals.h"
+#include "setup/mappers.h"
 #include "util/complain.h"
 
-enum {
-	SAMPLE_REST = 512,	/* bytes that a sample takes beside the stack */
-	NAP = 200000,		/* ns between looks for records on their way */
-};
-
-struct ring_run {
-	struct wp_drain *drain;		/* NULL: not begun, or --count */
-	struct recorder *recorder;	/* NULL: hits are reported at once, or
-					   held by who explains them */
-};
+enum { SAMPLE_REST = 512 };	/* bytes that a sample takes beside the stack */
 
 static size_t
 memory_of(const struct run *run)
@@ -47,8 +39,8 @@ has_recorder(const struct options *o)
 	return o->last != 0 && o->until.root == NULL;
 }
 
-/* Half of the memory is for what is kept, the other for what is drained while that
-   is reported. */
+/* Half of the memory is for what is kept, the other for what is drained while
+   that is reported. */
 static int
 ring_open(struct run *run)
 {
@@ -58,8 +50,8 @@ ring_open(struct run *run)
 
 	if (has_recorder(o) && takes > memory_of(run) / 2)
 		return complain("--last %" PRIu64 ": so many hits, with the "
-		    "stack of each, take %" PRIu64 "M, and %zuM of --buffer are "
-		    "for them; give --buffer %" PRIu64 "M", o->last,
+		    "stack of each, take %" PRIu64 "M, and %zuM of --buffer "
+		    "are for them; give --buffer %" PRIu64 "M", o->last,
 		    (takes >> shift) + 1, memory_of(run) / 2 >> shift,
 		    ((2 * takes) >> shift) + 1);
 	if ((run->own = calloc(1, sizeof(struct ring_run))) == NULL)
@@ -103,16 +95,18 @@ start_drain(struct run *run, struct wp_cause *cause)
 	return 0;
 }
 
-/* Without a process to begin with, there is none to be attached.  A command that
-   has nothing to watch yet is started by a thread that traces it. */
+/* Without a process to begin with, there is none to be attached.  A command
+   that has nothing to watch yet is started by a thread that traces it. */
 static int
 ring_launch(struct run *run, struct wp_cause *cause)
 {
 	int err;
 
+	if (run->mappers != NULL && (err = start_drain(run, cause)) < 0)
+		return err;
 	if (!run->waits)
-		return run->options->exe != NULL ? start_drain(run, cause) :
-		    run_launch(run, cause);
+		return options_scope(run->options) != NULL ?
+		    start_drain(run, cause) : run_launch(run, cause);
 	if ((err = start_drain(run, cause)) < 0)
 		return err;
 	/* an explainer ends with the thread that started it */
@@ -139,8 +133,8 @@ ring_attach(struct run *run, const struct process *process,
 	    process->n, cause);
 }
 
-/* The same of one that is another program now.  One that is traced no more was not
-   caught when it executed the next. */
+/* The same of one that is another program now.  One that is traced no more was
+   not caught when it executed the next. */
 static bool
 has_program_ended(struct run *run, struct process *process)
 {
@@ -173,7 +167,7 @@ has_ended(struct run *run, size_t i)
 	if (p->fd < 0)
 		return !run->options->follow || !watched;
 	if (p->revents == 0 && process->n == 0)	/* its programs are */
-		return true;
+		return run->mappers == NULL;
 	if (p->revents == 0 && watched)
 		return false;
 	if (p->revents == 0 && !wp_proc_exiting(process->pid))
@@ -196,7 +190,7 @@ all_ended(struct run *run)
 	for (size_t i = 0; i < run->nprocesses; i++) {
 		const bool ended = has_ended(run, i);
 
-		if (ended && run->options->exe != NULL)
+		if (ended && options_scope(run->options) != NULL)
 			run_disarm(run, &run->process[i]);
 		all = all && ended;
 	}
@@ -212,173 +206,19 @@ wait_a_little(struct run *run)
 	run_check_children(run);
 	exec_tracer_take(run->tracer);
 	if (all_ended(run) && run->reason == NULL &&
-	    run->options->exe == NULL && !exec_tracer_is_busy(run->tracer))
+	    options_scope(run->options) == NULL &&
+	    !mappers_await(run->mappers) &&
+	    !exec_tracer_is_busy(run->tracer))
 		run->reason = "exit";
 	if (run->arrivals != NULL)
 		run_take_arrivals(run);
+	if (run->mappers != NULL)
+		run_take_mappers(run);
 	follow_report(run->follow);
 	rotate_turn(run->rotate);
 	if (run->crashed && run->tell_reason == NULL)
 		run_tell(run, "crash");
 	run_check_time(run);
-}
-
-/* Keep count of the threads that are covered.  A process that is made with the
-   number of one that was there before is another: what that one did is over, and
-   any end that follows is not its own. */
-static void
-count_threads(struct run *run, const struct ex_record *r)
-{
-	bool thread = r->task.pid == r->task.ppid;
-
-	run->threads_made += r->type == PERF_RECORD_FORK &&
-	    (thread || run->options->follow);
-	for (size_t i = 0; i < run->nprocesses; i++) {
-		struct process *process = &run->process[i];
-
-		if (process->pid != r->task.pid || process->replaced)
-			continue;
-		if (r->type == PERF_RECORD_FORK && !thread)
-			process->replaced = r->task.time > process->since;
-		else if (r->type == PERF_RECORD_EXIT)
-			process->threads--;
-		else if (thread)
-			process->threads++;
-	}
-}
-
-/* What a record says of threads and processes. */
-static void
-take_tasks(struct run *run, const struct ex_record *record)
-{
-	tallies_learn(run, record);
-	if (options_everywhere(run->options))
-		return;
-	if (record->type == PERF_RECORD_FORK ||
-	    record->type == PERF_RECORD_EXIT) {
-		count_threads(run, record);
-		run_take_descendant(run, record);
-	}
-	run_take_child(run, record);
-	run_take_thread_end(run, record);
-}
-
-/* Keep what was drained, and let go what is too much. */
-static bool
-keep_records(struct run *run)
-{
-	struct ring_run *ring = run->own;
-	const struct perf_event_header *header;
-	struct ex_record record;
-	bool more = true;
-
-	while (more && (header = wp_drain_look(ring->drain)) != NULL) {
-		follow_report(run->follow);
-		if (!run_decode(run, header, &record)) {
-			more = recorder_pass(ring->recorder, header);
-			continue;
-		}
-		take_tasks(run, &record);
-		more = recorder_keep(ring->recorder, run, header, &record);
-	}
-	return more;
-}
-
-/* The reason to report what is kept, now that all from before the horizon is there;
-   UINT64_MAX: at the end.  NULL: there is none. */
-static const char *
-reason_to_tell(const struct run *run, uint64_t horizon)
-{
-	const struct ring_run *ring = run->own;
-
-	if (run->tell_reason != NULL)
-		return horizon >= run->tell ? run->tell_reason : NULL;
-	return horizon != UINT64_MAX || run->options->last == 0 ||
-	    (ring->recorder != NULL && !recorder_is_due(ring->recorder)) ?
-	    NULL : run->reason;
-}
-
-/* Have the session write what is there up to the horizon, and what is kept; and
-   then that it was kept, for this reason. */
-static bool
-tell(struct run *run, const char *reason, uint64_t horizon)
-{
-	const struct ring_run *ring = run->own;
-	struct session *s = &run->session;
-
-	if ((ring->recorder != NULL && !recorder_tell(ring->recorder, run)) ||
-	    !session_flush(s, horizon))
-		return false;
-	session_last(s, reason);
-	return session_flush(s, horizon);
-}
-
-/* The same if what is kept is due; else what is there. */
-static bool
-write_records(struct run *run, uint64_t horizon)
-{
-	const char *reason = reason_to_tell(run, horizon);
-
-	if (reason == NULL)
-		return session_flush(&run->session, horizon);
-	run->tell_reason = NULL;
-	run->crashed = false;
-	return tell(run, reason, horizon);
-}
-
-/* Take what was drained; up to the horizon, ns, that is all.  False: no more
-   are wanted. */
-static bool
-take_records(struct run *run, uint64_t horizon)
-{
-	struct ring_run *ring = run->own;
-	const struct perf_event_header *header;
-	struct ex_record record;
-
-	if (ring->recorder != NULL)
-		return keep_records(run) && write_records(run, horizon);
-	while ((header = wp_drain_next(ring->drain)) != NULL) {
-		follow_report(run->follow);
-		if (!run_decode(run, header, &record))
-			continue;
-		take_tasks(run, &record);
-		rotate_take(run->rotate, &record);
-		if (!session_record(&run->session, &record))
-			return false;
-	}
-	return write_records(run, horizon);
-}
-
-/* Take those from before this time, too, that are on their way.  Result: up to when
-   all are there; 0: no more are wanted. */
-static uint64_t
-take_until(struct run *run, uint64_t time)
-{
-	struct ring_run *ring = run->own;
-
-	for (;;) {
-		const uint64_t ready = wp_drain_ready(ring->drain);
-
-		if (!take_records(run, ready))
-			return 0;
-		if (ready >= time)
-			return ready;
-		wp_clock_sleep(NAP);
-	}
-}
-
-/* Also those that are kept: hits of the program that was cannot be explained by
-   what is mapped now. */
-static void
-ring_settle(struct run *run)
-{
-	struct ring_run *ring = run->own;
-	const uint64_t ready = take_until(run, wp_clock_ns());
-
-	if (ready == 0)
-		return;
-	if (ring->recorder != NULL && recorder_has_hits(ring->recorder))
-		(void)tell(run, "exit", ready);
 }
 
 /* The process is traced by the thread that runs this. */
@@ -408,7 +248,8 @@ counted_in_all(const struct run *run)
 		sum += sieve_is_full(run->session.sieve, w) ?
 		    session_samples(&run->session, w) :
 		    counted(run, w - run->npending);
-	return sum;
+	return sum - (mappers_foreign(run->mappers) < sum ?
+	    mappers_foreign(run->mappers) : sum);
 }
 
 /* At -n, what comes after the last hit is of no interest. */
@@ -419,9 +260,10 @@ leave_descendants(struct run *run, bool more)
 	uint64_t since = now;
 
 	if (run->options->count || !run->options->follow ||
+	    run->mappers != NULL ||
 	    !options_vouch(run->options))
 		return;
-	if ((!more || take_until(run, now) == 0) &&
+	if ((!more || ring_records_until(run, now) == 0) &&
 	    run->session.last_hit > 0 && run->session.last_hit < now)
 		since = run->session.last_hit > run->began ?
 		    run->session.last_hit : run->began;
@@ -434,7 +276,7 @@ take_ready(struct run *run)
 {
 	const struct ring_run *ring = run->own;
 	const uint64_t ready = wp_drain_ready(ring->drain);
-	const bool more = take_records(run, ready);
+	const bool more = ring_records_take(run, ready);
 
 	tallies_look(run, ready);
 	return more;
@@ -482,8 +324,8 @@ has_left(const struct run *run, size_t i)
 	    run->poll[1 + i].fd < 0;
 }
 
-/* One that is traced is seen when it executes another program; and of its threads,
-   records come only while something of it is armed. */
+/* One that is traced is seen when it executes another program; and of its
+   threads, records come only while something of it is armed. */
 static bool
 is_counted(const struct process *process)
 {
@@ -548,19 +390,6 @@ withdraw_values(struct run *run)
 	session_doubt(s, "old values may be wrong");
 }
 
-/* Of what comes behind the last hit that is wanted, only which processes end. */
-static void
-take_ends(struct run *run)
-{
-	struct ring_run *ring = run->own;
-	const struct perf_event_header *header;
-	struct ex_record record;
-
-	while ((header = wp_drain_next(ring->drain)) != NULL)
-		if (run_decode(run, header, &record))
-			take_tasks(run, &record);
-}
-
 static int
 ring_account(struct run *run)
 {
@@ -571,12 +400,12 @@ ring_account(struct run *run)
 		return take_counts(run);
 	if (s->err < 0)		/* what else was counted is lost */
 		session_counted(s, counted_in_all(run));
-	more = !s->full && s->err >= 0 && take_records(run, UINT64_MAX);
+	more = !s->full && s->err >= 0 && ring_records_take(run, UINT64_MAX);
 	/* now that all mappings are known */
 	if (run->kept != NULL)
 		tallies_take(run);
 	if (!more) {
-		take_ends(run);
+		ring_records_skip(run);
 		run_settle_descendants(run);
 		return 0;
 	}
@@ -630,7 +459,7 @@ ring_uptime(const struct run *run, struct wp_uptime *uptime)
 	if (run->follow != NULL || run->rotate != NULL)
 		return;
 	wp_target_uptime(run->target, uptime);
-	if (options_everywhere(run->options)) {
+	if (options_everywhere(run->options) || run->mappers != NULL) {
 		uptime->threads = 0;
 		return;
 	}
@@ -641,7 +470,7 @@ ring_uptime(const struct run *run, struct wp_uptime *uptime)
 const struct run_ops run_by_ring = {
 	.mode = "ring", .open = ring_open, .launch = ring_launch,
 	.attach = ring_attach,
-	.settle = ring_settle, .pass = ring_pass,
+	.settle = ring_records_settle, .pass = ring_pass,
 	.threads = run_threads, .announce = run_announce_kernel,
 	.loop = ring_loop, .account = ring_account,
 	.uptime = ring_uptime, .close = ring_close, .turn_off = ring_turn_off,

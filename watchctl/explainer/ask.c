@@ -36,9 +36,9 @@ struct waiting {
 
 static struct waiting *first, **last = &first;
 
-/* Hits for which threads wait come in bursts, and being woken takes longer than all
-   else that is done for one; but the threads have a processor, and so has who serves
-   them. */
+/* Hits for which threads wait come in bursts, and being woken takes longer than
+   all else that is done for one; but the threads have a processor, and so has
+   who serves them. */
 enum { AWAKE_NS = 50000 };
 
 static uint64_t awake_ns;

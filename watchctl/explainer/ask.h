@@ -18,8 +18,8 @@
 /* Before all others: the memory that watchctl reads. */
 void ask_begin(struct box_shared *);
 
-/* From here on stay awake for a moment before sleeping: threads wait for what is
-   answered, and come soon. */
+/* From here on stay awake for a moment before sleeping: threads wait for what
+   is answered, and come soon. */
 void ask_quickly(void);
 
 /* Wait for a message of watchctl that is no answer, in their order; *fd: a
@@ -32,9 +32,9 @@ void ask_receive(struct box_message *, int *fd);
 int ask_question(struct box_message *);
 int ask_file(struct box_message *);
 
-/* Say something that is not answered, or answer a question of watchctl's; and put
-   len bytes of text, which the answer is to have the length of, where watchctl
-   takes it from: 0 or -E2BIG. */
+/* Say something that is not answered, or answer a question of watchctl's; and
+   put len bytes of text, which the answer is to have the length of, where
+   watchctl takes it from: 0 or -E2BIG. */
 void ask_tell(const struct box_message *);
 int ask_put_text(const char *text, size_t len);
 
@@ -45,7 +45,8 @@ void ask_taken(uint64_t hits, bool enough, uint64_t time, int err);
 void ask_details(uint64_t begun, uint64_t addr, const char *environment,
     size_t len);
 
-/* Stacks come often, and their hits may be counted; they are to be forgotten. */
+/* Stacks come often, and their hits may be counted; they are to be
+   forgotten. */
 extern const struct ex_listener ask_listener, ask_counting_listener;
 
 /* That something has been done. */
@@ -61,7 +62,8 @@ ssize_t ask_report(const char *text, size_t len, uint64_t hits);
 /* Have a source file opened, as of struct report: a descriptor, or -errno. */
 int ask_source(const char *path);
 
-/* Have len bytes written beside the report, when that has ended.  0 or -errno. */
+/* Have len bytes written beside the report, when that has ended.  0 or
+   -errno. */
 int ask_side(unsigned side, const char *text, size_t len);
 
 /* Ask for debug information, as ex_module_fetcher has it. */

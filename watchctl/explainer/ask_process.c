@@ -1,7 +1,7 @@
 /*
  * ask_process: what explaining takes from running processes (os/proc.h,
- * os/roots.h, os/perf_map.h, os/sharers.h, attach/synth.h), which watchctl reads
- * for an explainer.
+ * os/roots.h, os/perf_map.h, os/sharers.h, attach/synth.h), which watchctl
+ * reads for an explainer.
  */
 #include <errno.h>
 #include <stdio.h>

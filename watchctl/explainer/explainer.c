@@ -2,8 +2,8 @@
  * explainer: the program that reads what others control, in a sandbox.
  *
  * watchctl starts it with these arguments: how much private memory it may have,
- * in bytes; the id of the memory to share (-1: it is descriptor BOX_SHARED); and
- * what it is to do.
+ * in bytes; the id of the memory to share (-1: it is descriptor BOX_SHARED);
+ * and what it is to do.
  *
  *	live [ARG...]	answer questions about running processes; with the
  *			arguments of watchctl, keep the session of that watch

@@ -407,7 +407,8 @@ read_resume(struct reader *r, const struct journal_entry *e)
 	s->dropped = it->dropped;
 }
 
-/* That was all that another had explained: as far as values go, it is forgotten. */
+/* That was all that another had explained: as far as values go, it is
+   forgotten. */
 static void
 read_missed(struct session *s)
 {

@@ -42,7 +42,10 @@ put_place(struct box_message *answer, const struct spec_place *place)
 {
 	answer->value[0] = place->addr;
 	answer->value[1] = place->len;
-	answer->value[2] = place->local ? 2 : place->symbol != NULL;
+	answer->value[2] = place->local ? PLACE_LOCAL :
+	    (place->symbol != NULL ? PLACE_NAMED : 0) |
+	    (place->code ? PLACE_CODE : 0) |
+	    (place->narrow ? PLACE_NARROW : 0);
 	answer->value[3] = place->nmore;
 	for (unsigned i = 0; i < place->nmore; i++)
 		answer->value[4 + i] = place->more[i];

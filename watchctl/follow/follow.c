@@ -69,17 +69,24 @@ is_there(pid_t pid, uint64_t addr)
 	return wp_proc_read(pid, addr, &byte, sizeof(byte)) > 0;
 }
 
+/* Bytes of a pointer. */
+static size_t
+word_of(const struct followed *one)
+{
+	return one->place.narrow ? sizeof(uint32_t) : sizeof(uint64_t);
+}
+
 void
 follow_look(const struct followed *one, uint64_t at[SPEC_MORE_MAX + 1])
 {
 	const unsigned n = one->place.nmore;
-	uint64_t pointer;
+	uint64_t pointer = 0;
 
 	memset(at, 0, (SPEC_MORE_MAX + 1) * sizeof(*at));
 	at[0] = one->place.addr;
 	for (unsigned i = 0; i < n && at[i] != 0; i++) {
-		if (wp_proc_read(one->pid, at[i], &pointer,
-		    sizeof(pointer)) != sizeof(pointer) || pointer == 0)
+		if (wp_proc_read(one->pid, at[i], &pointer, word_of(one)) !=
+		    (ssize_t)word_of(one) || pointer == 0)
 			break;
 		pointer += one->place.more[i];
 		at[i + 1] = is_there(one->pid, pointer) ? pointer : 0;
@@ -87,10 +94,10 @@ follow_look(const struct followed *one, uint64_t at[SPEC_MORE_MAX + 1])
 }
 
 static struct wp_region
-pointer_at(uint64_t addr)
+pointer_at(const struct followed *one, uint64_t addr)
 {
 	return (struct wp_region){
-		.addr = addr, .len = sizeof(uint64_t), .access = WP_WRITE,
+		.addr = addr, .len = word_of(one), .access = WP_WRITE,
 	};
 }
 
@@ -164,7 +171,7 @@ follow_arm(struct follow *f, const struct process *process,
 			continue;
 		one->watch = process->first + one->spec;
 		for (unsigned k = 0; k < one->place.nmore; k++)
-			region[k] = pointer_at(one->at[k]);
+			region[k] = pointer_at(one, one->at[k]);
 		scout = wp_target_watch(f->scouts, region, one->place.nmore,
 		    cause);
 		if (scout < 0)
@@ -210,8 +217,8 @@ bool
 follow_has_pointer(const struct followed *one, uint64_t addr)
 {
 	for (unsigned i = 0; i < one->place.nmore; i++)
-		if (one->at[i] != 0 && addr < one->at[i] + sizeof(uint64_t) &&
-		    addr + sizeof(uint64_t) > one->at[i])
+		if (one->at[i] != 0 && addr < one->at[i] + word_of(one) &&
+		    addr + word_of(one) > one->at[i])
 			return true;
 	return false;
 }
@@ -285,7 +292,7 @@ follow_move(struct follow *f, struct followed *one,
 		    &object) == 0;
 	}
 	for (unsigned i = 0; i < n; i++) {
-		const struct wp_region pointer = pointer_at(at[i]);
+		const struct wp_region pointer = pointer_at(one, at[i]);
 
 		if (at[i] != one->at[i] && run->ops->move(run, one->pid,
 		    f->scouts, one->scout + i, &pointer) < 0)
@@ -320,8 +327,9 @@ follow_fd(const struct follow *f)
 	return f->moved;
 }
 
-/* Describe where it is about to be.  Each time it comes to a place that is another
-   watch of the session, since what was there meanwhile was not watched. */
+/* Describe where it is about to be.  Each time it comes to a place that is
+   another watch of the session, since what was there meanwhile was not
+   watched. */
 static void
 describe_place(struct follow *f, struct followed *one, const struct move *move)
 {

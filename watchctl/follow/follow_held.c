@@ -1,9 +1,10 @@
 /*
  * follow_held: watches that move while all threads of their process are held.
  *
- * By then each write to a pointer is recorded, and none can follow.  So what is known
- * is how many there were since the pointers were looked at last.  After one, of the
- * only thread there is, which is stopped behind it, nothing has been missed.
+ * By then each write to a pointer is recorded, and none can follow.  So what is
+ * known is how many there were since the pointers were looked at last.  After
+ * one, of the only thread there is, which is stopped behind it, nothing has
+ * been missed.
  */
 #include <string.h>
 
@@ -61,8 +62,8 @@ is_behind(const struct followed *one, const struct wp_stops_held *held)
 	    held->since < one->first;
 }
 
-/* Whether no other can have been made: one of a thread that could not be held may be
-   recorded later. */
+/* Whether no other can have been made: one of a thread that could not be held
+   may be recorded later. */
 static bool
 is_only_write(const struct followed *one, const struct wp_stops_held *held)
 {

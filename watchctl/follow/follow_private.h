@@ -72,25 +72,26 @@ struct follow {
 	bool warned;		/* that one could not be made */
 };
 
-/* Where its pointers lead now; nowhere from a null pointer on, or from one that leads
-   to no memory. */
+/* Where its pointers lead now; nowhere from a null pointer on, or from one that
+   leads to no memory. */
 void follow_look(const struct followed *, uint64_t at[SPEC_MORE_MAX + 1]);
 
-/* Whether nothing can be read any more, which says nothing of what was written. */
+/* Whether nothing can be read any more, which says nothing of what was
+   written. */
 bool follow_is_gone(const struct followed *);
 
-/* Whether nothing was missed at a move: there is no object now, nor a pointer that
-   has just begun to be watched. */
+/* Whether nothing was missed at a move: there is no object now, nor a pointer
+   that has just begun to be watched. */
 bool follow_misses_nothing(const struct followed *,
     const uint64_t before[SPEC_MORE_MAX + 1]);
 
-/* Whether it is one of its pointers that is there; any: one of any object's of the
-   process. */
+/* Whether it is one of its pointers that is there; any: one of any object's of
+   the process. */
 bool follow_has_pointer(const struct followed *, uint64_t addr);
 bool follow_any_has_pointer(const struct follow *, pid_t, uint64_t addr);
 
-/* Whether it is the write that it was called with last.  Several scouts may be where a
-   thread writes, one of each SPEC: each has a sample of each write. */
+/* Whether it is the write that it was called with last.  Several scouts may be
+   where a thread writes, one of each SPEC: each has a sample of each write. */
 bool follow_is_same_write(struct followed *, const struct wp_sample *);
 
 /* Move what is not where it was looked for.  False: it cannot be. */

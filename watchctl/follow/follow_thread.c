@@ -15,18 +15,19 @@ enum {
 	LATE_NS = 1000000,	/* what a store may be recorded after it */
 };
 
-/* Whether something may have been at a place between this write to a pointer and the
-   one before, after which nothing could have been missed: when that was looked at,
-   its successor had been executed already, perhaps, and was only recorded later. */
+/* Whether something may have been at a place between this write to a pointer
+   and the one before, after which nothing could have been missed: when that was
+   looked at, its successor had been executed already, perhaps, and was only
+   recorded later. */
 static bool
 is_second(const struct followed *one, uint64_t wrote)
 {
 	return one->wrote != 0 && wrote <= one->looked + LATE_NS;
 }
 
-/* A pointer was written at this time, ns, and is what it was.  If that was the only
-   write, it was that value which was written; else there may have been another
-   one in between. */
+/* A pointer was written at this time, ns, and is what it was.  If that was the
+   only write, it was that value which was written; else there may have been
+   another one in between. */
 static void
 stay(struct followed *one, uint64_t wrote, uint64_t looked, bool gone)
 {
@@ -77,7 +78,8 @@ say_moved(struct follow *f, struct followed *one, uint64_t wrote,
 	follow_say(f, &done);
 }
 
-/* A pointer was written at this time, ns; same: and has been looked at since. */
+/* A pointer was written at this time, ns; same: and has been looked at
+   since. */
 static void
 follow_one(struct follow *f, struct followed *one, uint64_t wrote, bool same)
 {
@@ -102,8 +104,8 @@ follow_one(struct follow *f, struct followed *one, uint64_t wrote, bool same)
 		    !follow_misses_nothing(one, before), good);
 }
 
-/* A pointer was written; it may be one that is watched no more, which led to any
-   of the process. */
+/* A pointer was written; it may be one that is watched no more, which led to
+   any of the process. */
 static void
 take_write(struct follow *f, const struct wp_sample *sample)
 {

@@ -134,8 +134,8 @@ parts_of(const struct wp_region *region, const struct wp_slot_caps *caps)
 
 /* --- slots --- */
 
-/* Each SPEC gets as many slots as it takes, or an equal share of those that are left
-   by the ones that take less.  False: there are more SPECs than slots. */
+/* Each SPEC gets as many slots as it takes, or an equal share of those that are
+   left by the ones that take less.  False: there are more SPECs than slots. */
 static bool
 share_slots(const struct wp_region *regions, size_t n,
     const struct wp_slot_caps *caps, unsigned slots[WP_SLOTS_MAX])

@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "box/kept_session.h"
+#include "kept/kept_session.h"
 #include "helper/serve.h"
 #include "os/clock.h"
 #include "os/proc.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "box/kept_session.h"
+#include "kept/kept_session.h"
 #include "helper/serve.h"
 #include "processes/synthetic_records.h"
 

@@ -2,6 +2,7 @@
 #include "helper/preloaded.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -19,6 +20,8 @@
 /* What the signal handlers need. */
 static struct {
 	volatile pid_t command;		/* 0: not started yet */
+	volatile bool quiet;		/* it is one more, of a session */
+	volatile bool interrupted;
 	struct wp_channel *volatile channel;
 } handlers;
 
@@ -71,6 +74,9 @@ preloaded_check(const char *command, char path[PATH_MAX])
 	}
 }
 
+/* What the user has preloaded; NULL: nothing. */
+static char *preload_before;
+
 int
 preloaded_set(const char *library)
 {
@@ -81,6 +87,8 @@ preloaded_set(const char *library)
 	buffer_puts(&b, library);
 	if (others != NULL && *others != '\0')
 		buffer_printf(&b, ":%s", others);
+	free(preload_before);
+	preload_before = others == NULL ? NULL : strdup(others);
 	err = setenv("LD_PRELOAD", buffer_text(&b), 1);
 	buffer_free(&b);
 	return err;
@@ -93,8 +101,13 @@ on_signal(int sig)
 {
 	int saved = errno;
 	pid_t command = handlers.command;
+	const bool ends = sig != SIGCHLD && sig != SIGXFSZ;
 
-	if ((sig == SIGTERM || sig == SIGHUP) && command > 0)
+	if (ends)
+		handlers.interrupted = true;
+	if (ends && handlers.quiet && command > 0)
+		(void)kill(-command, SIGKILL);
+	else if ((sig == SIGTERM || sig == SIGHUP) && command > 0)
 		(void)kill(command, sig);
 	if (handlers.channel != NULL)
 		wp_channel_ring(handlers.channel);
@@ -127,23 +140,20 @@ preloaded_forget_channel(void)
 	handlers.channel = NULL;
 }
 
-/* Once the command runs: other children do not get the library.  What the user
-   had preloaded is behind it. */
+/* Once the command runs: other children do not get the library. */
 static void
 restore_preload(void)
 {
-	const char *all = getenv("LD_PRELOAD");
-	const char *others = all == NULL ? NULL : strchr(all, ':');
-	char *copy = others == NULL ? NULL : strdup(others + 1);
-
 	(void)unsetenv("LD_PRELOAD");
-	if (copy != NULL)
-		(void)setenv("LD_PRELOAD", copy, 1);
-	free(copy);
+	if (preload_before != NULL)
+		(void)setenv("LD_PRELOAD", preload_before, 1);
+	free(preload_before);
+	preload_before = NULL;
 }
 
-int
-preloaded_start(const struct options *o, pid_t *pid)
+static int
+start(const struct options *o, const posix_spawn_file_actions_t *actions,
+    const posix_spawnattr_t *attr, pid_t *pid)
 {
 	char *const *argv = o->command;
 	struct wp_cause cause;
@@ -151,7 +161,7 @@ preloaded_start(const struct options *o, pid_t *pid)
 
 	if (before < 0)
 		return STATUS_OWN_FAILURE;
-	err = posix_spawnp(pid, argv[0], NULL, NULL, argv, environ);
+	err = posix_spawnp(pid, argv[0], actions, attr, argv, environ);
 	restore_preload();
 	aslr_end(before);
 	if (err == 0) {
@@ -166,6 +176,40 @@ preloaded_start(const struct options *o, pid_t *pid)
 		    strerror(err));
 	(void)complain("%s", cause.text);
 	return err == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
+}
+
+int
+preloaded_start(const struct options *o, pid_t *pid)
+{
+	return start(o, NULL, NULL, pid);
+}
+
+int
+preloaded_start_quiet(const struct options *o, int input, pid_t *pid)
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	int status;
+
+	(void)posix_spawn_file_actions_init(&actions);
+	(void)posix_spawnattr_init(&attr);
+	handlers.quiet = true;
+	if (posix_spawn_file_actions_adddup2(&actions, input, 0) != 0 ||
+	    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY,
+	    0) != 0 || posix_spawn_file_actions_adddup2(&actions, 1, 2) != 0 ||
+	    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID) != 0)
+		status = (complain("out of memory"), STATUS_OWN_FAILURE);
+	else
+		status = start(o, &actions, &attr, pid);
+	(void)posix_spawnattr_destroy(&attr);
+	(void)posix_spawn_file_actions_destroy(&actions);
+	return status;
+}
+
+bool
+preloaded_is_interrupted(void)
+{
+	return handlers.interrupted;
 }
 
 int

@@ -4,6 +4,7 @@
 #define PRELOADED_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "handler/channel.h"
@@ -33,8 +34,15 @@ int preloaded_set(const char *library);
 void preloaded_catch(struct wp_channel *);
 void preloaded_forget_channel(void);
 
-/* Start the command.  0, or the exit status after a line on stderr. */
+/* Start the command; quiet: once more, with this standard input and nothing to
+   write to, in a session without a terminal.  0, or the exit status after a
+   line on stderr. */
 int preloaded_start(const struct options *, pid_t *);
+int preloaded_start_quiet(const struct options *, int input, pid_t *);
+
+/* Whether a signal has come that is to end the command, as it does a quiet
+   one. */
+bool preloaded_is_interrupted(void);
 
 /* Its exit status, or 128 + the signal that ended it. */
 int preloaded_wait(pid_t);

@@ -8,7 +8,7 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
-#include "box/kept_session.h"
+#include "kept/kept_session.h"
 #include "os/clock.h"
 #include "util/complain.h"
 #include "helper/serve.h"
@@ -169,7 +169,8 @@ report_warning(struct program *p)
 static void
 doubt_unwatched(struct program *p)
 {
-	if (p->serve->started && atomic_load(&p->channel->unwatched) != 0)
+	if (p->serve->started && !p->serve->selective &&
+	    atomic_load(&p->channel->unwatched) != 0)
 		session_doubt(&p->serve->session, "in process %d a watch was "
 		    "not on in all threads, all the time", p->pid);
 }
@@ -199,7 +200,8 @@ report_child(struct program *p)
 	const bool forked = atomic_load(&p->channel->children) != 0;
 	struct serve *serve = p->serve;
 
-	if (!serve->ours || serve->child_reported || !serve->started ||
+	if (!serve->ours || serve->selective || serve->child_reported ||
+	    !serve->started ||
 	    serve->reason != NULL || (!forked &&
 	    atomic_load(&p->channel->strangers) == 0))
 		return;
@@ -221,7 +223,8 @@ report_forgotten(struct program *p)
 {
 	struct serve *serve = p->serve;
 
-	if (p->forgotten_reported || !serve->ours || !serve->started ||
+	if (p->forgotten_reported || !serve->ours || serve->selective ||
+	    !serve->started ||
 	    serve->reason != NULL || atomic_load(&p->channel->forgotten) == 0)
 		return;
 	p->forgotten_reported = true;
@@ -548,7 +551,8 @@ awaits_unheard(struct program *p)
 {
 	struct serve *serve = p->serve;
 
-	if (serve->sideband.tasks.rings != NULL || p->child_unheard_reported ||
+	if (serve->sideband.tasks.rings != NULL || serve->selective ||
+	    p->child_unheard_reported ||
 	    !serve->started || !wp_making_unheard(p->channel, serve->ours))
 		return false;
 	if (p->ended_at == 0)

@@ -9,25 +9,22 @@
  *				quarantine is to be
  *	ASAN_OPTIONS		what lets a sanitized program run behind it
  *
- * When the command has ended, what is in the evidence is explained and
- * reported.  Programs write there: nothing is believed before it is checked.
+ * When the command has ended, it may run again to see who did what is in the
+ * evidence (heap_rerun.c); then that is explained and reported.
  */
 #include "helper/run_heap.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include "box/kept_session.h"
-#include "box/live_box.h"
-#include "guard/evidence.h"
+#include "helper/heap_evidence.h"
+#include "helper/heap_rerun.h"
 #include "helper/preloaded.h"
+#include "helper/serve.h"
 #include "os/clock.h"
 #include "util/buffer.h"
 #include "util/complain.h"
@@ -38,8 +35,6 @@
 #endif
 #define LIBRARY "libwatchpoint-heap.so"
 
-enum { ENDING = 500 };		/* ms for what the command leaves behind */
-
 static const struct preloaded_library library = {
 	.option = "--heap", .name = LIBRARY,
 	.beside = {"../lib/watchctl/" LIBRARY, "../lib/heapguard/" LIBRARY},
@@ -47,40 +42,14 @@ static const struct preloaded_library library = {
 };
 
 struct heap_run {
-	const struct options *options;
-	struct hg_evidence *evidence;
-	int fd;				/* its */
-	struct session session;
-	struct live_box live;		/* who explains */
-	struct kept_session *kept;
+	struct serve serve;		/* with the session, of all runs */
+	struct heap_evidence evidence;	/* of the first */
+	struct heap_input input;
 	pid_t command;
+	char library[PATH_MAX];
 };
 
-/* --- the evidence --- */
-
-static int
-make_evidence(struct heap_run *run)
-{
-	struct hg_evidence *e = MAP_FAILED;
-
-	run->fd = memfd_create("watchpoint-heap",
-	    MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (run->fd >= 0 && ftruncate(run->fd, sizeof(*e)) == 0 &&
-	    fcntl(run->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0)
-		e = mmap(NULL, sizeof(*e), PROT_READ | PROT_WRITE, MAP_SHARED,
-		    run->fd, 0);
-	if (e == MAP_FAILED)
-		return complain_errno(errno, "memory to share with the "
-		    "command");
-	e->magic = HG_MAGIC;
-	e->version = HG_VERSION;
-	e->size = sizeof(*e);
-	/* the first place is kept for the command */
-	e->program[0].pid = (int32_t)getpid();
-	e->nprograms = 1;
-	run->evidence = e;
-	return 0;
-}
+/* --- the environment --- */
 
 /* AddressSanitizer's library wants to be the first; the guard leaves its
    programs alone. */
@@ -99,17 +68,14 @@ set_sanitizer(void)
 }
 
 static int
-set_environment(const struct heap_run *run, const char *path)
+set_environment(const struct heap_run *run)
 {
-	char where[96];
+	const uint64_t quarantine = run->serve.options->quarantine;
 
-	const uint64_t quarantine = run->options->quarantine;
-
-	(void)snprintf(where, sizeof(where), "/proc/%d/fd/%d %" PRIu64,
-	    (int)getpid(), run->fd, quarantine == QUARANTINE_NONE ?
-	    QUARANTINE_USUAL : quarantine);
-	return preloaded_set(path) != 0 || set_sanitizer() != 0 ||
-	    setenv(HG_VARIABLE, where, 1) != 0 ? complain("out of memory") : 0;
+	if (preloaded_set(run->library) != 0 || set_sanitizer() != 0)
+		return complain("out of memory");
+	return heap_evidence_set(&run->evidence, quarantine ==
+	    QUARANTINE_NONE ? QUARANTINE_USUAL : quarantine);
 }
 
 /* A text that a program wrote. */
@@ -129,49 +95,26 @@ take_text(const char from[HG_PATH_MAX], char to[HG_PATH_MAX])
 
 /* --- what was found --- */
 
-/* A copy that no program changes any more.  False: it makes no sense, or who
-   wrote it was killed meanwhile. */
-static bool
-take_finding(const struct hg_finding *from, struct hg_finding *f)
-{
-	if (atomic_load(&from->ready) == 0)
-		return false;
-	*f = *from;
-	end_text(f->program);
-	if (f->nmaps > HG_MAPS_MAX)
-		f->nmaps = HG_MAPS_MAX;
-	for (uint32_t i = 0; i < f->nmaps; i++)
-		end_text(f->map[i].path);
-	return f->kind >= HG_OVERFLOW && f->kind < HG_KINDS && f->pid > 0 &&
-	    f->tid > 0 && f->nbytes <= HG_BYTES_MAX;
-}
-
 static void
-report_findings(struct heap_run *run)
+report_findings(struct heap_run *run, const struct heap_findings *found)
 {
-	struct session *s = &run->session;
-	const uint32_t n = atomic_load(&run->evidence->nfindings);
-	struct hg_finding f;
-	unsigned bad = 0;
+	struct session *s = &run->serve.session;
 
-	for (uint32_t i = 0; i < n && i < HG_FINDINGS_MAX; i++) {
-		if (!take_finding(&run->evidence->finding[i], &f)) {
-			bad++;
-			continue;
-		}
+	for (size_t i = 0; i < found->n; i++) {
 		/* its files are asked for when it has ended */
-		answers_allow_child(&run->live.box.answers, f.pid, getpid());
-		session_damage(s, &f);
+		answers_allow_child(&run->serve.live.box.answers,
+		    found->one[i].pid, getpid());
+		session_damage(s, &found->one[i]);
 		(void)session_flush(s, UINT64_MAX);
 	}
-	if (n > HG_FINDINGS_MAX)
+	if (found->more > 0)
 		session_warn(s, "%u findings more are not reported: %d are "
-		    "kept", n - HG_FINDINGS_MAX, HG_FINDINGS_MAX);
-	if (bad > 0)
+		    "kept", found->more, HG_FINDINGS_MAX);
+	if (found->bad > 0)
 		session_warn(s, "%u finding%s not be read: the program was "
-		    "killed while it wrote, or has written over it", bad,
-		    bad == 1 ? " can" : "s can");
-	if (bad > 0)
+		    "killed while it wrote, or has written over it",
+		    found->bad, found->bad == 1 ? " can" : "s can");
+	if (found->bad > 0)
 		session_doubt(s, "a finding cannot be read");
 }
 
@@ -230,7 +173,7 @@ report_silent(struct heap_run *run)
 	    "LD_PRELOAD and " HG_VARIABLE;
 	static const char unnamed[HG_PATH_MAX] =
 	    "what system(3) or popen(3) executed";
-	struct hg_evidence *e = run->evidence;
+	struct hg_evidence *e = run->evidence.at;
 	unsigned silent = 0, hellos = atomic_load(&e->answers);
 
 	for (unsigned i = 0; i < HG_PROGRAMS_MAX; i++) {
@@ -240,23 +183,23 @@ report_silent(struct heap_run *run)
 		if (pid == 0 || p->balance != 1 || is_settled(e, pid))
 			continue;
 		if (silent++ == 0)
-			doubt_program(&run->session, p->path, why);
+			doubt_program(&run->serve.session, p->path, why);
 	}
 	if (silent > 1)
-		session_warn(&run->session, "%u programs more were not "
+		session_warn(&run->serve.session, "%u programs more were not "
 		    "guarded", silent - 1);
 	for (unsigned i = 0; i < HG_PROGRAMS_MAX; i++)
 		hellos += atomic_load(&e->program[i].pid) != 0 &&
 		    e->program[i].balance == -1;
 	if (hellos < atomic_load(&e->unnamed))
-		doubt_program(&run->session, unnamed, why);
+		doubt_program(&run->serve.session, unnamed, why);
 }
 
 static void
 report_unguarded(struct heap_run *run)
 {
-	struct hg_evidence *e = run->evidence;
-	struct session *s = &run->session;
+	struct hg_evidence *e = run->evidence.at;
+	struct session *s = &run->serve.session;
 	const uint32_t refused = atomic_load(&e->refused);
 
 	if (refused > 0)
@@ -286,90 +229,63 @@ report_unguarded(struct heap_run *run)
 static int
 open_session(struct heap_run *run)
 {
-	struct session *s = &run->session;
+	struct serve *serve = &run->serve;
 	struct report_start start = {
 		.pid = run->command, .mode = "inside", .frozen_ms = -1,
-		.time = wp_clock_ns(),
 	};
 
-	live_box_make(&run->live, run->options->explain_memory,
-	    run->options->argv);
-	run->live.box.answers.no_cache = run->options->no_cache;
-	if (session_first_process(s, run->command) < 0 ||
-	    kept_session_open(&run->kept, s, &run->live.box) < 0)
+	if (session_first_process(&serve->session, run->command) < 0 ||
+	    serve_open_session(serve, serve->options->argv) < 0)
 		return -EINVAL;
-	if (session_ready(s) < 0)
-		return complain("out of memory");
+	start.time = serve->began;
 	start.wall = wp_clock_wall(start.time);
-	(void)answers_allow(&run->live.box.answers, getpid());
-	session_start(s, &start);
-	(void)session_flush(s, 0);
+	(void)answers_allow(&serve->live.box.answers, getpid());
+	session_start(&serve->session, &start);
+	(void)session_flush(&serve->session, 0);
+	serve->started = true;
 	return 0;
-}
-
-/* Whether a process is just executing a program, and will say hello. */
-static bool
-is_beginning(const struct hg_evidence *e)
-{
-	for (unsigned i = 0; i < HG_PROGRAMS_MAX; i++) {
-		const struct hg_program *p = &e->program[i];
-		const int32_t pid = atomic_load(&p->pid);
-
-		if (pid > 0 && p->balance == 1 && kill(pid, 0) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* Whether a program still has the evidence, to which nothing can be added when
-   none has.  What just begins or ends is waited for. */
-static bool
-is_in_use(const struct heap_run *run)
-{
-	for (int ms = 0; ms < ENDING; ms += 5) {
-		if (!is_beginning(run->evidence) &&
-		    fcntl(run->fd, F_ADD_SEALS, F_SEAL_WRITE) == 0)
-			return false;
-		(void)usleep(5000);
-	}
-	return fcntl(run->fd, F_ADD_SEALS, F_SEAL_WRITE) != 0;
 }
 
 static void
 report_running(struct heap_run *run)
 {
-	void *copy = mmap(NULL, sizeof(*run->evidence), PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE, run->fd, 0);
-
-	if (copy != MAP_FAILED) {
-		(void)munmap(run->evidence, sizeof(*run->evidence));
-		run->evidence = copy;
-	}
-	if (!is_in_use(run))
+	if (!heap_evidence_in_use(&run->evidence))
 		return;
-	session_warn(&run->session, "processes that the command has started "
-	    "are still running: what they do to their heaps is not reported");
-	session_doubt(&run->session, "processes that the command has started "
-	    "are still running");
+	session_warn(&run->serve.session, "processes that the command has "
+	    "started are still running: what they do to their heaps is not "
+	    "reported");
+	session_doubt(&run->serve.session, "processes that the command has "
+	    "started are still running");
 }
 
 static int
 report(struct heap_run *run, int status)
 {
+	const struct heap_rerun again = {
+		.serve = &run->serve, .guard = run->library,
+		.input = &run->input,
+		.took = wp_clock_ns() - run->serve.began,
+	};
+	struct heap_findings found;
+
 	report_running(run);
-	report_findings(run);
+	if (heap_evidence_take(&run->evidence, &found) == 0) {
+		heap_rerun(&again, &found);
+		report_findings(run, &found);
+		free(found.one);
+	}
 	report_unguarded(run);
-	return session_end(&run->session, "exit", status, NULL);
+	return session_end(&run->serve.session, "exit", status, NULL);
 }
 
 /* The command has been executed, which its guard does not see. */
 static void
 expect_hello(struct heap_run *run)
 {
-	struct hg_program *p = &run->evidence->program[0];
+	struct hg_program *p = &run->evidence.at->program[0];
 
 	(void)snprintf(p->path, sizeof(p->path), "%s",
-	    run->options->command[0]);
+	    run->serve.options->command[0]);
 	p->balance = 1;
 	atomic_store(&p->pid, (int32_t)run->command);
 }
@@ -380,7 +296,7 @@ run_command(struct heap_run *run)
 	int status;
 
 	preloaded_catch(NULL);
-	if ((status = preloaded_start(run->options, &run->command)) != 0)
+	if ((status = preloaded_start(run->serve.options, &run->command)) != 0)
 		return status;
 	(void)unsetenv(HG_VARIABLE);
 	expect_hello(run);
@@ -395,23 +311,24 @@ run_command(struct heap_run *run)
 int
 run_heap(const struct options *options)
 {
-	struct heap_run run = {.options = options, .fd = -1};
-	char file[PATH_MAX], path[PATH_MAX];
+	struct heap_run run = {
+		.serve = {.options = options, .ours = true, .selective = true},
+		.evidence = {.fd = -1},
+	};
+	char file[PATH_MAX];
 	int status = preloaded_check(options->command[0], file);
 
 	if (status != 0)
 		return status;
 	status = STATUS_OWN_FAILURE;
-	if (preloaded_find(&library, path) == 0 && make_evidence(&run) == 0 &&
-	    set_environment(&run, path) == 0 &&
-	    session_open(&run.session, options, stderr) == 0)
+	heap_input_look(&run.input);
+	if (preloaded_find(&library, run.library) == 0 &&
+	    heap_evidence_make(&run.evidence) == 0 &&
+	    set_environment(&run) == 0 &&
+	    session_open(&run.serve.session, options, stderr) == 0)
 		status = run_command(&run);
-	session_close(&run.session);
-	kept_session_close(run.kept);
-	live_box_close(&run.live);
-	if (run.evidence != NULL)
-		(void)munmap(run.evidence, sizeof(*run.evidence));
-	if (run.fd >= 0)
-		(void)close(run.fd);
+	heap_input_close(&run.input);
+	serve_close(&run.serve);
+	heap_evidence_close(&run.evidence);
 	return status;
 }

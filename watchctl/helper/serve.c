@@ -2,7 +2,7 @@
  * serve: serves programs that watch themselves: the one whose helper this
  * process is, and those of its children that ask for it too.
  */
-#include "box/kept_session.h"
+#include "kept/kept_session.h"
 #include "helper/serve.h"
 
 #include <errno.h>
@@ -31,6 +31,13 @@ find_program(struct serve *serve, pid_t pid)
 {
 	struct program *p = serve->first;
 
+	/* selective: where the root has a channel, that is another program's */
+	if (serve->selective && p != NULL && p->pid == pid) {
+		for (p = p->next; p != NULL && p->pid != pid; p = p->next)
+			;
+		if (p == NULL)
+			p = serve->first;
+	}
 	while (p != NULL && p->pid != pid)
 		p = p->next;
 	return p;
@@ -79,8 +86,7 @@ open_sideband(struct serve *serve, int fd, pid_t program)
 }
 
 int
-serve_open(struct serve *serve, char **argv, struct wp_channel *channel,
-    int fd, pid_t program)
+serve_open_session(struct serve *serve, char **argv)
 {
 	static const struct ex_value_options values = {
 		.read = wp_proc_read, .now = wp_clock_ns, .at_once = true,
@@ -91,12 +97,6 @@ serve_open(struct serve *serve, char **argv, struct wp_channel *channel,
 	serve->began = wp_clock_ns();
 	if (open_box(serve, argv) < 0)
 		return -ENOMEM;
-	/* the process that starts a command is there to read; others may have
-	   forgotten */
-	backpressure_open(&serve->backpressure, serve->ours ? -1 :
-	    fileno(serve->session.report.out));
-	wp_channel_set_root(channel);
-	open_sideband(serve, fd, program);
 	wp_channel_attr(&attr);
 	serve->formats = ex_formats_new();
 	session_format(&serve->session, &attr, NULL, 0);
@@ -105,9 +105,31 @@ serve_open(struct serve *serve, char **argv, struct wp_channel *channel,
 	    session_ready(&serve->session) < 0)
 		return complain("out of memory");
 	session_values(&serve->session, &values);
+	return 0;
+}
+
+int
+serve_open_program(struct serve *serve, struct wp_channel *channel, int fd,
+    pid_t program)
+{
+	/* the process that starts a command is there to read; others may have
+	   forgotten */
+	backpressure_open(&serve->backpressure, serve->ours ? -1 :
+	    fileno(serve->session.report.out));
+	wp_channel_set_root(channel);
+	open_sideband(serve, fd, program);
 	serve->root = serve->first = program_open(serve, channel, fd, program,
 	    NULL);
 	return serve->root == NULL ? -EINVAL : 0;
+}
+
+int
+serve_open(struct serve *serve, char **argv, struct wp_channel *channel,
+    int fd, pid_t program)
+{
+	const int err = serve_open_session(serve, argv);
+
+	return err < 0 ? err : serve_open_program(serve, channel, fd, program);
 }
 
 /* Of a child the channel is ours. */
@@ -128,12 +150,21 @@ drop(struct program **at)
 }
 
 void
-serve_close(struct serve *serve)
+serve_close_program(struct serve *serve)
 {
 	while (serve->first != NULL)
 		drop(&serve->first);
 	wp_channel_set_root(NULL);
 	sideband_close(&serve->sideband);
+	serve->sideband = (struct sideband){0};
+	serve->root = NULL;
+	serve->reason = NULL;
+}
+
+void
+serve_close(struct serve *serve)
+{
+	serve_close_program(serve);
 	watch_registry_free(&serve->registry);
 	ex_formats_free(serve->formats);
 	session_close(&serve->session);
@@ -166,7 +197,8 @@ serve_doubt_children(struct serve *serve)
 {
 	const struct sideband *side = &serve->sideband;
 
-	if (!serve->ours || serve->children_doubted || !serve->started ||
+	if (!serve->ours || serve->selective || serve->children_doubted ||
+	    !serve->started ||
 	    serve->reason != NULL || !options_vouch(serve->options) ||
 	    serve->root->exec_reported || sideband_knows_tasks(side))
 		return;
@@ -309,6 +341,10 @@ check_limits(struct serve *serve)
 	else if (s->options->seconds > 0 && serve->started &&
 	    (double)(wp_clock_ns() - serve->began) >= s->options->seconds * 1e9)
 		end_watch(serve, "time");
+	else if (serve->until != 0 && wp_clock_ns() >= serve->until) {
+		end_watch(serve, "time");
+		serve->expire(serve->root->pid);
+	}
 }
 
 /* How long to sleep, ms. */
@@ -354,7 +390,7 @@ adopt(struct serve *serve, pid_t pid, int theirs, pid_t parent)
 	struct program *p;
 	int err, fd = -1;
 
-	if (serve->ours && !serve->options->follow)
+	if (serve->ours && !serve->options->follow && !serve->selective)
 		return -EBUSY;	/* it does not matter here */
 	if ((err = take_channel(pid, theirs, &channel, &fd)) < 0)
 		return err;

@@ -63,6 +63,12 @@ struct serve {
 					   the program does */
 	bool refused;			/* the root cannot be watched, and
 					   ends */
+	bool selective;			/* programs have watches where they need
+					   them, and nobody vouches for what is
+					   not watched; ours, but the root has
+					   no channel of its own */
+	uint64_t until;			/* ns: then the report ends, and ... */
+	void (*expire)(pid_t root);	/* ... this is called; NULL: nothing */
 	const char *reason;		/* why the report ended; NULL: it has
 					   not */
 };
@@ -72,6 +78,13 @@ struct serve {
    stderr. */
 int serve_open(struct serve *, char **argv, struct wp_channel *, int fd,
     pid_t program);
+
+/* The same in two parts: what is there for one program after the other; and one
+   of them, until its end. */
+int serve_open_session(struct serve *, char **argv);
+int serve_open_program(struct serve *, struct wp_channel *, int fd,
+    pid_t program);
+void serve_close_program(struct serve *);
 
 /* Serve until the program and its children that are watched have ended; or
    executed another, but for the first of a command's.  Then all that they

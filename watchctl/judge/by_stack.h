@@ -1,6 +1,6 @@
 /*
- * by_stack: a map from backtraces, by their index, to items of any type.  It
- * keeps so many: an item may take the place of another backtrace's.
+ * by_stack: a map from backtraces, by their index, to items of any type.  The
+ * number of items is bounded: one may take the place of another backtrace's.
  */
 #ifndef BY_STACK_H
 #define BY_STACK_H

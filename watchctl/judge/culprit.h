@@ -6,9 +6,9 @@
 
 #include "hit/stack.h"
 
-/* The frame to blame: the innermost that is not of the C or C++ library, and not
-   called by a function that works for its caller, such as qsort; else the program's
-   innermost.  NULL: there is no frame. */
+/* The frame to blame: the innermost that is not of the C or C++ library, and
+   not called by a function that works for its caller, such as qsort; else the
+   program's innermost.  NULL: there is no frame. */
 const struct ex_frame *culprit_of(const struct ex_stack *);
 
 /* Whether a frame is of the C or C++ library, by the files and the names that

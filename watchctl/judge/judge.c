@@ -274,8 +274,8 @@ is_text(void *arg, enum condition_name name, const char *text)
 
 /* --- functions --- */
 
-/* Whether a frame is of a function of this name; that it is not, is not known of
-   one without a name, or whose name cannot be checked. */
+/* Whether a frame is of a function of this name; that it is not, is not known
+   of one without a name, or whose name cannot be checked. */
 static enum condition_truth
 is_named(const struct policy *names, const struct ex_frame *frame)
 {

@@ -1,10 +1,11 @@
 /*
  * judge: whether a condition holds for a hit, by what is known of it.
  *
- * What is not proved decides nothing: a value that was read later, a caller that
- * may be missing in the backtrace.  A value has the type that debug information
- * gives it.  Without one it is an integer as wide as its watch, whose sign is not
- * known; where that would matter, the condition's truth is not known.
+ * What is not proved decides nothing: a value that was read later, a caller
+ * that may be missing in the backtrace.  A value has the type that debug
+ * information gives it.  Without one it is an integer as wide as its watch,
+ * whose sign is not known; where that would matter, the condition's truth is
+ * not known.
  */
 #ifndef JUDGE_H
 #define JUDGE_H
@@ -12,8 +13,9 @@
 #include "hit/hit.h"
 #include "spec/condition.h"
 
-/* Check a condition against what is watched; NULL: no type is known of that.  0;
-   -EINVAL after a line on stderr: an enumerator that it names is none there. */
+/* Check a condition against what is watched; NULL: no type is known of that.
+   0; -EINVAL after a line on stderr: an enumerator that it names is none
+   there. */
 int judge_check(const struct condition *, const struct ex_object *watched);
 
 struct judge;

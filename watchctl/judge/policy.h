@@ -25,21 +25,8 @@
 #include <string.h>
 
 #include "hit/hit.h"
+#include "judge/findings.h"
 #include "spec/policy_file.h"
-
-/* One stray writer; or one that may be. */
-struct finding {
-	const struct ex_watch *watch;
-	const struct ex_stack *stack;	/* of the first hit; NULL: unknown */
-	const struct ex_frame *culprit;	/* one of its frames; NULL: unknown */
-	const char *access;	/* of the first hit */
-	uint64_t count;		/* hits */
-	uint64_t first_seq;	/* seq of the first */
-	bool incomplete;	/* its hits are not judged: their backtraces are
-				   not whole, or not the accesses' */
-	bool late;		/* its hits came late: their backtraces are not
-				   the accesses' */
-};
 
 struct policy;
 

@@ -8,7 +8,8 @@
 #include "base/table.h"
 
 #define SECOND UINT64_C(1000000000)	/* ns */
-#define ONCE_MAX (1U << 18)		/* backtraces that are known to be reported */
+#define ONCE_MAX (1U << 18)		/* backtraces that are known to be
+					   reported */
 
 struct sieve {
 	const struct options *options;

@@ -3,9 +3,9 @@
  * (judge.h) does not reject: by --every, --once and --max-rate, in this order;
  * and how many, by --each.
  *
- * One that is kept in one process and judged in another (box/kept_session.h) is
- * the same in both: what became of each hit is added in the one, and the next
- * judge is sent its state.
+ * One that is kept in one process and judged in another (kept/kept_session.h)
+ * is the same in both: what became of each hit is added in the one, and the
+ * next judge is sent its state.
  */
 #ifndef SIEVE_H
 #define SIEVE_H
@@ -36,8 +36,8 @@ bool sieve_is_full(const struct sieve *, size_t watch);
 /* Hits were lost: which number one has is no longer known. */
 void sieve_lost(struct sieve *);
 
-/* What another sieve did with a hit of a watch, at a time: whether the condition
-   and --changed let it pass, and it was reported then. */
+/* What another sieve did with a hit of a watch, at a time: whether the
+   condition and --changed let it pass, and it was reported then. */
 void sieve_took(struct sieve *, const struct ex_watch *, bool passed,
     bool reported, uint64_t time);
 

@@ -4,10 +4,10 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/table.h"
 #include "util/visible.h"
+#include "util/wall.h"
 
 /* What a line may have, sorted by length. */
 #define MEMBERS								\
@@ -77,43 +77,20 @@ is_text(struct json_text v, const char *text)
 }
 
 static uint64_t
-hash_bytes(uint64_t hash, struct json_text text)
+hash_of(uint64_t hash, struct json_text text)
 {
-	uint64_t word;
-
-	for (; text.len >= sizeof(word); text.at += sizeof(word),
-	    text.len -= sizeof(word)) {
-		memcpy(&word, text.at, sizeof(word));
-		hash = ex_hash(hash, word);
-	}
-	word = text.len;
-	for (size_t i = 0; i < text.len; i++)
-		word = word << 8 | (unsigned char)text.at[i];
-	return ex_hash(hash, word);
+	return ex_hash_bytes(hash, text.at, text.len);
 }
 
 /* --- the run --- */
 
-/* As report_json writes it: 2026-11-21T09:30:00.250000Z. */
 static int64_t
 wall_of(struct json_text v)
 {
-	struct tm tm = {0};
-	unsigned micro;
 	char text[40];
-	int end = 0;
-	int64_t seconds;
 
-	if (v.at == NULL || !json_text_string(v, text, sizeof(text)) ||
-	    sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d.%6uZ%n", &tm.tm_year,
-	    &tm.tm_mon, &tm.tm_mday, &tm.tm_hour, &tm.tm_min, &tm.tm_sec,
-	    &micro, &end) != 7 || text[end] != '\0')
-		return 0;
-	tm.tm_year -= 1900;
-	tm.tm_mon--;
-	seconds = timegm(&tm);
-	return seconds <= 0 || seconds > INT32_MAX * 2LL ? 0 :
-	    seconds * 1000000000 + micro * 1000LL;
+	return v.at == NULL || !json_text_string(v, text, sizeof(text)) ? 0 :
+	    wall_parse(text);
 }
 
 /* A watch of the run; others than these have no id, or no SPEC. */
@@ -167,7 +144,7 @@ static const char *
 take_start(struct merge_place *p, const struct members *m,
     struct json_text line)
 {
-	const uint64_t hash[2] = {hash_bytes(0, line), hash_bytes(1, line)};
+	const uint64_t hash[2] = {hash_of(0, line), hash_of(1, line)};
 	const char *why = NULL;
 	bool is_new;
 
@@ -324,7 +301,8 @@ static void
 set_access(struct merged_row *row, struct json_text access)
 {
 	if (*row->access == '\0' && access.at != NULL)
-		(void)json_text_string(access, row->access, sizeof(row->access));
+		(void)json_text_string(access, row->access,
+		    sizeof(row->access));
 }
 
 static const char *
@@ -421,7 +399,7 @@ take_summary(struct merge_place *p, const struct members *m,
 		return "it is a summary without its watch or its count";
 	if ((why = need_run(p)) != NULL)
 		return why;
-	if (!merged_new_line(p->merged, p->run, hash_bytes(0, line), &why)) {
+	if (!merged_new_line(p->merged, p->run, hash_of(0, line), &why)) {
 		p->repeated += why == NULL;
 		return why;
 	}

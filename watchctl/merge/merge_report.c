@@ -3,10 +3,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/table.h"
 #include "util/field.h"
+#include "util/wall.h"
 
 enum { WRITE_AT = 64 << 10, THREADS_SHOWN = 3 };
 
@@ -20,21 +20,6 @@ line_end(struct buffer *b, FILE *out)
 	    b->failed ? buffer_commit(b, 0) : buffer_write(b, out);
 }
 
-static void
-field_wall(struct buffer *b, int64_t wall)
-{
-	const time_t seconds = (time_t)(wall / 1000000000);
-	char text[32];
-	struct tm tm;
-
-	if (wall == 0 || gmtime_r(&seconds, &tm) == NULL ||
-	    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm) == 0)
-		return;
-	field(b, "wall");
-	buffer_printf(b, "\"%s.%06uZ\"", text,
-	    (unsigned)(wall % 1000000000 / 1000));
-}
-
 static int
 put_start(struct buffer *b, const struct merged *m, FILE *out)
 {
@@ -46,7 +31,7 @@ put_start(struct buffer *b, const struct merged *m, FILE *out)
 	buffer_puts(b, "{\"type\":\"start\"");
 	field_text(b, "schema", "watchctl/1");
 	field_dec(b, "runs", all.runs);
-	field_wall(b, all.wall);
+	wall_field(b, (uint64_t)all.wall);
 	field(b, "watches");
 	buffer_puts(b, "[");
 	for (size_t i = 0; i < n; i++) {
@@ -63,20 +48,11 @@ put_start(struct buffer *b, const struct merged *m, FILE *out)
 	return line_end(b, out);
 }
 
-static void
-field_stack(struct buffer *b, const char *name, uint64_t id)
-{
-	field(b, name);
-	buffer_puts(b, "\"");
-	buffer_hex_digits(b, id, 16);
-	buffer_puts(b, "\"");
-}
-
 static int
 put_stack(struct buffer *b, const struct merged_stack *stack, FILE *out)
 {
 	buffer_puts(b, "{\"type\":\"stack\"");
-	field_stack(b, "id", stack->id);
+	field_id(b, "id", stack->id);
 	buffer_puts(b, ",");
 	buffer_puts(b, stack->json);
 	return line_end(b, out);
@@ -88,26 +64,28 @@ static void
 field_time(struct buffer *b, const char *name, const struct merged_row *row,
     int64_t time, int64_t wall)
 {
-	int64_t since;
-	uint64_t ns;
+	const int64_t from = row->timed ? wall : 0;
 
-	if (row->untimed || row->first > row->last)
-		return;
-	since = row->timed ? time - wall : time;
-	ns = since < 0 ? 0 : (uint64_t)since;
-	field(b, name);
-	buffer_dec(b, ns / 1000000000);
-	buffer_puts(b, ".");
-	buffer_digits(b, ns % 1000000000, 9);
+	/* the difference may be more than an int64_t holds */
+	if (!row->untimed && row->first <= row->last)
+		field_seconds(b, name, time < from ? 0 :
+		    (uint64_t)time - (uint64_t)from);
 }
 
 static void
-put_number(struct buffer *b, const char *name,
+put_number(struct buffer *b, const struct merged_number *number)
+{
+	buffer_puts(b, number->negative ? "-" : "");
+	buffer_dec(b, number->negative ? -number->bits : number->bits);
+}
+
+static void
+field_number(struct buffer *b, const char *name,
     const struct merged_number *number)
 {
 	field(b, name);
-	buffer_puts(b, number->negative ? "\"-" : "\"");
-	buffer_dec(b, number->negative ? -number->bits : number->bits);
+	buffer_puts(b, "\"");
+	put_number(b, number);
 	buffer_puts(b, "\"");
 }
 
@@ -128,8 +106,8 @@ put_values(struct buffer *b, const struct merged_row *row)
 	if (ranged) {
 		field_hex(b, "min", v->min.bits);
 		field_hex(b, "max", v->max.bits);
-		put_number(b, "min_text", &v->min.number);
-		put_number(b, "max_text", &v->max.number);
+		field_number(b, "min_text", &v->min.number);
+		field_number(b, "max_text", &v->max.number);
 	}
 	buffer_puts(b, "}");
 }
@@ -147,7 +125,7 @@ put_row(struct buffer *b, const struct merged *m, const struct merged_row *row,
 		field_dec(b, "rank", place->rank);
 	field_dec(b, "watch", (uint64_t)row->watch + 1);
 	if (row->stack != 0)
-		field_stack(b, "stack", row->stack);
+		field_id(b, "stack", row->stack);
 	field_flag(b, "others", row->others);
 	if (*row->access != '\0')
 		field_text(b, "access", row->access);
@@ -273,12 +251,9 @@ put_text_values(struct buffer *b, const struct merged_row *row)
 
 	if (v->first_at == 0 || row->unranged)
 		return;
-	buffer_puts(b, v->min.number.negative ? "-" : "");
-	buffer_dec(b, v->min.number.negative ? -v->min.number.bits :
-	    v->min.number.bits);
-	buffer_puts(b, v->max.number.negative ? ".. -" : "..");
-	buffer_dec(b, v->max.number.negative ? -v->max.number.bits :
-	    v->max.number.bits);
+	put_number(b, &v->min.number);
+	buffer_puts(b, v->max.number.negative ? ".. " : "..");
+	put_number(b, &v->max.number);
 }
 
 enum { HOST_COLUMNS = 16, VALUE_COLUMNS = 16 };

@@ -1,5 +1,6 @@
 /*
- * html: foreign text in a page, where nothing of it is markup.
+ * html: writes foreign text into a page, so that none of it is taken for
+ * markup.
  */
 #ifndef HTML_H
 #define HTML_H

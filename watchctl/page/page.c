@@ -2,10 +2,10 @@
 #include "page/page.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "page/html.h"
 #include "page/page_style.h"
+#include "util/wall.h"
 
 enum { FINDINGS_SHOWN = 100, WATCHES_SHOWN = PAGE_TIMELINES };
 
@@ -14,17 +14,6 @@ page_put_count(struct buffer *b, uint64_t n, const char *what)
 {
 	buffer_printf(b, "%llu %s%s", (unsigned long long)n, what,
 	    n == 1 ? "" : "s");
-}
-
-void
-page_put_time(const struct report *r, struct buffer *b, uint64_t time)
-{
-	const bool before = time < r->begin.time;
-	const uint64_t us = (before ? r->begin.time - time :
-	    time - r->begin.time) / 1000;
-
-	buffer_printf(b, "%s%llu.%06u s", before ? "-" : "+",
-	    (unsigned long long)(us / 1000000), (unsigned)(us % 1000000));
 }
 
 /* What is in the scratch buffer, as text, and cut. */
@@ -78,20 +67,6 @@ put_head(struct report *r, struct buffer *b)
 	    "</style>\n</head>\n<body>\n<main>\n");
 }
 
-static void
-put_when(struct buffer *b, uint64_t wall)
-{
-	const time_t seconds = (time_t)(wall / 1000000000);
-	struct tm tm;
-	char text[40];
-
-	if (wall == 0 || gmtime_r(&seconds, &tm) == NULL ||
-	    strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm) == 0)
-		return;
-	buffer_puts(b, ", ");
-	buffer_puts(b, text);
-}
-
 /* "Who touched counter", and where and when that was. */
 static void
 put_title(struct report *r, struct buffer *b)
@@ -128,7 +103,10 @@ put_title(struct report *r, struct buffer *b)
 		buffer_puts(b, ", on ");
 		html_put_max(b, start->origin.host, PAGE_NAME);
 	}
-	put_when(b, start->wall);
+	if (start->wall != 0) {
+		buffer_puts(b, ", ");
+		wall_put(b, start->wall);
+	}
 	buffer_puts(b, "</p>\n");
 }
 

@@ -2,9 +2,9 @@
  * page: the report as one page: what the form -o html keeps until the end
  * (report_html.c), and the parts that are made of it.
  *
- * Whatever there were of hits, writers and names, it is less than 2 MB:
- * timelines have as many bins as there is room for, and of writers and the
- * like, so many are shown; it says how many are not.
+ * It is less than 2 MB, however many hits and writers there are and however
+ * long their names: timelines have a fixed number of bins, and only so many
+ * writers and the like are shown; the page says how many are not.
  */
 #ifndef PAGE_H
 #define PAGE_H
@@ -44,9 +44,6 @@ struct timeline *page_timeline(const struct page *, unsigned number);
 void page_put(struct report *, const struct report_end *);
 
 /* For its parts. */
-
-/* "+1.250000 s" */
-void page_put_time(const struct report *, struct buffer *, uint64_t time);
 
 /* A function's name, and where a frame is, escaped. */
 void page_put_name(struct buffer *, const struct ex_frame *);

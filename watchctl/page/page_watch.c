@@ -118,9 +118,9 @@ put_lower_end(const struct report *r, struct buffer *b,
 		put_value(b, &t->least);
 		buffer_puts(b, " &#183; ");
 	}
-	page_put_time(r, b, t->first);
+	text_put_time(r, b, t->first, " s");
 	buffer_puts(b, "</span><span>");
-	page_put_time(r, b, t->last);
+	text_put_time(r, b, t->last, " s");
 	buffer_puts(b, "</span></figcaption>\n");
 }
 

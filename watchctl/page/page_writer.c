@@ -126,10 +126,10 @@ put_facts(const struct report *r, struct buffer *b, const struct writer *w,
 	if (row->nthreads > 0)
 		put_threads(b, row);
 	buffer_puts(b, "<dt>Time</dt><dd>");
-	page_put_time(r, b, row->first);
+	text_put_time(r, b, row->first, " s");
 	if (row->last > row->first) {
 		buffer_puts(b, " to ");
-		page_put_time(r, b, row->last);
+		text_put_time(r, b, row->last, " s");
 	}
 	buffer_puts(b, "</dd>\n</dl>\n");
 }

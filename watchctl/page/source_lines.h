@@ -1,5 +1,6 @@
 /*
- * source_lines: the lines around one of a source file, which may hold anything.
+ * source_lines: the lines of a source file around a given one.  The file may
+ * hold anything.
  */
 #ifndef SOURCE_LINES_H
 #define SOURCE_LINES_H

@@ -1,6 +1,6 @@
 /*
  * timeline_svg: values as bars from the least to the largest of a bin, which
- * are dots where these are one; or hits as bars, one writer's on top of
+ * are dots where both are equal; or hits as bars, one writer's on top of
  * another's.
  *
  * It is stretched to the width that there is, so there are no letters in it.

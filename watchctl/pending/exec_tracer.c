@@ -91,8 +91,8 @@ executed(void *arg, pid_t pid)
 
 /* --- hooks --- */
 
-/* The hook of a process whose program was looked at; 0: nothing waits there.  False:
-   it was not. */
+/* The hook of a process whose program was looked at; 0: nothing waits there.
+   False: it was not. */
 static bool
 hook_of(const struct run *run, pid_t pid, uint64_t *hook)
 {
@@ -106,7 +106,8 @@ hook_of(const struct run *run, pid_t pid, uint64_t *hook)
 	return known;
 }
 
-/* Which of the modules that are waited for a process has, a bit for each SPEC. */
+/* Which of the modules that are waited for a process has, a bit for each
+   SPEC. */
 static uint64_t
 mapped_modules(const struct run *run, pid_t pid)
 {
@@ -144,8 +145,8 @@ last_hook(const struct run *run)
 	return i > 0 ? run->process[i - 1].hook : 0;
 }
 
-/* What a process has that was made by fork(2) is its parent's, also its modules, and
-   what is watched in them. */
+/* What a process has that was made by fork(2) is its parent's, also its
+   modules, and what is watched in them. */
 static void
 find_hook(struct exec_tracer *t, struct traced *traced)
 {
@@ -200,8 +201,8 @@ close_hook(struct exec_tracer *t, struct traced *traced)
 	traced->hook = -1;
 }
 
-/* Its program handles the hook's signal by now, which it would get if this process
-   died: have another one. */
+/* Its program handles the hook's signal by now, which it would get if this
+   process died: have another one. */
 static void
 change_signal(struct exec_tracer *t, struct traced *traced, int sig)
 {
@@ -313,8 +314,8 @@ is_caught(struct exec_tracer *t, pid_t pid)
 	return is;
 }
 
-/* It is added while its creator is stopped, which might otherwise have ended by the
-   time it is reported: then its parent would not be known. */
+/* It is added while its creator is stopped, which might otherwise have ended by
+   the time it is reported: then its parent would not be known. */
 static bool
 made(void *arg, struct wp_thread *thread, const struct wp_trace *trace)
 {
@@ -383,8 +384,8 @@ explain_no_hook(const struct exec_tracer *t, pid_t pid)
 	    "loader, which is to be seen mapping a module; watch less");
 }
 
-/* Its threads are held until the loop goes on.  One that fails is as if it had not
-   been added: it is no reason to believe that anything else is watched. */
+/* Its threads are held until the loop goes on.  One that fails is as if it had
+   not been added: it is no reason to believe that anything else is watched. */
 static void
 attach(struct exec_tracer *t, pid_t pid)
 {
@@ -474,8 +475,8 @@ tracer_free(struct exec_tracer *t)
 	free(t);
 }
 
-/* SIGCHLD is the thread's; one that is ignored or not blocked anywhere would not
-   wake it.  The command has the signals as they were. */
+/* SIGCHLD is the thread's; one that is ignored or not blocked anywhere would
+   not wake it.  The command has the signals as they were. */
 static int
 make_thread(struct exec_tracer *t)
 {
@@ -574,8 +575,8 @@ await_done(struct exec_tracer *t)
 	return done;
 }
 
-/* The thread does it, and this one waits; before the report has begun signals end
-   watchctl by themselves, and -t has no meaning yet. */
+/* The thread does it, and this one waits; before the report has begun signals
+   end watchctl by themselves, and -t has no meaning yet. */
 static void
 have_done(struct exec_tracer *t)
 {

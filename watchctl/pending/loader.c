@@ -1,4 +1,5 @@
-/* loader: what a process's dynamic loader has mapped, and where it stops for that. */
+/* loader: what a process's dynamic loader has mapped, and where it stops for
+   that. */
 #include "pending/loader.h"
 
 #include <elf.h>
@@ -52,7 +53,8 @@ find_segment(pid_t pid, uint32_t type, uint64_t *size)
 	return found == 0 ? 0 : found + bias;
 }
 
-/* The dynamic table has room for a pointer, which the loader sets as it begins. */
+/* The dynamic table has room for a pointer, which the loader sets as it
+   begins. */
 static bool
 find_debug(pid_t pid, struct r_debug *debug)
 {

@@ -1,7 +1,7 @@
 /*
- * loader: the dynamic loader of a process: where it stops a starting program when
- * it has mapped shared libraries, and what it says to debuggers of the modules that
- * it has (_r_debug of <link.h>).
+ * loader: the dynamic loader of a process: where it stops a starting program
+ * when it has mapped shared libraries, and what it says to debuggers of the
+ * modules that it has (_r_debug of <link.h>).
  */
 #ifndef LOADER_H
 #define LOADER_H
@@ -22,15 +22,15 @@ struct loader {
    wanted. */
 void loader_find(pid_t, struct live_box *, struct loader *);
 
-/* The same hook of a process that runs, as its loader itself says; 0: it has none
-   (static), or has not begun. */
+/* The same hook of a process that runs, as its loader itself says; 0: it has
+   none (static), or has not begun. */
 uint64_t loader_hook_of(pid_t);
 
 /* Whether its program names one, which may not have begun. */
 bool loader_is_needed(pid_t);
 
-/* Where the loader keeps what it knows of the module whose vaddrs have base added to
-   them (struct link_map); 0: there is none. */
+/* Where the loader keeps what it knows of the module whose vaddrs have base
+   added to them (struct link_map); 0: there is none. */
 uint64_t loader_module(pid_t, uint64_t base);
 
 /* Whether the loader's list of modules is complete now, and not just being

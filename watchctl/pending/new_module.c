@@ -1,11 +1,11 @@
 /*
  * new_module: modules that a process maps while the watch is on.
  *
- * The dynamic loader calls a function that does nothing when its list of modules
- * is about to change, and when it has changed: after a module is mapped, and
- * before it is relocated and its constructors run; and after one is unmapped.
- * A thread that calls it is held there, and what is mapped is compared with what
- * is watched.
+ * The dynamic loader calls a function that does nothing when its list of
+ * modules is about to change, and when it has changed: after a module is
+ * mapped, and before it is relocated and its constructors run; and after one is
+ * unmapped.  A thread that calls it is held there, and what is mapped is
+ * compared with what is watched.
  */
 #include "pending/new_module.h"
 
@@ -118,8 +118,8 @@ report(struct run *run, pid_t pid, enum watch_event_what what, uint64_t time,
 	session_event(&run->session, &event);
 }
 
-/* Which process waits for this one's modules; they are in the list by index, since
-   more may be added.  nprocesses: none does. */
+/* Which process waits for this one's modules; they are in the list by index,
+   since more may be added.  nprocesses: none does. */
 static size_t
 find_waiting(const struct run *run, pid_t pid)
 {
@@ -233,7 +233,8 @@ take_modules(struct run *run, pid_t pid, struct wp_cause *cause)
 	int err = 0;
 
 	/* what is watched may be unmapped next, and then its code could not be
-	   compared any more with that of its file, which is what is explained */
+	   compared any more with that of its file, which is what is
+	   explained */
 	if (run->session.started)
 		(void)run_explain_before(run, pid);
 	for (size_t i = 0; waiting < run->nprocesses &&
@@ -265,8 +266,8 @@ run_modules(struct run *run, pid_t pid)
 
 /* --- a process that runs already --- */
 
-/* What is to be found there now: all but what a module may bring, and that too, if
-   it is mapped, since a name that it has not is wrong.  0 or -errno with a
+/* What is to be found there now: all but what a module may bring, and that too,
+   if it is mapped, since a name that it has not is wrong.  0 or -errno with a
    cause. */
 static int
 find_now(struct run *run, struct process *process, struct wp_cause *cause)
@@ -311,8 +312,8 @@ attach(struct run *run, struct process *process, struct wp_cause *cause)
 		    WP_CAUSE_NO_MEMORY);
 	}
 	free(found);
-	initial_sharers_find(run, process, 1, false);
 	run_track_children(run, process);
+	initial_sharers_find(run, process, 1, false);
 	process->since = wp_clock_ns();
 	if ((err = run->ops->pass(run, process, cause)) < 0)
 		return err;

@@ -1,6 +1,6 @@
 /*
- * new_module: modules that a process maps while the watch is on, with dlopen(3),
- * and the SPECs that wait for them: MODULE!SYMBOL.
+ * new_module: modules that a process maps while the watch is on, with
+ * dlopen(3), and the SPECs that wait for them: MODULE!SYMBOL.
  */
 #ifndef NEW_MODULE_H
 #define NEW_MODULE_H
@@ -13,8 +13,8 @@
 struct run;
 struct wp_cause;
 
-/* Whether a SPEC names a module, not a source file, that may be mapped later, and
-   something that can be watched then. */
+/* Whether a SPEC names a module, not a source file, that may be mapped later,
+   and something that can be watched then. */
 bool module_may_come(const struct spec *);
 
 /* Whether a process has mapped the module that a SPEC names. */
@@ -27,8 +27,8 @@ bool module_is_mapped(pid_t, const struct spec *);
  */
 int run_attach_waiting(struct run *, pid_t, struct wp_cause *);
 
-/* A thread of a process stands in its loader's hook, traced by the calling thread:
-   watch what SPECs name in modules that are mapped by now, before their
+/* A thread of a process stands in its loader's hook, traced by the calling
+   thread: watch what SPECs name in modules that are mapped by now, before their
    constructors run, and no longer what was in those that are not. */
 void run_modules(struct run *, pid_t);
 

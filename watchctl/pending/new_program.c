@@ -89,8 +89,8 @@ run_leave_programs(struct run *run, size_t first)
 
 /* --- what it has --- */
 
-/* Look for what is not found yet.  Result: how many SPECs still are missing that
-   may come with more libraries. */
+/* Look for what is not found yet.  Result: how many SPECs still are missing
+   that may come with more libraries. */
 static size_t
 resolve(struct run *run, struct program *program, bool early)
 {
@@ -138,8 +138,8 @@ resolve_unless_absent(struct run *run, struct program *program, bool early)
 	return missing;
 }
 
-/* How long a program is waited for, whose loader may be waiting for a file, or be
-   stopped; others may be waiting for watchctl meanwhile. */
+/* How long a program is waited for, whose loader may be waiting for a file, or
+   be stopped; others may be waiting for watchctl meanwhile. */
 struct waiting {
 	struct run *run;
 	uint64_t limit;		/* until then, ns */

@@ -1,6 +1,6 @@
 /*
- * new_program: what a process executes while the watch is on, in which the SPECs
- * are resolved anew.
+ * new_program: what a process executes while the watch is on, in which the
+ * SPECs are resolved anew.
  */
 #ifndef NEW_PROGRAM_H
 #define NEW_PROGRAM_H
@@ -18,17 +18,17 @@ struct process;
    memory. */
 struct process *run_new_program(struct run *, pid_t);
 
-/* Leave out all processes from this one on, which were added so while no report has
-   begun. */
+/* Leave out all processes from this one on, which were added so while no report
+   has begun. */
 void run_leave_programs(struct run *, size_t first);
 
-/* Plan a process's watches, of the SPECs that are found there.  0 or -errno with a
-   cause. */
+/* Plan a process's watches, of the SPECs that are found there.  0 or -errno
+   with a cause. */
 int run_plan(struct run *, struct process *, const bool *found,
     struct wp_cause *);
 
-/* What a process maps changes: have all explained that came of it before.  Result:
-   whether it is watched. */
+/* What a process maps changes: have all explained that came of it before.
+   Result: whether it is watched. */
 bool run_explain_before(struct run *, pid_t);
 
 /*

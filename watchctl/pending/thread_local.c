@@ -1,11 +1,11 @@
 /*
  * thread_local: where a thread has its own instance of a thread-local variable.
  *
- * What the program and the libraries that it was started with have is in front of
- * each thread's control block, to which its fs register points: at the same distance
- * in all threads, which glibc's loader notes for each module.  Where it does so
- * glibc itself says, to debuggers.  What is opened later has no such place: each
- * thread gets its own instance when it first uses it.
+ * What the program and the libraries that it was started with have is in front
+ * of each thread's control block, to which its fs register points: at the same
+ * distance in all threads, which glibc's loader notes for each module.  Where
+ * it does so glibc itself says, to debuggers.  What is opened later has no such
+ * place: each thread gets its own instance when it first uses it.
  */
 #include "pending/thread_local.h"
 
@@ -92,8 +92,8 @@ struct look {
 	int err;
 };
 
-/* In a thread that lives only for it: where the other one cannot be released yet, the
-   end of this one releases it. */
+/* In a thread that lives only for it: where the other one cannot be released
+   yet, the end of this one releases it. */
 static void *
 look_held(void *arg)
 {
@@ -245,8 +245,8 @@ find_known(struct instances *known, unsigned whole, uint64_t addr)
 	return NULL;
 }
 
-/* One that is hit for the first time: a part of the session's watch.  Others may
-   write it, and make no hit. */
+/* One that is hit for the first time: a part of the session's watch.  Others
+   may write it, and make no hit. */
 static struct instance *
 describe(struct run *run, const struct ex_watch *whole, size_t w, uint64_t addr)
 {

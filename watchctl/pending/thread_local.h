@@ -8,15 +8,15 @@
 
 #include "box/live_box.h"
 
-/* As live_box_resolve, in a process that runs, also for the instance that the SPEC's
-   thread has of a thread-local variable: that one is stopped for a moment.  each:
-   without such a thread, for those of all threads. */
+/* As live_box_resolve, in a process that runs, also for the instance that the
+   SPEC's thread has of a thread-local variable: that one is stopped for a
+   moment.  each: without such a thread, for those of all threads. */
 int thread_local_resolve(struct live_box *, pid_t, struct spec *, bool each,
     struct spec_place *, struct wp_cause *);
 
-/* When its instances are watched in a process: whether the thread of each SPEC was
-   there until then, whose end is not seen if it came before.  0 or -errno with a
-   cause.  Of a process that ends it is not asked. */
+/* When its instances are watched in a process: whether the thread of each SPEC
+   was there until then, whose end is not seen if it came before.  0 or -errno
+   with a cause.  Of a process that ends it is not asked. */
 int thread_local_check(pid_t, const struct spec *, size_t n, struct wp_cause *);
 
 /* Those of a variable that each thread has its own of, as they are hit. */

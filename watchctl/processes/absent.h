@@ -1,10 +1,11 @@
 /*
  * absent: sets of files that were searched in vain.
  *
- * Programs that a test suite or a shell script executes are mostly the same few,
- * and looking for a name in all the debug information of a program takes long.
- * So which files a process had mapped when nothing was found is kept, and what
- * these files were: one that has been written or replaced since is another.
+ * Programs that a test suite or a shell script executes are mostly the same
+ * few, and looking for a name in all the debug information of a program takes
+ * long.  So which files a process had mapped when nothing was found is kept,
+ * and what these files were: one that has been written or replaced since is
+ * another.
  */
 #ifndef ABSENT_H
 #define ABSENT_H

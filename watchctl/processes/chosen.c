@@ -173,34 +173,32 @@ add_called(struct chosen *chosen, const struct listed *listed, const char *name)
 	return any ? err : none_called(listed, name);
 }
 
-/* Those that execute the file of --exe. */
 static int
-add_executing(struct chosen *chosen, const struct listed *listed,
-    const struct stat *exe)
+add_fitting(struct chosen *chosen, const struct listed *listed,
+    bool (*fits)(void *, pid_t), void *arg)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < listed->n && err == 0; i++)
 		if (*listed->one[i].comm != '\0' &&
-		    wp_proc_executes(listed->one[i].pid, exe->st_dev,
-		    exe->st_ino) > 0)
+		    fits(arg, listed->one[i].pid))
 			err = add(chosen, listed->one[i].pid);
 	return err;
 }
 
 int
 chosen_find(struct chosen *chosen, const struct options *o,
-    const struct stat *exe)
+    bool (*fits)(void *, pid_t), void *arg)
 {
 	struct listed listed = {.n = 0};
 	int err = 0;
 
 	for (size_t i = 0; i < o->npids && err == 0; i++)
 		err = add(chosen, o->pid[i]);
-	if (err == 0 && (o->nnames > 0 || exe != NULL))
+	if (err == 0 && (o->nnames > 0 || fits != NULL))
 		err = list(&listed);
-	if (err == 0 && exe != NULL)
-		err = add_executing(chosen, &listed, exe);
+	if (err == 0 && fits != NULL)
+		err = add_fitting(chosen, &listed, fits, arg);
 	for (size_t i = 0; i < o->nnames && err == 0; i++) {
 		const pid_t first = options_children_of(o->name[i]);
 

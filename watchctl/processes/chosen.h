@@ -1,12 +1,12 @@
 /*
- * chosen: which processes -p means: pids, names, and descendants, as they are at
- * this moment.
+ * chosen: which processes -p means: pids, names, and descendants, as they are
+ * at this moment.
  */
 #ifndef CHOSEN_H
 #define CHOSEN_H
 
+#include <stdbool.h>
 #include <stddef.h>
-#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "spec/options.h"
@@ -17,17 +17,18 @@ struct chosen {
 };
 
 /* 0; or -errno after a line on stderr: there is none of a name, or no memory.
-   exe: also what executes this file, of which there need not be any; NULL: there is
-   no such file.  All zero at first; free its pids in any case. */
+   fits: also those for which it returns true, of which there need not be any;
+   NULL: none.  All zero at first; free its pids in any case. */
 int chosen_find(struct chosen *, const struct options *,
-    const struct stat *exe);
+    bool (*fits)(void *arg, pid_t), void *arg);
 
-/* Call fn with what each process may be called, its own name and that of what it
-   executes, "" where that is not known. */
+/* Call fn with what each process may be called, its own name and that of what
+   it executes, "" where that is not known. */
 void chosen_names(void (*fn)(void *arg, const char *name), void *arg);
 
 /* Whether there is a process now that descends from one of -p @CHILDREN:PID and
-   is not among these, as one may be that was created meanwhile: its id, or 0. */
+   is not among these, as one may be that was created meanwhile: its id, or
+   0. */
 pid_t chosen_missing(const struct chosen *, const struct options *);
 
 #endif

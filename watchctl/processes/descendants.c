@@ -23,8 +23,8 @@ drop(struct descendants *d, struct descendant *one)
 	*one = d->one[--d->n];
 }
 
-/* It was seen to be gone before this time, and no record from before it says that it
-   ended. */
+/* It was seen to be gone before this time, and no record from before it says
+   that it ended. */
 static bool
 is_decided(const struct descendant *one, uint64_t time)
 {

@@ -35,15 +35,15 @@ struct descendants {
 	bool unknown;			/* one was perhaps forgotten */
 };
 
-/* A record, in the order of time; and whether a process was caught as it executed a
-   program, after it was created at this time, ns. */
+/* A record, in the order of time; and whether a process was caught as it
+   executed a program, after it was created at this time, ns. */
 void descendants_made(struct descendants *, const struct child *,
     bool (*caught)(void *arg, const struct child *), void *arg);
 void descendants_thread(struct descendants *, pid_t, bool ended);
 
-/* The watch ends now: what is created or executed after that is of no interest.  To
-   be called before the events are disabled, when all records from before `since`,
-   ns, have been given. */
+/* The watch ends now: what is created or executed after that is of no
+   interest.  To be called before the events are disabled, when all records from
+   before `since`, ns, have been given. */
 void descendants_leave(struct descendants *, uint64_t since);
 
 /* All records have been given: decide. */

@@ -119,8 +119,8 @@ open_stream(struct sideband *side, struct sideband_stream *stream, pid_t pid,
 	return err;
 }
 
-/* Whether no event at all is permitted here, which then is the cause; that there
-   is no room for one is another matter. */
+/* Whether no event at all is permitted here, which then is the cause; that
+   there is no room for one is another matter. */
 static bool
 is_refused(struct wp_cause *cause)
 {

@@ -14,9 +14,9 @@ void change_put_path(struct buffer *, const struct ex_hit *);
 /* Whether its values are those of a part of the watch, which has a path. */
 bool change_is_part(const struct ex_hit *);
 
-/* Append what a hit made of what it touched, some of which is known: "41 -> 42",
-   "-> 42 (value read later)", "42 (unchanged)"; of a read: "42".  As the program's
-   own type has it, or as a number. */
+/* Append what a hit made of what it touched, some of which is known: "41 ->
+   42", "-> 42 (value read later)", "42 (unchanged)"; of a read: "42".  As the
+   program's own type has it, or as a number. */
 void change_put(struct buffer *, const struct ex_hit *);
 
 /* Append the touched bytes of the hit's old or new value, which are known, as

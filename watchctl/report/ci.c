@@ -170,13 +170,15 @@ add_stray(struct ci *ci, const struct finding *f)
 	buffer_free(&name);
 }
 
-/* Who is shown for it: who freed a block, if that was the fault, else who has
-   allocated it. */
+/* Who is shown for it: who wrote, if that is known; who freed a block, if that
+   was the fault; else who has allocated it. */
 static const struct ex_stack *
 stack_of_damage(const struct report_damage *it)
 {
 	const struct ex_stack *allocated = it->stack[HG_STACK_ALLOC];
 
+	if (it->writer != NULL)
+		return it->writer;
 	return it->found->kind >= HG_DOUBLE_FREE || allocated == NULL ?
 	    it->stack[HG_STACK_NOTICED] : allocated;
 }
@@ -197,7 +199,8 @@ ci_add_damage(struct ci *ci, const struct report_damage *it)
 	put_function(&subject, culprit);
 	buffer_printf(&message, "%s: ", damage_kind(f));
 	damage_put(&message, f);
-	buffer_puts(&message, f->kind >= HG_DOUBLE_FREE || stack == NULL ||
+	buffer_puts(&message, it->writer != NULL ? ", written by " :
+	    f->kind >= HG_DOUBLE_FREE || stack == NULL ||
 	    stack != it->stack[HG_STACK_ALLOC] ? ", freed by " :
 	    ", allocated by ");
 	put_function(&message, culprit);
@@ -232,13 +235,16 @@ add_doubt(struct ci *ci, const char *doubt)
 }
 
 void
-ci_begin(struct ci *ci, const struct report_start *start,
+ci_end(struct ci *ci, const struct report_start *start,
     const struct report_end *end, const char *program, const char *doubt,
     double seconds)
 {
+	const struct ci heaps = *ci;
+
 	*ci = (struct ci){
 		.program = program, .watch = start->watches,
 		.nwatches = start->nwatches, .seconds = seconds,
+		.failed = heaps.failed,
 	};
 	if (getcwd(ci->directory, sizeof(ci->directory)) == NULL)
 		*ci->directory = '\0';
@@ -246,6 +252,9 @@ ci_begin(struct ci *ci, const struct report_start *start,
 		add_stray(ci, end->findings[i]);
 	if (*doubt != '\0')
 		add_doubt(ci, doubt);
+	for (size_t i = 0; i < heaps.n; i++)
+		ci_add(ci, &heaps.problem[i]);
+	free(heaps.problem);
 }
 
 void

@@ -38,7 +38,7 @@ struct ci_problem {
 				   been missed */
 };
 
-struct ci {
+struct ci {			/* all zero: nothing is found */
 	struct ci_problem *problem;	/* n of them */
 	size_t n, cap;
 	const struct ex_watch *const *watch;	/* nwatches of them */
@@ -49,10 +49,11 @@ struct ci {
 	bool failed;		/* out of memory: a problem is missing */
 };
 
-/* Collect what a run found: its stray writers, each once, whatever its
-   instructions; and why it cannot be vouched for ("": it can).  program and the
-   report outlive it. */
-void ci_begin(struct ci *, const struct report_start *,
+/* The run has ended: what was found in heaps is there, if anything was, and
+   before it come its stray writers, each once, whatever its instructions; and
+   why it cannot be vouched for ("": it can).  program and the report outlive
+   it. */
+void ci_end(struct ci *, const struct report_start *,
     const struct report_end *, const char *program, const char *doubt,
     double seconds);
 void ci_free(struct ci *);
@@ -61,7 +62,8 @@ void ci_free(struct ci *);
    already, by its print, is not added. */
 void ci_add(struct ci *, const struct ci_problem *);
 
-/* Add what was found in a heap; its stacks outlive it. */
+/* Add what was found in a heap, while the run goes on; its stacks outlive
+   it. */
 void ci_add_damage(struct ci *, const struct report_damage *);
 
 /* A hash of texts, up to NULL, for a print. */

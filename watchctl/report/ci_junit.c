@@ -2,7 +2,7 @@
  * ci_junit: a file of JUnit's, which CI systems show as the results of tests.
  *
  * XML 1.0 has no place for control characters, not even escaped ones, nor for
- * two that are none: they are written as they are in texts, \x1b.
+ * U+FFFE and U+FFFF: they are written as text reports have them, \x1b.
  */
 #include <string.h>
 

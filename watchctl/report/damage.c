@@ -75,13 +75,21 @@ put_count(struct buffer *b, uint64_t n, const char *rest)
 	buffer_puts(b, rest);
 }
 
+/* "a 40-byte block" */
+static void
+put_size(struct buffer *b, const struct hg_finding *f)
+{
+	buffer_puts(b, "a ");
+	buffer_dec(b, f->size);
+	buffer_puts(b, "-byte block");
+}
+
 /* "a 40-byte block at 0x4052a0" */
 static void
 put_block(struct buffer *b, const struct hg_finding *f)
 {
-	buffer_puts(b, "a ");
-	buffer_dec(b, f->size);
-	buffer_puts(b, "-byte block at ");
+	put_size(b, f);
+	buffer_puts(b, " at ");
 	buffer_hex(b, f->kind == HG_INVALID_FREE ?
 	    f->addr - (uint64_t)f->offset : f->addr);
 }
@@ -108,11 +116,10 @@ put_bytes(struct buffer *b, const struct hg_finding *f)
 
 /* Where the first of them is, as one would say it. */
 static void
-put_damage(struct buffer *b, const struct hg_finding *f)
+put_distance(struct buffer *b, const struct hg_finding *f)
 {
 	const uint64_t end = (uint64_t)f->offset - f->size;
 
-	put_count(b, f->nbytes, ", ");
 	if (f->offset < 0)
 		put_count(b, 0 - (uint64_t)f->offset, " in front of ");
 	else if ((uint64_t)f->offset < f->size)
@@ -121,6 +128,20 @@ put_damage(struct buffer *b, const struct hg_finding *f)
 		buffer_puts(b, "right past the end of ");
 	else
 		put_count(b, end, " past the end of ");
+}
+
+void
+damage_put_place(struct buffer *b, const struct hg_finding *f)
+{
+	put_distance(b, f);
+	put_size(b, f);
+}
+
+static void
+put_damage(struct buffer *b, const struct hg_finding *f)
+{
+	put_count(b, f->nbytes, ", ");
+	put_distance(b, f);
 	put_block(b, f);
 	if (f->kind == HG_USE_AFTER_FREE)
 		buffer_puts(b, ", which is freed");

@@ -19,6 +19,9 @@ const char *damage_freer(const struct hg_finding *);
 /* How many of the damaged bytes are there to show. */
 unsigned damage_bytes(const struct hg_finding *);
 
+/* "3 bytes past the end of a 40-byte block" */
+void damage_put_place(struct buffer *, const struct hg_finding *);
+
 /* "1 byte, 3 bytes past the end of a 40-byte block at 0x4052a0: 61 "a"" */
 void damage_put(struct buffer *, const struct hg_finding *);
 

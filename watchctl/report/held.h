@@ -1,5 +1,6 @@
 /*
- * held: the newest hits, explained, until they are wanted (--last with --until).
+ * held: the newest hits, explained, until they are wanted (--last with
+ * --until).
  */
 #ifndef HELD_H
 #define HELD_H
@@ -16,8 +17,8 @@ void held_free(struct held *);
 /* Whether the oldest has to go before this one is held. */
 bool held_is_full(const struct held *, const struct ex_hit *);
 
-/* Hold a copy, for which there is room; its backtrace and all else that it points
-   to have to stay. */
+/* Hold a copy, for which there is room; its backtrace and all else that it
+   points to have to stay. */
 void held_put(struct held *, const struct ex_hit *);
 
 /* The oldest; NULL: none is held.  Let it go. */

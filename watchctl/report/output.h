@@ -19,10 +19,10 @@ struct output {
 	struct side_files sides;
 };
 
-/* Open what -O names, or take what reports go to without it; and the files beside
-   it.  A file that is there keeps its contents until output_begin; one that is not is made now, and
-   removed by output_close if nothing began.  0, or -errno after a line on
-   stderr. */
+/* Open what -O names, or take what reports go to without it; and the files
+   beside it.  A file that is there keeps its contents until output_begin; one
+   that is not is made now, and removed by output_close if nothing began.  0, or
+   -errno after a line on stderr. */
 int output_open(struct output *, const struct options *, FILE *otherwise);
 
 /* A name with %p is opened when that is known: until then there is no stream.

@@ -91,20 +91,21 @@ struct report_end {
 	size_t ndoubts;
 };
 
-/* What was found in a program's heap, and its backtraces, by enum hg_stack_of;
-   NULL: none is known. */
+/* What was found in a program's heap, and its backtraces, by enum hg_stack_of,
+   and of who did it first; NULL: none is known. */
 struct report_damage {
 	const struct hg_finding *found;
 	const struct ex_stack *stack[HG_STACKS];
+	const struct ex_stack *writer;
 };
 
 struct report;
 struct summary_row;
 
-/* Bytes that a form holds back: what goes through a box goes through it at once,
-   and each time is a change of processes.  At the end it is more, as long as there
-   is memory: what is written then is not written again if the process that
-   explains dies, so it is to be one piece. */
+/* Bytes that a form holds back: what goes through a box goes through it at
+   once, and each time is a change of processes.  At the end it is more, as long
+   as there is memory: what is written then is not written again if the process
+   that explains dies, so it is to be one piece. */
 enum { REPORT_WRITE_AT = 240 << 10, REPORT_END_WRITE_AT = 16 << 20 };
 
 /*
@@ -135,8 +136,8 @@ struct report_ops {
 	int (*thread)(struct report *, bool exited, pid_t tid);
 	int (*warning)(struct report *, const char *text);
 	/* the hits before this were kept until now, for this reason ("crash",
-	   "exit", "signal", "time", "until"): so many, UINT64_MAX: not known; NULL: as
-	   thread */
+	   "exit", "signal", "time", "until"): so many, UINT64_MAX: not known;
+	   NULL: as thread */
 	int (*last)(struct report *, uint64_t count, const char *reason);
 	/* flush what is buffered: called when the loop is about to wait */
 	int (*flush)(struct report *);

@@ -1,11 +1,11 @@
 /*
- * report_gcc: a line for each hit, as a compiler's warning, for editors that go from
- * one such place to the next.
+ * report_gcc: a line for each hit, as a compiler's warning, for editors that go
+ * from one such place to the next.
  *
  *	victim.c:10:3: warning: counter: 41 -> 42 by bump
  *
- * The place is that of the function to be blamed (judge/culprit.h): of what calls
- * memcpy, not of memcpy.  What came late has none.
+ * The place is that of the function to be blamed (judge/culprit.h): of what
+ * calls memcpy, not of memcpy.  What came late has none.
  */
 #include <errno.h>
 

@@ -89,6 +89,8 @@ text_start(struct report *r, const struct report_start *start)
 			    watch->addr, watch->len, NULL);
 		buffer_puts(&text->out, " for ");
 		buffer_puts(&text->out, text_access_words(watch->access));
+		if (ex_watch_by_uprobe(watch))
+			buffer_puts(&text->out, " by a uprobe");
 		text_put_process(&text->out, watch);
 	}
 	/* those of slots that move are behind the others */
@@ -97,21 +99,6 @@ text_start(struct report *r, const struct report_start *start)
 	put_target(&text->out, start);
 	buffer_puts(&text->out, "\n");
 	return text_write(r, 0, true);
-}
-
-/* "+12.003417s" */
-static void
-put_time(const struct report *r, struct buffer *b, uint64_t time)
-{
-	const bool before = time < r->begin.time;
-	const uint64_t us = (before ? r->begin.time - time :
-	    time - r->begin.time) / 1000;
-
-	buffer_puts(b, before ? "-" : "+");
-	buffer_dec(b, us / 1000000);
-	buffer_puts(b, ".");
-	buffer_digits(b, us % 1000000, 6);
-	buffer_puts(b, "s");
 }
 
 static int
@@ -171,7 +158,7 @@ text_event(struct report *r, const struct watch_event *event)
 	}
 	put_event_process(b, event, watch);
 	buffer_puts(b, "  ");
-	put_time(r, b, event->time);
+	text_put_time(r, b, event->time, "s");
 	if (event->gap != WATCH_NO_GAP)
 		buffer_printf(b, "  (not watched for %llu.%llu us before "
 		    "that)", (unsigned long long)(event->gap / 1000),
@@ -273,7 +260,7 @@ put_who(struct report *r, struct buffer *b, const struct ex_hit *hit)
 	if (hit->cpu != UINT32_MAX)
 		buffer_printf(b, " cpu %u", (unsigned)hit->cpu);
 	buffer_puts(b, "  ");
-	put_time(r, b, hit->time);
+	text_put_time(r, b, hit->time, "s");
 }
 
 /* The same, and what kind of frame it is. */
@@ -404,9 +391,7 @@ put_counters(struct buffer *b, const struct ex_hit *hit)
 			buffer_dec(b, it->count);
 			continue;
 		}
-		buffer_dec(b, it->count / 1000000);
-		buffer_puts(b, ".");
-		buffer_digits(b, it->count % 1000000, 6);
+		buffer_fixed(b, it->count, 6);
 		buffer_puts(b, " ms");
 	}
 	buffer_puts(b, "\n");
@@ -493,6 +478,17 @@ put_callers(struct report *r, const char *what, const struct ex_stack *stack)
 	text_put_stack(r, stack);
 }
 
+/* "written by #1, #2" */
+static void
+put_hits(struct buffer *b, const struct hg_finding *f)
+{
+	for (uint32_t i = 0; i < f->nhits; i++)
+		buffer_printf(b, "%s#%llu", i == 0 ? INDENT "written by " :
+		    ", ", (unsigned long long)f->hit[i]);
+	if (f->nhits > 0)
+		buffer_puts(b, "\n");
+}
+
 /* "overflow  1 byte, 3 bytes past the end of a 40-byte block at 0x4052a0: 61
    "a"" */
 static int
@@ -515,6 +511,7 @@ text_damage(struct report *r, const struct report_damage *it)
 	put_callers(r, f->kind == HG_DOUBLE_FREE ? INDENT "freed again by\n" :
 	    f->kind >= HG_INVALID_FREE ? INDENT "freed by\n" :
 	    INDENT "noticed by\n", it->stack[HG_STACK_NOTICED]);
+	put_hits(b, f);
 	if (it->stack[HG_STACK_OTHER] != NULL)
 		buffer_printf(b, INDENT "in front of it, after %llu bytes, is "
 		    "the end of a %llu-byte block, which may have been "

@@ -3,9 +3,9 @@
  * to when, by which threads; and one more for its late hits.  Watches of one
  * number, in several processes, are one there.
  *
- * Of very many rows those with the most hits are kept.  What the rest counted is
- * in one row for each watch; and a backtrace that comes again after that has a new
- * row, which is marked, as hits of it may be in the other.
+ * Of very many rows those with the most hits are kept.  What the rest counted
+ * is in one row for each watch; and a backtrace that comes again after that has
+ * a new row, which is marked, as hits of it may be in the other.
  */
 #ifndef SUMMARY_H
 #define SUMMARY_H
@@ -59,8 +59,8 @@ int summary_recall(struct summary *, const struct ex_hit *,
    NULL: out of memory. */
 struct summary_row *summary_row_of(struct summary *, const struct ex_hit *);
 
-/* All rows, the most frequent first, then the earliest, and those of others last;
-   *rows is valid until the next call.  None, too, when out of memory. */
+/* All rows, the most frequent first, then the earliest, and those of others
+   last; *rows is valid until the next call.  None, too, when out of memory. */
 size_t summary_rows(struct summary *, const struct summary_row **rows);
 
 #endif

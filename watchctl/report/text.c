@@ -119,6 +119,18 @@ text_put_watch_name(struct report *r, struct buffer *b,
 }
 
 void
+text_put_time(const struct report *r, struct buffer *b, uint64_t time,
+    const char *unit)
+{
+	const bool before = time < r->begin.time;
+
+	buffer_puts(b, before ? "-" : "+");
+	buffer_fixed(b, (before ? r->begin.time - time :
+	    time - r->begin.time) / 1000, 6);
+	buffer_puts(b, unit);
+}
+
+void
 text_put_process(struct buffer *b, const struct ex_watch *watch)
 {
 	if (watch->pid == 0)

@@ -26,8 +26,8 @@ enum paint { PAINT_PLAIN, PAINT_WATCH, PAINT_FUNCTION, PAINT_DIM, PAINT_BAD };
 /* Find out which directory is the current one. */
 void text_look_around(struct text *);
 
-/* The state of a report that starts, NULL: no memory; and the end of one, and of its
-   state, if there is one. */
+/* The state of a report that starts, NULL: no memory; and the end of one, and
+   of its state, if there is one. */
 struct text *text_new(struct report *);
 void text_free(struct report *);
 
@@ -49,6 +49,11 @@ void text_put_cell(struct text *, size_t width, bool right);
 void text_put_watch(struct buffer *, const struct ex_watch *);
 void text_put_watch_name(struct report *, struct buffer *,
     const struct ex_watch *);
+
+/* "+12.003417s": seconds since the run began, with a unit like this, or with
+   a space in front of it. */
+void text_put_time(const struct report *, struct buffer *, uint64_t time,
+    const char *unit);
 
 /* " in victim[4335]", of several processes; else nothing. */
 void text_put_process(struct buffer *, const struct ex_watch *);
@@ -93,8 +98,8 @@ void text_put_stack(struct report *, const struct ex_stack *);
 /* Where the seq of the hit that has the backtrace is noted; NULL: no memory. */
 uint64_t *text_printed_at(struct text *, unsigned index);
 
-/* "0 .. 41, from -5 to 41": the first value of a row and the last, the least and the
-   largest; as far as they are known. */
+/* "0 .. 41, from -5 to 41": the first value of a row and the last, the least
+   and the largest; as far as they are known. */
 void text_put_values(struct buffer *, const struct summary_row *);
 
 /* What the hits of a row did, and where: "write in bump victim.c:10". */

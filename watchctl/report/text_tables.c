@@ -1,7 +1,7 @@
 /*
  * text_tables: the end of the text report: for each watch its backtraces, or,
- * with --count, its number of hits; and the stray writers.  It is all that there
- * is of a summary, which then has values and the backtraces themselves.
+ * with --count, its number of hits; and the stray writers.  It is all that
+ * there is of a summary, which then has values and the backtraces themselves.
  */
 #include <string.h>
 
@@ -142,8 +142,8 @@ seconds(const struct report *r, uint64_t time)
 	return (double)(int64_t)(time - r->begin.time) / 1e9;
 }
 
-/* One cell of the summary, into the scratch buffer; below: of one backtrace, below
-   its writer. */
+/* One cell of the summary, into the scratch buffer; below: of one backtrace,
+   below its writer. */
 static void
 make_cell(struct report *r, const struct writer *w, bool below, uint64_t total,
     enum column column)
@@ -207,8 +207,8 @@ is_of(const struct table *t, const struct writer *w)
 	return ex_watch_number(w->row.watch) == ex_watch_number(t->watch);
 }
 
-/* A line for a writer, and one for each of its backtraces if there are several and
-   they are wanted.  fn's result other than 0 ends it and is returned. */
+/* A line for a writer, and one for each of its backtraces if there are several
+   and they are wanted.  fn's result other than 0 ends it and is returned. */
 static int
 each_line(struct report *r, struct table *t,
     int (*fn)(struct report *, struct table *, const struct writer *, bool))

@@ -1,6 +1,6 @@
 /*
- * value_range: the values that the hits of a backtrace left, as far as these are
- * proved: the first, the last, the least and the largest.
+ * value_range: the values that the hits of a backtrace left, as far as these
+ * are proved: the first, the last, the least and the largest.
  *
  * Each is left out where it is not known: the first and the last if that hit's
  * is not; the least and the largest if any hit's is not, or if hits touched
@@ -40,8 +40,8 @@ void value_range_add(struct value_range *, const struct ex_hit *, bool alone);
 /* The same for one that was made before the last one. */
 void value_range_add_late(struct value_range *, const struct ex_hit *);
 
-/* Add hits that were only counted, like this one; alone: there are no others; and
-   which of the row's ends are among them. */
+/* Add hits that were only counted, like this one; alone: there are no others;
+   and which of the row's ends are among them. */
 enum value_range_ends { VALUE_RANGE_FIRST = 1, VALUE_RANGE_LAST = 2 };
 void value_range_tally(struct value_range *, const struct ex_hit *,
     const struct wp_target_tally *, bool alone, enum value_range_ends);

@@ -3,8 +3,8 @@
  * there.
  *
  * A hit is acted at when it is explained and written.  A thread waits for that
- * only so long; then it is acted at as far as the hit is known without, unless it
- * takes the explanation to decide whether it is to be acted at.
+ * only so long; then it is acted at as far as the hit is known without, unless
+ * it takes the explanation to decide whether it is to be acted at.
  */
 #include <inttypes.h>
 

@@ -26,7 +26,8 @@ is_lent(const struct run *run, pid_t pid)
 bool
 initial_is_seen(const struct run *run, pid_t pid, uint64_t addr, uint64_t len)
 {
-	return wp_target_options(run->target)->kernel &&
+	return run->mappers == NULL &&
+	    wp_target_options(run->target)->kernel &&
 	    !run->ops->registers && !is_lent(run, pid) &&
 	    ((run->ops->owns != NULL && run->ops->owns(run, pid, addr, len)) ||
 	    !wp_proc_shares(pid, addr, len));

@@ -10,9 +10,10 @@
 
 #include "run/run.h"
 
-/* Of n processes that were not held since they executed their programs: find others
-   that have their memory, before they are armed and again when they are; and report
-   one that is not watched, unless it has soon executed another program. */
+/* Of n processes that were not held since they executed their programs: find
+   others that have their memory, before they are armed and again when they are;
+   and report one that is not watched, unless it has soon executed another
+   program. */
 void initial_sharers_find(const struct run *, struct process *, size_t n,
     bool armed);
 void initial_sharers_report(struct run *, const struct process *);

@@ -1,5 +1,6 @@
 /*
- * process: the processes of a run, their watches, and how the session knows these.
+ * process: the processes of a run, their watches, and how the session knows
+ * these.
  */
 #include <errno.h>
 #include <poll.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "os/proc.h"
+#include "os/trap_cpu.h"
 #include "run/initial_values.h"
 #include "run/run.h"
 #include "session/replay.h"
@@ -122,6 +124,7 @@ run_region(const struct run *run, const struct process *process, size_t i)
 	return (struct wp_region){
 		.addr = process->place[i].addr, .len = process->place[i].len,
 		.access = run->options->spec[i].access,
+		.insn = process->place[i].code,
 	};
 }
 
@@ -210,7 +213,7 @@ describe_slot(struct run *run, size_t w, unsigned i, bool rotates,
 size_t
 run_spec_of(const struct process *process, size_t w)
 {
-	return process->program || process->rotates ?
+	return process->program || process->rotates || process->some ?
 	    process->spec[w - process->first] : w - process->first;
 }
 
@@ -268,7 +271,7 @@ add_watch(struct run *run, const struct process *process, size_t w,
 
 	/* of a command its first program is another one in the list */
 	if (run->nprocesses > (run->waits ? 2 : 1) || run->npending > 0 ||
-	    run->options->exe != NULL)
+	    options_scope(run->options) != NULL || run->mappers != NULL)
 		session_of_process(&run->session, (unsigned)i + 1,
 		    process->pid, process->comm);
 	if (process->place[i].rotates)
@@ -280,7 +283,8 @@ add_watch(struct run *run, const struct process *process, size_t w,
 	    is_followed(run, process, i));
 	return session_add_watch(&run->session, spec->text,
 	    process->place[i].symbol, watched->region.addr,
-	    watched->region.len, spec->access, watched->nslots);
+	    watched->region.len, spec->access, watched->uprobe ? 0 :
+	    watched->nslots);
 }
 
 int
@@ -301,8 +305,8 @@ run_describe_place(struct run *run, int watch, size_t w,
 	    slot->addr, wp_slot_bytes(slot->type, slot->len));
 }
 
-/* Pass an armed watch of a process to the session.  Result: how many events it has,
-   for a recording, with ids to be freed; or -errno. */
+/* Pass an armed watch of a process to the session.  Result: how many events it
+   has, for a recording, with ids to be freed; or -errno. */
 int
 run_describe_watch(struct run *run, const struct process *process, size_t w,
     struct ex_perf_event *events)
@@ -345,7 +349,13 @@ run_describe_armed(struct run *run, const struct process *process, size_t w)
 void
 run_announce_kernel(struct run *run)
 {
-	if (!run->options->user_only && !wp_target_options(run->target)->kernel)
+	if (run->options->user_only || wp_target_options(run->target)->kernel)
+		return;
+	if (!wp_cpu_traps_kernel())
+		session_warn(&run->session, "the kernel's accesses on the "
+		    "program's behalf are not watched: this processor does not "
+		    "trap them; --user-only accepts that");
+	else
 		session_warn(&run->session, "the kernel's accesses on the "
 		    "program's behalf are not watched: not permitted "
 		    "(kernel.perf_event_paranoid is %d); --user-only accepts "

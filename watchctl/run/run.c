@@ -13,8 +13,8 @@
 #include "run/run.h"
 #include "util/interrupt.h"
 
-/* ns: by then tickets have been compared (attach/marks.h), which proves the values
-   of hits. */
+/* ns: by then tickets have been compared (attach/marks.h), which proves the
+   values of hits. */
 enum { PROVED_AFTER = 50000000 };
 
 void
@@ -36,8 +36,8 @@ command_has_ended(const struct run *run)
 }
 
 /* Signals from the terminal reach a command by themselves; others are passed on
-   to it, because it is what they are meant for.  When it has ended they are meant
-   for us, who may be watching its children yet. */
+   to it, because it is what they are meant for.  When it has ended they are
+   meant for us, who may be watching its children yet. */
 void
 run_signal(struct run *run, int sig)
 {

@@ -1,5 +1,6 @@
 /*
- * run: one watch of live processes, as its stages share it.  They are, in order:
+ * run: one watch of live processes, as its stages share it.  They are, in
+ * order:
  *
  *	watchctl/watch.c	begins and ends it
  *	setup			from the command line to armed watches
@@ -26,7 +27,7 @@
 #include "processes/absent.h"
 #include "processes/synthetic_records.h"
 #include "session/session.h"
-#include "box/kept_session.h"
+#include "kept/kept_session.h"
 #include "attach/target.h"
 #include "processes/chosen.h"
 #include "processes/descendants.h"
@@ -35,6 +36,7 @@
 struct arrivals;
 struct exec_tracer;
 struct follow;
+struct mappers;
 struct process;
 struct rotate;
 struct run;
@@ -66,9 +68,9 @@ struct run_ops {
 	/* take all records there are: a process is another program from here
 	   on */
 	void (*settle)(struct run *);
-	/* let a held process go on, armed with its watches if it has any, and be
-	   notified when it executes another program and when it calls its hook.
-	   0 or -errno with a cause */
+	/* let a held process go on, armed with its watches if it has any, and
+	   be notified when it executes another program and when it calls its
+	   hook.  0 or -errno with a cause */
 	int (*pass)(struct run *, const struct process *, struct wp_cause *);
 	/* what only the tracer of this thread can do; false: it is not stopped
 	   at a hit.  NULL: none ever is */
@@ -122,6 +124,7 @@ struct run {
 		char comm[64];		/* its name, when it was learnt */
 		size_t first, n;	/* its watches; one for each SPEC, and */
 		bool rotates;		/* more for those that rotate; or */
+		bool some;		/* those that are found there; or */
 		bool program;		/* those of one that was executed while
 					   the watch was on, */
 		uint64_t since;		/* as of this time, ns, */
@@ -160,8 +163,13 @@ struct run {
 					   given */
 	uint64_t wake;			/* the loop is not to sleep longer, ns;
 					   0: than it does */
-	struct arrivals *arrivals;	/* --exe: processes that come; NULL: it
-					   was not given */
+	struct arrivals *arrivals;	/* processes that come; NULL: those are
+					   not watched */
+	struct wp_cause skipped;	/* why one of them could not be, as it
+					   began, and */
+	pid_t skipped_pid;		/* which; 0: none */
+	struct mappers *mappers;	/* shm: and file:, processes that map
+					   them; NULL: it is not about these */
 	unsigned threads_made;		/* under watch, by records */
 	struct children children;	/* that are not watched */
 	struct descendants descendants;	/* that are, with -f */
@@ -217,8 +225,8 @@ int run_left_for_wait(const struct run *);
    then nothing that takes long is to be begun. */
 bool run_is_ending(const struct run *);
 
-/* From what takes long, in the loop's thread: take signals, and look at the time.
-   Whether the run goes on. */
+/* From what takes long, in the loop's thread: take signals, and look at the
+   time.  Whether the run goes on. */
 bool run_goes_on(struct run *);
 
 /* Take the signals that have come. */
@@ -234,8 +242,8 @@ int run_sleep_ms(const struct run *, int ms);
    descriptor is that of the signals; take these. */
 void run_poll(struct run *, struct pollfd *, size_t n);
 
-/* A round begins in which threads that wait are let go on (box/kept_session.h), if
-   they do. */
+/* A round begins in which threads that wait are let go on
+   (kept/kept_session.h), if they do. */
 void run_round(struct run *);
 
 /* Decode a record.  False: nothing is to be done with it; what is of no known
@@ -246,8 +254,8 @@ bool run_decode(struct run *, const struct perf_event_header *,
 /* Give the reason to end when the time of -t is over. */
 void run_check_time(struct run *);
 
-/* Have the hits that are kept (--last) reported, when all that came before now is
-   there. */
+/* Have the hits that are kept (--last) reported, when all that came before now
+   is there. */
 void run_tell(struct run *, const char *reason);
 
 /* A process has executed a program while it was traced: report, once, that it
@@ -267,14 +275,14 @@ void run_check_children(struct run *);
 /* The last word on them, when the watch has ended. */
 void run_settle_children(struct run *);
 
-/* Take in that a thread has ended: its instance of a thread-local variable is no
-   more. */
+/* Take in that a thread has ended: its instance of a thread-local variable is
+   no more. */
 void run_take_thread_end(struct run *, const struct ex_record *);
 
-/* Children that are watched, of a run whose status has to vouch for it: take in a
-   record; the watch is about to be switched off, and all records from before this
-   time, ns, have been taken in; all have been.  One that executed another program
-   is reported. */
+/* Children that are watched, of a run whose status has to vouch for it: take in
+   a record; the watch is about to be switched off, and all records from before
+   this time, ns, have been taken in; all have been.  One that executed another
+   program is reported. */
 void run_take_descendant(struct run *, const struct ex_record *);
 void run_leave_descendants(struct run *, uint64_t since);
 void run_settle_descendants(struct run *);
@@ -286,8 +294,8 @@ void run_check_processors(struct run *);
 struct wp_region run_region(const struct run *, const struct process *, size_t i);
 
 /* Take records of what a process maps now, and learn them; executed: nothing of
-   before holds.  Even of one that may not be looked into the name is known: that is
-   learnt too.  0 or -errno, -EACCES or -EPERM in that case. */
+   before holds.  Even of one that may not be looked into the name is known:
+   that is learnt too.  0 or -errno, -EACCES or -EPERM in that case. */
 int run_learn_records(struct run *, pid_t, bool executed);
 
 /* The same, with its name, of one that is to be watched.  0 or -errno with a
@@ -295,8 +303,8 @@ int run_learn_records(struct run *, pid_t, bool executed);
 int run_learn(struct run *, struct process *, bool executed,
     struct wp_cause *);
 
-/* Pass an armed watch of a process to the session.  Result: how many events it has,
-   for a recording, with ids to be freed; or -errno. */
+/* Pass an armed watch of a process to the session.  Result: how many events it
+   has, for a recording, with ids to be freed; or -errno. */
 int run_describe_watch(struct run *, const struct process *, size_t w,
     struct ex_perf_event *events);
 
@@ -307,8 +315,8 @@ int run_describe_armed(struct run *, const struct process *, size_t w);
 /* Add a process.  NULL: out of memory. */
 struct process *run_new_process(struct run *, pid_t);
 
-/* Which process has a watch of the target's; and one of a SPEC, by its index, as
-   the session knows it; NULL: there is none. */
+/* Which process has a watch of the target's; and one of a SPEC, by its index,
+   as the session knows it; NULL: there is none. */
 const struct process *run_process_of(const struct run *, size_t w);
 const struct ex_watch *run_spec_watch(const struct run *, size_t i);
 
@@ -327,9 +335,9 @@ void run_announce_kernel(struct run *);
 void run_act_begin(struct run *);
 void run_act_end(struct run *);
 
-/* The thread that is stopped (run->stopped) goes on, and its hit was explained, if
-   that did not take too long: then it is acted at now.  False: its process is to be
-   left stopped. */
+/* The thread that is stopped (run->stopped) goes on, and its hit was explained,
+   if that did not take too long: then it is acted at now.  False: its process
+   is to be left stopped. */
 bool run_act_pass(struct run *);
 
 /* Describe a slot of another place (a watch of the session) of a watch of the
@@ -340,8 +348,8 @@ int run_describe_place(struct run *, int watch, size_t w,
 /* The last process has been added: sleep on it, too.  0 or -ENOMEM. */
 int run_poll_add(struct run *, pid_t);
 
-/* Whether a process has events of its own, which it loses when it ends or executes
-   another program. */
+/* Whether a process has events of its own, which it loses when it ends or
+   executes another program. */
 bool run_is_armed(const struct run *, const struct process *);
 
 /* Disarm the watches of a process that has ended. */

@@ -1,6 +1,6 @@
 /*
- * run_children: what becomes of the processes that are watched, of those that they
- * create, and of their threads, as far as the report has to say so.
+ * run_children: what becomes of the processes that are watched, of those that
+ * they create, and of their threads, as far as the report has to say so.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ run_executed(struct run *run, pid_t pid)
 	while (process < run->process + run->nprocesses && process->pid != pid)
 		process++;
 	if (process == run->process + run->nprocesses || process->executed ||
-	    run->options->exe != NULL)
+	    options_scope(run->options) != NULL)
 		return;
 	process->executed = true;
 	session_warn(&run->session, "process %d executed another program, "
@@ -72,8 +72,8 @@ run_take_child(struct run *run, const struct ex_record *r)
 		    r->task.time);
 }
 
-/* Where its instance was is nobody's, or soon another thread's: what it has done
-   there by now is not reported either (explained_session.c). */
+/* Where its instance was is nobody's, or soon another thread's: what it has
+   done there by now is not reported either (explained_session.c). */
 static void
 leave_instances(struct run *run, const struct process *process, pid_t tid)
 {
@@ -156,13 +156,13 @@ run_settle_children(struct run *run)
 	session_doubt(&run->session, "a child process was perhaps not watched");
 }
 
-/* --exe watches again what executes its file. */
+/* What is executed is watched again, if it is one of them. */
 static bool
 vouches_for_descendants(const struct run *run)
 {
 	const struct options *o = run->options;
 
-	return o->follow && options_vouch(o) && o->exe == NULL;
+	return o->follow && options_vouch(o) && options_scope(o) == NULL;
 }
 
 /* Whether it was traced as it executed a program, and so was looked at. */
@@ -203,8 +203,8 @@ run_leave_descendants(struct run *run, uint64_t since)
 		descendants_leave(&run->descendants, since);
 }
 
-/* Where records were lost, an end may be among them; and that is a reason already
-   not to vouch for the run. */
+/* Where records were lost, an end may be among them; and that is a reason
+   already not to vouch for the run. */
 void
 run_settle_descendants(struct run *run)
 {

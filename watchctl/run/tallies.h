@@ -12,8 +12,8 @@
 /* Take in a record that may say that such a backtrace holds no more. */
 void tallies_learn(const struct run *, const struct ex_record *);
 
-/* Look at what was counted, now and then; records were taken in up to the horizon,
-   ns.  --top is told what it is by now. */
+/* Look at what was counted, now and then; records were taken in up to the
+   horizon, ns.  --top is told what it is by now. */
 void tallies_look(struct run *, uint64_t horizon);
 
 /* Hand it all to the session. */

@@ -15,8 +15,8 @@ enum {
 						   in one */
 };
 
-/* Append NAME=VALUE with NUL for each that is known of a hit, at most so many bytes
-   in all; begin: how its report did. */
+/* Append NAME=VALUE with NUL for each that is known of a hit, at most so many
+   bytes in all; begin: how its report did. */
 void environment_put(struct buffer *, const struct report_start *begin,
     const struct ex_hit *, size_t max);
 

@@ -52,7 +52,8 @@ recall(struct session *s, struct ex_hit *hit)
 {
 	hit->seq = s->recall->first_seq;
 	if (s->policy != NULL)
-		session_note(s, policy_recall(s->policy, hit, s->recall->count));
+		session_note(s, policy_recall(s->policy, hit,
+		    s->recall->count));
 	if (s->learned != NULL)
 		session_note(s, learned_take(s->learned, hit,
 		    s->recall->count));
@@ -76,7 +77,8 @@ sift(struct session *s, struct ex_hit *hit, uint64_t number)
 		return SESSION_REJECTED;
 	if (s->reply != NULL)
 		return SESSION_REPORTED;
-	if (s->options->changed && hit->unchanged)
+	/* with --heap, hits are of bytes that were found damaged */
+	if ((s->options->changed || s->options->heap) && hit->unchanged)
 		return SESSION_UNCHANGED;
 	return sieve_skips(s->sieve, hit) ? SESSION_SKIPPED : SESSION_REPORTED;
 }
@@ -122,6 +124,8 @@ report_hit(struct session *s, struct ex_hit *hit)
 	call_given(s, hit, SESSION_REPORTED);
 	session_note(s, s->report.ops->hit(&s->report, hit));
 	s->reported++;
+	if (s->options->heap)
+		heap_writers_add(&s->heap_writers, hit);
 	s->last_hit = hit->time;
 	catch_up(s);
 	report_last(s, hit);
@@ -213,8 +217,8 @@ take_thread_end(struct session *s, const struct ex_record *r)
 	}
 }
 
-/* Whether it is of memory that was a thread's instance, and by then may have been
-   another's. */
+/* Whether it is of memory that was a thread's instance, and by then may have
+   been another's. */
 static bool
 is_after_end(const struct session *s, const struct ex_hit *hit)
 {
@@ -428,28 +432,21 @@ put_ci(struct session *s, const struct report_end *end)
 	};
 	const struct report_start start = {
 		.watches = (const struct ex_watch *const *)s->watches,
-		.nwatches = (unsigned)s->nwatches,
+		/* those of --heap are of what was found */
+		.nwatches = s->options->heap ? 0 : (unsigned)s->nwatches,
 	};
-	struct ci ci;
 
-	ci_begin(&ci, &start, end, program_of(s), s->doubt, seconds_of(s));
-	for (size_t i = 0; s->damages != NULL && i < s->damages->n; i++)
-		ci_add(&ci, &s->damages->problem[i]);
-	if (s->damages != NULL) {
-		ci.failed |= s->damages->failed;
-		s->damages->n = 0;
-	}
-	if (ci.failed)
+	ci_end(s->ci, &start, end, program_of(s), s->doubt, seconds_of(s));
+	if (s->ci->failed)
 		session_note(s, -ENOMEM);
-	for (int i = 0; i < SIDE_LEARN && !ci.failed; i++) {
+	for (int i = 0; i < SIDE_LEARN && !s->ci->failed; i++) {
 		struct buffer b = {0};
 
 		if (s->options->side[i] == NULL)
 			continue;
-		put[i](&ci, &b);
+		put[i](s->ci, &b);
 		put_side(s, (enum side)i, &b);
 	}
-	ci_free(&ci);
 }
 
 static void
@@ -458,7 +455,7 @@ put_sides(struct session *s, const struct report_end *end)
 	warn_unused(s);
 	if (s->learned != NULL)
 		put_learned(s);
-	if (options_ci(s->options) && s->put_side != NULL)
+	if (s->ci != NULL && s->put_side != NULL)
 		put_ci(s, end);
 }
 
@@ -487,15 +484,49 @@ learn_maps(struct session *s, const struct hg_finding *f)
 static void
 keep_damage(struct session *s, const struct report_damage *it)
 {
-	if (s->damages == NULL)
-		s->damages = calloc(1, sizeof(*s->damages));
-	if (s->damages == NULL) {
-		session_note(s, -ENOMEM);
-		return;
-	}
 	for (unsigned i = 0; i < HG_STACKS; i++)
 		ex_stack_hold(it->stack[i]);
-	ci_add_damage(s->damages, it);
+	ci_add_damage(s->ci, it);
+}
+
+/* Whether one of these functions is allowed. */
+static bool
+names(const struct session *s, const struct ex_stack *stack)
+{
+	for (size_t i = 0; stack != NULL && i < stack->n; i++)
+		if (policy_names(s->known, &stack->frame[i]))
+			return true;
+	return false;
+}
+
+/* Whether it is known already: of who did it, or else of all that is there. */
+static bool
+is_allowed(const struct session *s, const struct report_damage *it)
+{
+	if (s->known == NULL)
+		return false;
+	if (it->writer != NULL)
+		return names(s, it->writer) ||
+		    names(s, it->stack[HG_STACK_ALLOC]);
+	return names(s, it->stack[HG_STACK_ALLOC]) ||
+	    names(s, it->stack[HG_STACK_FREE]) ||
+	    names(s, it->stack[HG_STACK_NOTICED]);
+}
+
+static void
+allow_damage(struct session *s)
+{
+	s->damage--;
+	s->allowed++;
+}
+
+static void
+report_damage(struct session *s, const struct report_damage *it)
+{
+	if (s->report.ops->damage != NULL && !s->resuming)
+		session_note(s, s->report.ops->damage(&s->report, it));
+	if (s->ci != NULL)
+		keep_damage(s, it);
 }
 
 /* Several of its backtraces are there at a time. */
@@ -514,10 +545,12 @@ damage(struct session *s, const struct hg_finding *f)
 		    stack->pc, stack->n, stack->whole != 0);
 		ex_stack_hold(it.stack[i]);
 	}
-	if (s->report.ops->damage != NULL && !s->resuming)
-		session_note(s, s->report.ops->damage(&s->report, &it));
-	if (options_ci(s->options))
-		keep_damage(s, &it);
+	if (f->nhits > 0)
+		it.writer = heap_writers_find(&s->heap_writers, f->hit[0]);
+	if (is_allowed(s, &it))
+		allow_damage(s);
+	else
+		report_damage(s, &it);
 	for (unsigned i = 0; i < HG_STACKS; i++)
 		ex_stack_let_go(it.stack[i]);
 }
@@ -526,10 +559,12 @@ static void
 close_session(struct session *s)
 {
 	policy_free(s->policy);
+	policy_free(s->known);
+	heap_writers_free(&s->heap_writers);
 	learned_free(s->learned);
-	if (s->damages != NULL)
-		ci_free(s->damages);
-	free(s->damages);
+	if (s->ci != NULL)
+		ci_free(s->ci);
+	free(s->ci);
 	judge_free(s->judge);
 	judge_free(s->ends);
 	held_free(s->held);
@@ -561,8 +596,12 @@ explained_session_begin(struct session *s, enum ex_source source,
 	}
 	if (options_judge(o))
 		s->policy = policy_new(o->allow, o->nallow);
+	if (o->heap && o->nallow > 0)
+		s->known = policy_new(o->allow, o->nallow);
 	if (o->side[SIDE_LEARN] != NULL)
 		s->learned = learned_new();
+	if (options_ci(o))
+		s->ci = calloc(1, sizeof(*s->ci));
 	if (conditional)
 		s->judge = judge_new(&o->condition);
 	if (ends)
@@ -574,6 +613,8 @@ explained_session_begin(struct session *s, enum ex_source source,
 	    (ends && (s->ends == NULL ||
 	    (o->last != 0 && s->held == NULL))) ||
 	    (o->side[SIDE_LEARN] != NULL && s->learned == NULL) ||
+	    (options_ci(o) && s->ci == NULL) ||
+	    (o->heap && o->nallow > 0 && s->known == NULL) ||
 	    (options_judge(o) && (s->policy == NULL ||
 	    (o->policy_path != NULL &&
 	    !policy_add_file(s->policy, &o->policy)))))

@@ -24,8 +24,8 @@ int explained_session_open(struct session *, const struct options *,
 int explained_session_begin(struct session *, enum ex_source,
     struct ex_space *);
 
-/* All that was there before somebody else left the report to this process is known,
-   after a time in which s->resuming was set: it goes on from here. */
+/* All that was there before somebody else left the report to this process is
+   known, after a time in which s->resuming was set: it goes on from here. */
 void explained_session_resumed(struct session *);
 
 /* All hits up to this one, by its number `begun', are reported or left out. */

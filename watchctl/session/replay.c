@@ -256,7 +256,8 @@ play(struct session *s, struct ex_perfdata *data)
 		session_warn(s, "%s is damaged, or was not finished; the "
 		    "rest is missing", s->options->file);
 	}
-	return session_end(s, s->full ? session_full_reason(s) : "exit", 0, NULL);
+	return session_end(s, s->full ? session_full_reason(s) : "exit", 0,
+	    NULL);
 }
 
 /* Say why a file cannot be read: what is wrong with it, or with opening it. */

@@ -2,28 +2,21 @@
 #include "session/session.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "util/complain.h"
 #include "session/last_words.h"
+#include "session/session_private.h"
+#include "util/complain.h"
 
 void
 session_note(struct session *s, int err)
 {
 	if (err < 0 && s->err == 0)
 		s->err = err;
-}
-
-/* Whether there is a report, and it can still be written. */
-static bool
-reporting(const struct session *s)
-{
-	return s->report.ops != NULL && s->err == 0;
 }
 
 /* Whether what is written there is read with what standard error has. */
@@ -65,164 +58,6 @@ session_first_process(struct session *s, pid_t pid)
 	return err;
 }
 
-static void
-free_watch(struct ex_watch *watch)
-{
-	if (watch == NULL)
-		return;
-	free((char *)(uintptr_t)watch->spec);
-	free((char *)(uintptr_t)watch->symbol);
-	free(watch);
-}
-
-/* Zero but for its strings; NULL: out of memory. */
-static struct ex_watch *
-new_watch(const char *spec, const char *symbol)
-{
-	struct ex_watch *watch = calloc(1, sizeof(*watch));
-
-	if (watch == NULL)
-		return NULL;
-	watch->spec = strdup(spec);
-	watch->symbol = symbol == NULL ? NULL : strdup(symbol);
-	if (watch->spec != NULL && (symbol == NULL || watch->symbol != NULL))
-		return watch;
-	free_watch(watch);
-	return NULL;
-}
-
-/* The report keeps what it was given; when that has moved, it gets the new
-   one. */
-static void
-report_watch(struct session *s)
-{
-	if (s->of.silent) {
-		s->report.begin.watches =
-		    (const struct ex_watch *const *)s->watches;
-		s->report.begin.nwatches = (unsigned)s->nwatches;
-	} else if (reporting(s) && s->report.ops->watch != NULL)
-		session_note(s, s->report.ops->watch(&s->report,
-		    (const struct ex_watch *const *)s->watches,
-		    (unsigned)s->nwatches));
-}
-
-static void put_watch(struct session *, const struct ex_watch *, pid_t);
-static void put_slot(struct session *, const struct ex_slot *);
-
-/* What is there when all watches are asked for is put into the journal then. */
-static bool
-is_put(const struct session *s)
-{
-	return s->journal != NULL && s->ready;
-}
-
-static int
-add_watch(struct session *s, pid_t in, const char *spec, const char *symbol,
-    uint64_t addr, uint64_t len, enum wp_access access, unsigned slots)
-{
-	struct ex_watch *watch = new_watch(spec, symbol), **more;
-
-	if (watch == NULL)
-		return -ENOMEM;
-	more = reallocarray(s->watches, s->nwatches + 1, sizeof(*more));
-	if (more == NULL) {
-		free_watch(watch);
-		return -ENOMEM;
-	}
-	watch->id = (unsigned)s->nwatches + 1;
-	watch->addr = addr;
-	watch->len = len;
-	watch->access = access;
-	watch->slots = slots;
-	watch->number = s->of.number;
-	watch->pid = s->of.pid;
-	memcpy(watch->comm, s->of.comm, sizeof(watch->comm));
-	watch->pending = s->of.pending;
-	watch->local = s->of.local;
-	watch->moves = s->of.moves;
-	watch->since = s->of.since;
-	watch->whole = s->of.whole == 0 || s->of.whole > s->nwatches ? NULL :
-	    more[s->of.whole - 1];
-	s->watches = more;
-	s->watches[s->nwatches++] = watch;
-	if (is_put(s))
-		put_watch(s, watch, in);
-	else if (s->started)
-		report_watch(s);
-	return 0;
-}
-
-void
-session_of_process(struct session *s, unsigned number, pid_t pid,
-    const char *comm)
-{
-	s->of.number = number;
-	s->of.pid = pid;
-	(void)snprintf(s->of.comm, sizeof(s->of.comm), "%.*s",
-	    (int)sizeof(s->of.comm) - 1, comm);
-}
-
-void
-session_pending(struct session *s, bool pending)
-{
-	s->of.pending = pending;
-}
-
-void
-session_local(struct session *s, bool local)
-{
-	s->of.local = local;
-}
-
-void
-session_moves(struct session *s, bool moves, uint64_t since)
-{
-	s->of.moves = moves;
-	s->of.since = since;
-	s->of.silent = since != 0;
-}
-
-void
-session_part(struct session *s, unsigned whole)
-{
-	session_moves(s, whole != 0, 0);
-	s->of.silent = whole != 0;
-	s->of.whole = whole;
-}
-
-int
-session_add_watch(struct session *s, const char *spec, const char *symbol,
-    uint64_t addr, uint64_t len, enum wp_access access, unsigned slots)
-{
-	return add_watch(s, 0, spec, symbol, addr, len, access, slots);
-}
-
-int
-session_add_place(struct session *s, pid_t pid, const char *spec, uint64_t addr,
-    uint64_t len, enum wp_access access, unsigned slots)
-{
-	return add_watch(s, pid, spec, NULL, addr, len, access, slots);
-}
-
-int
-session_add_slot(struct session *s, int watch, uint64_t addr, uint64_t len)
-{
-	struct ex_slot *slots = reallocarray(s->slots, s->nslots + 1,
-	    sizeof(*slots));
-
-	if (slots == NULL)
-		return -ENOMEM;
-	s->slots = slots;
-	s->slots[s->nslots++] = (struct ex_slot){
-		watch < 0 ? NULL : s->watches[watch], addr, len,
-	};
-	if (is_put(s))
-		put_slot(s, &s->slots[s->nslots - 1]);
-	else if (s->ops != NULL)
-		s->ops->slot(s);
-	return 0;
-}
-
 void
 session_format(struct session *s, const struct perf_event_attr *attr,
     const uint64_t *ids, size_t n)
@@ -234,6 +69,15 @@ session_format(struct session *s, const struct perf_event_attr *attr,
 		    n * sizeof(*ids));
 }
 
+void
+session_put(struct session *s, enum journal_what what, const void *bytes,
+    size_t len)
+{
+	const struct journal_entry entry = {.what = what};
+
+	s->journal->put(s->journal, &entry, bytes, len, NULL, 0);
+}
+
 /* Nothing but what it is, and a number. */
 static void
 put(struct session *s, enum journal_what what, uint64_t value)
@@ -241,49 +85,6 @@ put(struct session *s, enum journal_what what, uint64_t value)
 	const struct journal_entry entry = {.what = what, .value = {value}};
 
 	s->journal->put(s->journal, &entry, NULL, 0, NULL, 0);
-}
-
-static void
-put_watch(struct session *s, const struct ex_watch *watch, pid_t in)
-{
-	const struct journal_entry entry = {
-		.what = JOURNAL_WATCH, .tid = in,
-	};
-	const size_t len = strlen(watch->spec) + 1;
-	const size_t symbol = watch->symbol == NULL ? 0 :
-	    strlen(watch->symbol) + 1;
-	const size_t size = offsetof(struct journal_watch, text) + len;
-	struct journal_watch *w = calloc(1, sizeof(*w) + len);
-
-	if (w == NULL) {
-		session_note(s, -ENOMEM);
-		return;
-	}
-	*w = (struct journal_watch){
-		.addr = watch->addr, .len = watch->len,
-		.number = watch->number, .slots = watch->slots,
-		.pid = watch->pid, .access = (int)watch->access,
-		.pending = watch->pending, .local = watch->local, .moves = watch->moves,
-		.since = watch->since,
-		.whole = watch->whole != NULL ? watch->whole->id : 0,
-		.symbol = symbol != 0 ? (uint32_t)len : 0,
-	};
-	memcpy(w->comm, watch->comm, sizeof(w->comm));
-	memcpy(w->text, watch->spec, len);
-	s->journal->put(s->journal, &entry, w, size, watch->symbol, symbol);
-	free(w);
-}
-
-static void
-put_slot(struct session *s, const struct ex_slot *slot)
-{
-	const struct journal_entry entry = {.what = JOURNAL_SLOT};
-	const struct journal_slot it = {
-		.addr = slot->addr, .len = slot->len,
-		.watch = slot->watch == NULL ? -1 : (int)slot->watch->id - 1,
-	};
-
-	s->journal->put(s->journal, &entry, &it, sizeof(it), NULL, 0);
 }
 
 void
@@ -363,15 +164,11 @@ int
 session_ready(struct session *s)
 {
 	s->ready = true;
-	if (s->journal != NULL) {
-		for (size_t i = 0; i < s->nwatches; i++)
-			put_watch(s, s->watches[i], 0);
-		for (size_t i = 0; i < s->nslots; i++)
-			put_slot(s, &s->slots[i]);
-		put(s, JOURNAL_READY, 0);
-		return s->err;
-	}
-	return s->ops == NULL ? 0 : s->ops->ready(s);
+	if (s->journal == NULL)
+		return s->ops == NULL ? 0 : s->ops->ready(s);
+	session_put_watches(s);
+	put(s, JOURNAL_READY, 0);
+	return s->err;
 }
 
 int
@@ -398,9 +195,9 @@ session_record_to_file(struct session *s, const struct ex_perf_event *events,
 static void
 put_start(struct session *s, const struct report_start *start)
 {
-	const struct journal_entry entry = {.what = JOURNAL_START};
 	struct journal_start it = {
-		.origin = start->origin, .time = start->time, .wall = start->wall,
+		.origin = start->origin, .time = start->time,
+		.wall = start->wall,
 		.frozen_ms = start->frozen_ms, .pid = start->pid,
 		.threads = start->threads,
 	};
@@ -410,7 +207,7 @@ put_start(struct session *s, const struct report_start *start)
 	    start->delivery == NULL ? "" : start->delivery);
 	(void)snprintf(it.comm, sizeof(it.comm), "%s", start->comm == NULL ?
 	    "" : start->comm);
-	s->journal->put(s->journal, &entry, &it, sizeof(it), NULL, 0);
+	session_put(s, JOURNAL_START, &it, sizeof(it));
 }
 
 void
@@ -437,7 +234,7 @@ session_lost(struct session *s, uint64_t count)
 	sieve_lost(s->sieve);
 	if (s->journal != NULL)
 		put(s, JOURNAL_LOST, count);
-	else if (reporting(s))
+	else if (session_reports(s))
 		session_note(s, s->report.ops->lost(&s->report, count));
 }
 
@@ -445,13 +242,10 @@ session_lost(struct session *s, uint64_t count)
 void
 session_tally(struct session *s, const struct wp_target_tally *tally)
 {
-	const struct journal_entry entry = {.what = JOURNAL_TALLY};
-
 	s->reported += tally->count;
 	s->samples += tally->count;
 	if (s->journal != NULL)
-		s->journal->put(s->journal, &entry, tally, sizeof(*tally),
-		    NULL, 0);
+		session_put(s, JOURNAL_TALLY, tally, sizeof(*tally));
 	else
 		s->ops->tally(s, tally);
 }
@@ -459,12 +253,9 @@ session_tally(struct session *s, const struct wp_target_tally *tally)
 void
 session_event(struct session *s, const struct watch_event *event)
 {
-	const struct journal_entry entry = {.what = JOURNAL_EVENT};
-
 	if (s->journal != NULL)
-		s->journal->put(s->journal, &entry, event, sizeof(*event),
-		    NULL, 0);
-	else if (reporting(s) && s->report.ops->event != NULL &&
+		session_put(s, JOURNAL_EVENT, event, sizeof(*event));
+	else if (session_reports(s) && s->report.ops->event != NULL &&
 	    event->watch < s->nwatches)
 		session_note(s, s->report.ops->event(&s->report, event));
 }
@@ -472,13 +263,10 @@ session_event(struct session *s, const struct watch_event *event)
 void
 session_damage(struct session *s, const struct hg_finding *finding)
 {
-	const struct journal_entry entry = {.what = JOURNAL_DAMAGE};
-
 	s->damage++;
 	if (s->journal != NULL)
-		s->journal->put(s->journal, &entry, finding, sizeof(*finding),
-		    NULL, 0);
-	else if (reporting(s))
+		session_put(s, JOURNAL_DAMAGE, finding, sizeof(*finding));
+	else if (session_reports(s))
 		s->ops->damage(s, finding);
 }
 
@@ -494,12 +282,9 @@ session_counted(struct session *s, uint64_t counts)
 void
 session_report_warning(struct session *s, const char *text)
 {
-	const struct journal_entry entry = {.what = JOURNAL_WARNING};
-
 	if (s->journal != NULL)
-		s->journal->put(s->journal, &entry, text, strlen(text) + 1,
-		    NULL, 0);
-	else if (reporting(s))
+		session_put(s, JOURNAL_WARNING, text, strlen(text) + 1);
+	else if (session_reports(s))
 		session_note(s, s->report.ops->warning(&s->report, text));
 }
 
@@ -522,7 +307,7 @@ thread_event(struct session *s, const struct ex_record *r)
 {
 	bool exited = r->type == PERF_RECORD_EXIT;
 
-	if (!reporting(s) || s->report.ops->thread == NULL)
+	if (!session_reports(s) || s->report.ops->thread == NULL)
 		return;
 	if (options_everywhere(s->options))
 		return;		/* all that run */
@@ -585,7 +370,7 @@ session_samples(const struct session *s, size_t watch)
 	return watch < s->nwatch_samples ? s->watch_samples[watch] : 0;
 }
 
-/* Processes of --exe may come that have watches of their own. */
+/* Processes may come that have watches of their own. */
 bool
 session_is_full(const struct session *s)
 {
@@ -593,7 +378,7 @@ session_is_full(const struct session *s)
 
 	if (s->options->limit != 0 && s->reported >= s->options->limit)
 		return true;
-	if (s->options->each == 0 || s->options->exe != NULL)
+	if (s->options->each == 0 || options_scope(s->options) != NULL)
 		return false;
 	for (size_t i = 0; i < s->nwatches; i++) {
 		if (s->watches[i]->pending)
@@ -655,9 +440,7 @@ session_record(struct session *s, const struct ex_record *r)
 void
 session_foresee(struct session *s, const struct ex_record *r)
 {
-	const struct journal_entry entry = {.what = JOURNAL_FORESEE};
-
-	s->journal->put(s->journal, &entry, r->bytes, r->size, NULL, 0);
+	session_put(s, JOURNAL_FORESEE, r->bytes, r->size);
 }
 
 /* Samples of a hit that was left out may come when that is known already. */
@@ -679,7 +462,7 @@ session_told(struct session *s, const char *reason)
 
 	s->told = s->reported;
 	s->told_unknown = false;
-	if (reporting(s) && s->report.ops->last != NULL &&
+	if (session_reports(s) && s->report.ops->last != NULL &&
 	    !s->report.summary_only)
 		session_note(s, s->report.ops->last(&s->report, count,
 		    reason));
@@ -688,11 +471,8 @@ session_told(struct session *s, const char *reason)
 void
 session_last(struct session *s, const char *reason)
 {
-	const struct journal_entry entry = {.what = JOURNAL_LAST};
-
 	if (s->journal != NULL) {
-		s->journal->put(s->journal, &entry, reason, strlen(reason) + 1,
-		    NULL, 0);
+		session_put(s, JOURNAL_LAST, reason, strlen(reason) + 1);
 		return;
 	}
 	(void)session_flush(s, UINT64_MAX);
@@ -722,7 +502,7 @@ session_flush(struct session *s, uint64_t now)
 	}
 	if (s->ops != NULL)
 		s->ops->flush(s, now);
-	if (reporting(s))
+	if (session_reports(s))
 		session_note(s, s->report.ops->flush(&s->report));
 	if (s->recording != NULL)
 		session_note(s, ex_perfwriter_flush(s->recording));
@@ -737,13 +517,10 @@ int
 session_thread_counts(struct session *s, const struct wp_thread_count *counts,
     size_t n)
 {
-	const struct journal_entry entry = {.what = JOURNAL_THREADS};
-
 	if (n == 0)
 		return 0;
 	if (s->journal != NULL) {
-		s->journal->put(s->journal, &entry, counts,
-		    n * sizeof(*counts), NULL, 0);
+		session_put(s, JOURNAL_THREADS, counts, n * sizeof(*counts));
 		return 0;
 	}
 	free(s->threads);
@@ -758,11 +535,9 @@ session_thread_counts(struct session *s, const struct wp_thread_count *counts,
 int
 session_coverage(struct session *s, const struct coverage *coverage, size_t n)
 {
-	const struct journal_entry entry = {.what = JOURNAL_COVERAGE};
-
 	if (s->journal != NULL) {
-		s->journal->put(s->journal, &entry, coverage,
-		    n * sizeof(*coverage), NULL, 0);
+		session_put(s, JOURNAL_COVERAGE, coverage,
+		    n * sizeof(*coverage));
 		return 0;
 	}
 	free(s->coverage);
@@ -774,183 +549,8 @@ session_coverage(struct session *s, const struct coverage *coverage, size_t n)
 	return 0;
 }
 
-void
-session_doubt(struct session *s, const char *format, ...)
-{
-	va_list ap;
-
-	if (s->doubt[0] != '\0')
-		return;
-	va_start(ap, format);
-	(void)vsnprintf(s->doubt, sizeof(s->doubt), format, ap);
-	va_end(ap);
-}
-
-void
-session_uptime(struct session *s, const struct wp_uptime *uptime)
-{
-	const char *spec;
-	char where[64];
-
-	s->uptime = *uptime;
-	if (uptime->unknown > uptime->executed)
-		session_doubt(s, "for how long it was watched is not known%s",
-		    uptime->known ? " of all processes" : "");
-	if (uptime->worst == 0)
-		return;
-	spec = uptime->watch < s->nwatches ? s->watches[uptime->watch]->spec :
-	    "?";
-	if (uptime->processors > 0)
-		(void)snprintf(where, sizeof(where), "on its processors");
-	else
-		(void)snprintf(where, sizeof(where), "in thread %d, or those "
-		    "that it made", uptime->tid);
-	session_warn(s, "%s was not watched for %.6f s %s: events or debug "
-	    "registers were switched off by "
-	    "another process, or there are no events for a processor; what was "
-	    "accessed then was neither seen nor counted", spec,
-	    (double)uptime->worst / 1e9, where);
-	session_doubt(s, "%s was not watched for %.6f s %s", spec,
-	    (double)uptime->worst / 1e9, where);
-}
-
-/* Whether the account is not needed. */
-static bool
-is_quiet(const struct session *s, const struct report_end *end)
-{
-	return s->quiet && (options_json(s->options) ||
-	    (end->hits == 0 && s->doubt[0] == '\0'));
-}
-
-/* Add to a text of this size. */
-__attribute__((format(printf, 3, 4)))
-static void
-add(char *text, size_t size, const char *format, ...)
-{
-	const size_t len = strlen(text);
-	va_list ap;
-
-	va_start(ap, format);
-	(void)vsnprintf(text + len, size - len, format, ap);
-	va_end(ap);
-}
-
-static void
-say_uptime(const struct wp_uptime *uptime)
-{
-	char text[160] = "the watches were on for ";
-
-	if (!uptime->known && uptime->unknown > uptime->executed)
-		(void)complain("for how long the watches were on is not known");
-	if (!uptime->known)
-		return;
-	if (uptime->off > 0)
-		add(text, sizeof(text), "%.3f of ",
-		    (double)(uptime->ran - uptime->off) / 1e9);
-	add(text, sizeof(text), "the %.3f s that ", (double)uptime->ran / 1e9);
-	if (uptime->processors > 0)
-		add(text, sizeof(text), "%u processor%s ran",
-		    uptime->processors, uptime->processors == 1 ? "" : "s");
-	else if (uptime->threads > 0)
-		add(text, sizeof(text), "%u thread%s ran", uptime->threads,
-		    uptime->threads == 1 ? "" : "s");
-	else
-		add(text, sizeof(text), "the threads ran");
-	if (uptime->unknown > 0)
-		add(text, sizeof(text), "; of %u process%s that is not known",
-		    uptime->unknown, uptime->unknown == 1 ? "" : "es");
-	(void)complain("%s", text);
-}
-
-/* The account, on stderr; also where there is no memory. */
-static void
-say_account(const struct session *s, const struct report_end *end)
-{
-	char text[512] = "";
-
-	add(text, sizeof(text), "%" PRIu64 " hit%s, %" PRIu64 " reported, %"
-	    PRIu64 " lost", end->hits, end->hits == 1 ? "" : "s",
-	    end->reported, end->lost);
-	if (end->conditional)
-		add(text, sizeof(text), ", %" PRIu64 " rejected",
-		    end->rejected);
-	if (end->changed)
-		add(text, sizeof(text), ", %" PRIu64 " unchanged",
-		    end->unchanged);
-	if (end->thinned)
-		add(text, sizeof(text), ", %" PRIu64 " skipped",
-		    end->skipped);
-	if (end->judged)
-		add(text, sizeof(text), ", %" PRIu64 " stray", end->stray);
-	if (end->nfindings > 0)
-		add(text, sizeof(text), " by %zu %s", end->nfindings,
-		    policy_word(end->findings, end->nfindings));
-	if (end->unjudged > 0)
-		add(text, sizeof(text), ", %" PRIu64 " not judged",
-		    end->unjudged);
-	if (s->options->heap)
-		add(text, sizeof(text), ", %" PRIu64 " finding%s in heaps",
-		    s->damage, s->damage == 1 ? "" : "s");
-	if (end->dropped > 0)
-		add(text, sizeof(text), "; %" PRIu64 " %s not wanted",
-		    end->dropped, end->dropped == 1 ?
-		    "access was a write and" : "accesses were writes and");
-	if (s->skipped > 0)
-		add(text, sizeof(text), "; %" PRIu64 " %s skipped", s->skipped,
-		    s->skipped == 1 ? "record of an unknown type was" :
-		    "records of unknown types were");
-	(void)complain("%s", text);
-	say_uptime(&s->uptime);
-}
-
-/* What the explainer of this process did; NULL: there is none. */
-static const struct ex_tally *
-tally_of(const struct session *s)
-{
-	return s->ops == NULL ? NULL : s->ops->explained(s);
-}
-
-/* Where the report could not be written to its end: what is not in it, is
-   lost. */
-static void
-correct_end(struct session *s, struct report_end *end)
-{
-	const struct ex_tally *tally = tally_of(s);
-	uint64_t taken = tally == NULL ? s->samples - s->joined - s->dropped :
-	    s->before + tally->samples - tally->joined - tally->dropped;
-
-	if (s->err == 0)
-		return;
-	if (s->options->form != FORM_PERF && s->journal == NULL)
-		s->written = s->report.written;
-	if (end->counts != NULL)
-		taken = end->reported;
-	end->hits = taken + s->lost;
-	end->reported = s->written;
-	end->lost = end->hits - end->reported - end->rejected -
-	    end->unchanged - end->skipped - end->handled;
-}
-
-/* What was lost in all, as perf record reports it: LOST records, which are
-   there already, report only what was lost before another record. */
-static void
-record_lost(struct session *s)
-{
-	const struct {
-		struct perf_event_header header;
-		uint64_t lost;
-		uint64_t id[4];	/* pid and tid, time, cpu, identifier */
-	} record = {
-		.header = {PERF_RECORD_LOST_SAMPLES, 0, sizeof(record)},
-		.lost = s->lost,
-	};
-
-	if (s->recording != NULL && s->lost > 0)
-		session_note(s, ex_perfwriter_record(s->recording, &record));
-}
-
-static int
-end_recording(struct session *s)
+int
+session_end_recording(struct session *s)
 {
 	int err = s->recording == NULL ? 0 :
 	    ex_perfwriter_close(s->recording);
@@ -959,183 +559,18 @@ end_recording(struct session *s)
 	return err;
 }
 
-/* What there is to report at the end. */
-static void
-fill_end(struct session *s, struct report_end *end)
-{
-	const struct ex_tally *tally = tally_of(s);
-
-	for (size_t i = 0; end->counts != NULL && i < s->nwatches; i++)
-		s->reported += end->counts[i];
-	end->threads = s->threads;
-	end->nthreads = s->nthreads;
-	for (size_t i = 0; i < s->ncoverage; i++)
-		s->coverage[i].hits = s->coverage[i].place < 0 ? 0 :
-		    sieve_hits(s->sieve, (size_t)s->coverage[i].place);
-	end->coverage = s->coverage;
-	end->ncoverage = s->ncoverage;
-	end->reported = s->reported;
-	end->lost = s->lost;
-	end->hits = s->reported + s->rejected + s->unchanged + s->thinned +
-	    s->handled + s->lost;
-	end->handled = s->handled;
-	end->uptime = s->uptime;
-	end->changed = s->options->changed;
-	end->unchanged = s->unchanged;
-	end->conditional = s->options->condition.root != NULL;
-	end->rejected = s->rejected;
-	end->thinned = options_thin(s->options);
-	end->skipped = s->thinned;
-	end->dropped = s->dropped;
-	if (tally != NULL)
-		end->dropped += tally->dropped;
-	if (!options_judge(s->options))
-		return;
-	/* no code may touch what is only counted */
-	if (end->counts != NULL)
-		s->stray = s->reported;
-	end->judged = true;
-	end->stray = s->stray;
-	end->unjudged = s->unjudged;
-	if (s->ops != NULL)
-		s->ops->findings(s, end);
-}
-
-/* Hits are not judged for one reason, the other, or some for each. */
-static void
-doubt_unjudged(struct session *s)
-{
-	const uint64_t late = s->unjudged_late, missing = s->unjudged - late;
-	char why[256] = "";
-
-	if (s->unjudged == 0)
-		return;
-	if (late > 0 && missing > 0)
-		add(why, sizeof(why), "%" PRIu64 " ", late);
-	if (late > 0)
-		add(why, sizeof(why), "came late, and what %s backtrace%s "
-		    "show%s is where the signal was unblocked",
-		    late == 1 ? "its" : "their", late == 1 ? "" : "s",
-		    late == 1 ? "s" : "");
-	if (late > 0 && missing > 0)
-		add(why, sizeof(why), "; of the other%s ",
-		    missing == 1 ? "" : "s");
-	if (missing > 0)
-		add(why, sizeof(why), "a caller that is allowed may be missing "
-		    "in %s backtrace%s", late > 0 ? "the" :
-		    missing == 1 ? "its" : "their", missing == 1 ? "" : "s");
-	session_doubt(s, "%" PRIu64 " hit%s cannot be judged: %s%s",
-	    s->unjudged, s->unjudged == 1 ? "" : "s",
-	    late == s->unjudged ? late == 1 ? "it " : "they " : "", why);
-}
-
-/* Whether something stray may have been missed, where that matters. */
-static bool
-find_doubt(struct session *s)
-{
-	if (!options_vouch(s->options))
-		return false;
-	if (s->lost > 0)
-		session_doubt(s, "%" PRIu64 " hit%s lost", s->lost,
-		    s->lost == 1 ? " was" : "s were");
-	doubt_unjudged(s);
-	if (s->err == -EPIPE)
-		session_doubt(s, "the report's reader has gone, which ended "
-		    "the watch");
-	return s->doubt[0] != '\0';
-}
-
-/* Have it ended by who keeps it.  The exit status, or -errno: nobody does. */
-static int
-put_end(struct session *s, const char *reason, int status,
-    const uint64_t *counts)
-{
-	const struct journal_entry entry = {.what = JOURNAL_END};
-	struct journal_end it = {
-		.lost = s->lost, .handled = s->handled, .skipped = s->skipped,
-		.uptime = s->uptime, .status = status, .err = s->err,
-		.quiet = s->quiet,
-		.ncounts = counts == NULL ? 0 : (uint32_t)s->nwatches,
-	};
-
-	(void)snprintf(it.reason, sizeof(it.reason), "%s", reason);
-	(void)snprintf(it.doubt, sizeof(it.doubt), "%s", s->doubt);
-	s->journal->put(s->journal, &entry, &it, sizeof(it), counts,
-	    it.ncounts * sizeof(*counts));
-	if ((status = s->journal->end(s->journal)) >= 0)
-		last_words_end();
-	return status;
-}
-
-int
-session_end(struct session *s, const char *reason, int status,
-    const uint64_t *counts)
-{
-	struct report_end end = {
-		.reason = reason, .status = status, .counts = counts,
-	};
-	bool doubtful;
-
-	if (s->journal != NULL &&
-	    (status = put_end(s, reason, status, counts)) >= 0)
-		return complain_failed() ? STATUS_OWN_FAILURE : status;
-	fill_end(s, &end);
-	doubtful = find_doubt(s) && s->options->error_status != 0 &&
-	    s->stray == 0 && s->damage == 0;
-	if (s->ops != NULL)
-		s->ops->sides(s, &end);
-	if (doubtful)
-		end.status = STATUS_NOT_VOUCHED;
-	else if (s->options->error_status != 0 &&
-	    (s->stray > 0 || s->damage > 0))
-		end.status = s->options->error_status;
-	s->report.ending = true;
-	if (reporting(s))
-		session_note(s, s->report.ops->end(&s->report, &end));
-	else if (s->report.ops != NULL)
-		(void)s->report.ops->end(&s->report, NULL);
-	s->report.ops = NULL;
-	record_lost(s);
-	session_note(s, end_recording(s));
-	correct_end(s, &end);
-	if (!is_quiet(s, &end))
-		say_account(s, &end);
-	last_words_end();
-	if (s->err != 0 && s->err != -EPIPE) {
-		(void)complain("the report is incomplete: %s: %s",
-		    s->output.path != NULL ? s->output.path : "output",
-		    s->err == -EINTR ? "it was not being read when a "
-		    "signal for watchctl came" : s->err == -ECONNRESET ?
-		    "there is no process any more that explains" :
-		    strerror(-s->err));
-		return STATUS_OWN_FAILURE;
-	}
-	if (s->skipping && s->skip != UINT64_MAX) {
-		(void)complain("the report is incomplete: what it is made of "
-		    "has changed meanwhile");
-		return STATUS_OWN_FAILURE;
-	}
-	if (doubtful)
-		(void)complain("exit status %d: nothing stray was seen, but "
-		    "%s", end.status, s->doubt);
-	return complain_failed() ? STATUS_OWN_FAILURE : end.status;
-}
-
 void
 session_close(struct session *s)
 {
 	last_words_end();
 	if (s->report.ops != NULL)
 		(void)s->report.ops->end(&s->report, NULL);
-	(void)end_recording(s);
+	(void)session_end_recording(s);
 	sieve_free(s->sieve);
 	if (s->ops != NULL)
 		s->ops->close(s);
-	for (size_t i = 0; i < s->nwatches; i++)
-		free_watch(s->watches[i]);
-	free(s->watches);
+	session_free_watches(s);
 	free(s->watch_samples);
-	free(s->slots);
 	free(s->threads);
 	free(s->coverage);
 	output_close(&s->output);

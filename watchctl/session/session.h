@@ -28,6 +28,7 @@
 #include "session/journal.h"
 #include "report/output.h"
 #include "report/report.h"
+#include "report/heap_writers.h"
 #include "judge/sieve.h"
 #include "attach/target.h"
 #include "attach/uptime.h"
@@ -126,9 +127,9 @@ struct session {
 	size_t nwatch_samples;
 	uint64_t channel_hits;		/* as of session_channel_hit */
 	uint64_t reported;		/* hits */
-	uint64_t last_hit;		/* when the last of them was made, ns; 0:
-					   there is none; UINT64_MAX: it is not
-					   known */
+	uint64_t last_hit;		/* when the last of them was made, ns;
+					   0: there is none; UINT64_MAX: it is
+					   not known */
 	uint64_t written;		/* those of them that are in the report,
 					   whatever may become of watchctl */
 	uint64_t unchanged;		/* hits not reported: --changed, */
@@ -150,7 +151,7 @@ struct session {
 	uint64_t skipped;		/* records of unknown type */
 	struct policy *policy;		/* of --allow; NULL without ops, or */
 	struct learned *learned;	/* of --learn, */
-	struct ci *damages;		/* for CI; NULL: none yet, */
+	struct ci *ci;			/* of --junit, --sarif, --github, */
 	struct judge *judge;		/* of --if; when it was not asked for */
 	struct judge *ends;		/* of --until; */
 	uint64_t ended;			/* of the hit for which it held, its
@@ -167,7 +168,11 @@ struct session {
 	struct coverage *coverage;	/* as of session_coverage: ncoverage of
 					   them */
 	size_t ncoverage;
-	uint64_t damage;		/* findings of heaps */
+	uint64_t damage;		/* findings of heaps, but for those of
+					   --allow: */
+	uint64_t allowed;
+	struct policy *known;		/* of those; NULL: none is allowed */
+	struct heap_writers heap_writers;
 	char doubt[320];		/* why the run cannot be vouched for;
 					   "": it can, as far as is known */
 	int (*put_side)(unsigned side, const char *bytes, size_t len);
@@ -209,13 +214,13 @@ void session_pending(struct session *, bool);
 /* The watches that are added from here on are of thread-local variables. */
 void session_local(struct session *, bool);
 
-/* The watches that are added from here on are places of watches that move, where
-   they are since a time, ns: a line for the event says that, so none is for the
-   watch; 0: since the start. */
+/* The watches that are added from here on are places of watches that move,
+   where they are since a time, ns: a line for the event says that, so none is
+   for the watch; 0: since the start. */
 void session_moves(struct session *, bool moves, uint64_t since);
 
-/* The watches that are added from here on are parts of this one, by its id, over
-   which slots move; they are not reported; 0: they are no parts. */
+/* The watches that are added from here on are parts of this one, by its id,
+   over which slots move; they are not reported; 0: they are no parts. */
 void session_part(struct session *, unsigned whole);
 
 /* A watch's region as a reader sees it; symbol may be NULL; strings are copied.
@@ -257,8 +262,8 @@ void session_place(struct session *, pid_t, const struct spec *, uint64_t addr,
 void session_mapped(struct session *, pid_t, const struct journal_mapped *);
 
 /* As ex_explainer_values, ex_explain_doubt (EX_UNSEEN; EX_MISSED),
-   ex_explain_known, and ex_explain_hints for a thread that is stopped at its hit;
-   0: none is. */
+   ex_explain_known, and ex_explain_hints for a thread that is stopped at its
+   hit; 0: none is. */
 void session_values(struct session *, const struct ex_value_options *);
 void session_unseen(struct session *, const struct ex_watch *);
 void session_missed(struct session *, const struct ex_watch *);
@@ -292,8 +297,8 @@ bool session_is_sample(const struct session *, const struct ex_record *);
 void session_foresee(struct session *, const struct ex_record *);
 void session_left_out(struct session *, uint64_t hits, uint64_t samples);
 
-/* All that was taken, since the last time, are hits that were kept until now, for
-   this reason (report.h): write them, and that. */
+/* All that was taken, since the last time, are hits that were kept until now,
+   for this reason (report.h): write them, and that. */
 void session_last(struct session *, const char *reason);
 
 /* Without a journal: they are written; say so. */

@@ -1,4 +1,4 @@
-/* arrivals: processes of --exe. */
+/* arrivals: processes that come. */
 #include "setup/arrivals.h"
 
 #include <errno.h>
@@ -9,43 +9,63 @@
 #include <unistd.h>
 
 #include "attach/event.h"
+#include "os/array.h"
 #include "os/attr.h"
 #include "os/clock.h"
 #include "os/proc.h"
+#include "processes/cgroup.h"
 #include "run/run.h"
 #include "setup/setup.h"
 #include "util/complain.h"
 
 enum {
 	PIDS = (1 << 22) + 1,	/* no process has a larger id */
-	WAITING_MAX = 64,
 	MANY = 512,		/* records taken at once: a ring may have been
-				   full */
+				   full, */
+	MORE = 16,		/* or so many times that; so much larger they
+				   are where there are more kinds of records */
+	RINGS = MORE << 16,	/* bytes */
 };
 
-/* How long a program may take to map its libraries, ns; and how often it is looked
-   for those whose records are lost. */
+/* How long a program may take to map its libraries, ns; and how often it is
+   looked for those whose records are lost, or are not made. */
 #define PATIENCE UINT64_C(5000000000)
 #define LOOK UINT64_C(100000000)
 
 struct arrivals {
-	struct stat file;
+	const struct options *options;
+	struct stat file;	/* --exe */
 	char comm[16];		/* what the kernel calls those that execute it */
+	struct cgroup group;	/* --cgroup; */
+	uint64_t moves;		/* the tracepoint's id of those who are moved;
+				   0: they are looked for; */
+	uint32_t moved;		/* where its raw bytes say who */
 	struct wp_rings *rings;
 	struct wp_events events;
-	uint64_t *since;	/* by pid: watched from then on, ns; 0: not */
-	struct waiting {	/* nwaiting processes, that have to map what
-				   is to be watched */
-		pid_t pid;
-		uint64_t time;	/* ns, */
-		bool late;	/* when it was found; it came before then */
-	} waiting[WAITING_MAX];
-	unsigned nwaiting;
+	struct seen {		/* by pid */
+		uint64_t since;	/* watched from then on, ns; 0: not */
+		pid_t root;	/* by events of this process, or those that it
+				   has inherited from it */
+		bool fits;	/* it did, or its parent, when last looked at */
+		bool lacks;	/* it has nothing of what is watched */
+		bool missed;	/* this program of it could not be watched */
+	} *seen;
+	struct waiting {	/* n of them, that have come, or have to map
+				   what is to be watched */
+		pid_t pid, parent;	/* 0: it is another program than its
+					   parent, or was moved */
+		uint64_t time;	/* ns, when it came, or */
+		uint64_t after;	/* was found: it came after this time, ns;
+				   0: when it came is known */
+	} *waiting;
+	size_t n, cap;
 	bool search;		/* records may have been lost since it was
 				   looked for such processes, */
-	uint64_t searched;	/* at this time, ns */
+	uint64_t known;		/* at this time, ns, 0: never; */
+	uint64_t searched;	/* and for those without records */
 	bool lost;		/* records were, as reported */
 	bool missed;		/* one has ended unwatched, as reported */
+	bool again;		/* one has mapped a module again, as reported */
 };
 
 static bool
@@ -66,69 +86,126 @@ arrivals_fd(const struct arrivals *a, unsigned i)
 	return wp_rings_fd(a->rings, i);
 }
 
-const struct stat *
-arrivals_file(const struct arrivals *a)
+/* Neither of the kernel, nor an explainer of this one, which would be held
+   while it is asked. */
+static bool
+is_other(pid_t pid)
 {
-	return &a->file;
+	struct wp_proc_status status;
+
+	return pid != getpid() && wp_proc_status(pid, &status) == 0 &&
+	    status.tgid == pid && !status.kernel_thread &&
+	    status.parent != getpid();
 }
 
-/* Whether a process executes the file now. */
-static bool
-fits(const struct arrivals *a, pid_t pid)
+bool
+arrivals_fits(void *arrivals, pid_t pid)
 {
-	return wp_proc_executes(pid, a->file.st_dev, a->file.st_ino) > 0;
+	struct arrivals *a = arrivals;
+	const struct options *o = a->options;
+	const bool fits = is_pid(pid) && is_other(pid) && (o->exe != NULL ?
+	    wp_proc_executes(pid, a->file.st_dev, a->file.st_ino) > 0 :
+	    o->cgroup == NULL || cgroup_has(&a->group, pid));
+
+	if (is_pid(pid))
+		a->seen[pid].fits = fits;
+	return fits;
 }
 
 void
 arrivals_armed(struct arrivals *a, pid_t pid, uint64_t time)
 {
+	if (!is_pid(pid))
+		return;
+	a->seen[pid].since = time;
+	a->seen[pid].root = pid;
+}
+
+void
+arrivals_lack(struct arrivals *a, pid_t pid)
+{
 	if (is_pid(pid))
-		a->since[pid] = time;
+		a->seen[pid].lacks = true;
+}
+
+/* --- beginning --- */
+
+int
+arrivals_find_file(const char *path, struct stat *file)
+{
+	if (stat(path, file) != 0)
+		return complain("--exe %s: %s; give the path of an executable "
+		    "file", path, strerror(errno));
+	if (!S_ISREG(file->st_mode))
+		return complain("--exe %s: not a file; give the path of "
+		    "an executable file", path);
+	return 0;
 }
 
 static int
 look_at_file(struct arrivals *a, const char *path)
 {
-	if (stat(path, &a->file) != 0)
-		return complain("--exe %s: %s; give the path of an executable "
-		    "file", path, strerror(errno));
-	if (!S_ISREG(a->file.st_mode))
-		return complain("--exe %s: not a file; give the path of "
-		    "an executable file", path);
 	(void)snprintf(a->comm, sizeof(a->comm), "%.15s", basename(path));
-	return 0;
+	return arrivals_find_file(path, &a->file);
+}
+
+/* Those who are moved from a group to another. */
+static int
+open_moves(struct arrivals *a)
+{
+	struct wp_tracepoint point;
+	struct perf_event_attr attr;
+
+	if (cgroup_moves(&point) < 0)
+		return -ENOENT;
+	wp_attr_tracepoint(&attr, point.id);
+	a->moves = point.id;
+	a->moved = point.offset;
+	return wp_events_open(&a->events, &attr, 0, 0, -1, a->rings);
 }
 
 static int
 open_events(struct arrivals *a)
 {
+	const bool any = options_any_program(a->options);
+	const char *scope = options_scope(a->options);
 	struct perf_event_attr attr;
 	struct wp_cause cause = {0};
-	int err = wp_rings_open_eager(&a->rings, &cause);
+	int err = wp_rings_open_eager(&a->rings, any ? RINGS : 0, &cause);
 
 	if (err < 0)
-		return complain("--exe: %s", cause.text);
-	wp_attr_programs(&attr);
+		return complain("%s: %s", scope, cause.text);
+	wp_attr_programs(&attr, any);
 	err = wp_events_open(&a->events, &attr, 0, 0, -1, a->rings);
 	if (err == -EACCES || err == -EPERM)
-		return complain("--exe: processes that come later cannot be "
+		return complain("%s: processes that come later cannot be "
 		    "noticed: not permitted (kernel.perf_event_paranoid is %d); "
 		    "this needs CAP_PERFMON or root; -p NAME watches those that "
-		    "run now", wp_proc_setting("perf_event_paranoid"));
-	return err < 0 ? complain_errno(-err, "--exe: noticing processes") : 0;
+		    "run now", scope, wp_proc_setting("perf_event_paranoid"));
+	if (err < 0)
+		return complain("%s: noticing processes: %s", scope,
+		    strerror(-err));
+	if (a->options->cgroup != NULL && open_moves(a) < 0)
+		a->moves = 0;
+	return 0;
 }
 
 int
-arrivals_open(struct arrivals **out, const char *path)
+arrivals_open(struct arrivals **out, const struct options *o)
 {
 	struct arrivals *a = calloc(1, sizeof(*a));
-	int err;
+	int err = 0;
 
-	if (a == NULL || (a->since = calloc(PIDS, sizeof(*a->since))) == NULL) {
+	if (a == NULL || (a->seen = calloc(PIDS, sizeof(*a->seen))) == NULL) {
 		free(a);
 		return complain("out of memory");
 	}
-	if ((err = look_at_file(a, path)) < 0 || (err = open_events(a)) < 0) {
+	a->options = o;
+	if (o->exe != NULL)
+		err = look_at_file(a, o->exe);
+	else if (o->cgroup != NULL)
+		err = cgroup_find(&a->group, o->cgroup);
+	if (err < 0 || (err = open_events(a)) < 0) {
 		arrivals_close(a);
 		return err;
 	}
@@ -143,11 +220,31 @@ arrivals_close(struct arrivals *a)
 		return;
 	wp_events_close(&a->events, 0);
 	wp_rings_close(a->rings);
-	free(a->since);
+	cgroup_free(&a->group);
+	free(a->seen);
+	free(a->waiting);
 	free(a);
 }
 
-/* It has ended, or cannot be watched. */
+void
+arrivals_announce(struct run *run)
+{
+	const struct arrivals *a = run->arrivals;
+
+	if (run->options->cgroup == NULL || a->moves != 0)
+		return;
+	session_warn(&run->session, "processes that are moved into the control "
+	    "group, or out of it, are found only by looking ten times a "
+	    "second: /sys/kernel/tracing, which would say, is not mounted "
+	    "(mount -t tracefs none /sys/kernel/tracing), or this is not the "
+	    "machine's PID namespace");
+	session_doubt(&run->session, "a process may have been in the control "
+	    "group unseen");
+}
+
+/* --- watching those that came --- */
+
+/* One was, or may have been, of those that are meant. */
 static void
 report_missed(struct run *run, pid_t pid, const char *why)
 {
@@ -158,57 +255,137 @@ report_missed(struct run *run, pid_t pid, const char *why)
 		session_warn(&run->session, "%s: process %d was not watched, "
 		    "and there may be more of this kind",
 		    wp_target_check(pid, &ended) < 0 ? ended.text : why, pid);
-	a->missed = true;
+	a->missed = a->seen[pid].missed = true;
 	session_doubt(&run->session, "process %d was not watched", pid);
 }
 
-/* One came at this time (late: or before), and has no events. */
+/* One came, and has no events. */
 static void
-take(struct run *run, pid_t pid, uint64_t time, bool late)
+expect(struct run *run, const struct waiting *one)
 {
 	struct arrivals *a = run->arrivals;
-	struct wp_cause cause = {0};
-	int err = a->since[pid] < time && fits(a, pid) ?
-	    run_add_process(run, pid, late ? WATCH_NO_GAP : time, &cause) : 0;
 
+	for (size_t i = 0; i < a->n; i++)
+		if (a->waiting[i].pid == one->pid) {	/* since then, or */
+			if (a->waiting[i].after == 0)
+				a->waiting[i].after = one->after;
+			return;
+		}
+	if (WP_ARRAY_ROOM(a, waiting) < 0)
+		session_note(&run->session, -ENOMEM);
+	else
+		a->waiting[a->n++] = *one;
+}
+
+/* It has gone before it was looked at.  What a process has forked has what that
+   has. */
+static void
+take_gone(struct run *run, const struct waiting *one)
+{
+	struct arrivals *a = run->arrivals;
+	const struct seen *seen = &a->seen[one->pid];
+
+	if (!options_any_program(run->options) || !seen->fits ||
+	    (one->parent != 0 && a->seen[one->parent].lacks))
+		return;
+	if (!a->missed)
+		session_warn(&run->session, "process %d ended before it was "
+		    "looked at, and may have had what is to be watched; there "
+		    "may be more of this kind", one->pid);
+	a->missed = true;
+	session_doubt(&run->session, "process %d ended before it was looked at",
+	    one->pid);
+}
+
+/* Since when one may have been there unwatched, ns: its record may be lost, or
+   it could not be watched before. */
+static uint64_t
+first_there(const struct run *run, const struct waiting *one)
+{
+	const struct arrivals *a = run->arrivals;
+
+	return a->seen[one->pid].missed ? run->began :
+	    one->after != 0 ? one->after :
+	    !a->search ? one->time : a->known != 0 ? a->known : run->began;
+}
+
+/* Watch one.  False: it has not mapped yet what is to be watched. */
+static bool
+take(struct run *run, const struct waiting *one)
+{
+	struct arrivals *a = run->arrivals;
+	const bool any = options_any_program(run->options);
+	struct seen *seen = &a->seen[one->pid];
+	const bool fitted = seen->fits;
+	struct wp_cause cause = {0};
+	int err;
+
+	if (seen->since >= one->time)
+		return true;
+	if (!arrivals_fits(a, one->pid)) {
+		seen->fits = fitted && wp_proc_exiting(one->pid);
+		take_gone(run, one);
+		return true;
+	}
+	err = run_add_process(run, one->pid, first_there(run, one), &cause);
 	/* the kernel may have to map it first, or its dynamic loader to find
 	   it */
-	if ((err == -ENOENT || (err < 0 && cause.code == WP_CAUSE_UNMAPPED)) &&
-	    wp_clock_ns() < time + PATIENCE && a->nwaiting < WAITING_MAX)
-		a->waiting[a->nwaiting++] = (struct waiting){pid, time, late};
-	else if (err < 0)
-		report_missed(run, pid, cause.text);
+	if (((err == -ENOENT && !any) ||
+	    (err < 0 && cause.code == WP_CAUSE_UNMAPPED)) &&
+	    wp_clock_ns() < one->time + PATIENCE)
+		return false;
+	if (err == 0)
+		return true;
+	seen->lacks = any &&
+	    (err == -ENOENT || cause.code == WP_CAUSE_UNMAPPED);
+	if (!seen->lacks && wp_proc_exiting(one->pid))
+		take_gone(run, one);
+	if (!seen->lacks && !(any && wp_proc_exiting(one->pid)))
+		report_missed(run, one->pid, cause.text);
+	return true;
 }
 
 static void
-try_again(struct run *run)
+take_all(struct run *run)
 {
 	struct arrivals *a = run->arrivals;
-	const unsigned n = a->nwaiting;
-	struct waiting waiting[WAITING_MAX];
+	size_t n = 0;
 
-	memcpy(waiting, a->waiting, sizeof(waiting));
-	a->nwaiting = 0;
-	for (unsigned i = 0; i < n; i++)
-		take(run, waiting[i].pid, waiting[i].time, waiting[i].late);
+	for (size_t i = 0; i < a->n; i++) {
+		const struct waiting one = a->waiting[i];
+
+		if (run->reason != NULL || !take(run, &one))
+			a->waiting[n++] = one;
+	}
+	a->n = n;
 }
+
+/* --- records --- */
 
 static void
 take_fork(struct run *run, const struct perf_event_header *header)
 {
 	const struct wp_task_record *task = (const void *)header;
-	const struct arrivals *a = run->arrivals;
-	uint64_t *since = a->since;
+	struct arrivals *a = run->arrivals;
 	const pid_t pid = (pid_t)task->pid, parent = (pid_t)task->ppid;
+	struct seen *seen = a->seen;
 
 	if (pid == parent || !is_pid(pid) || !is_pid(parent) ||
-	    since[pid] >= task->time)
+	    seen[pid].since >= task->time || parent == getpid())
 		return;
-	since[pid] = 0;		/* of another one, which had this id */
-	if (since[parent] != 0 && since[parent] <= task->time)
-		since[pid] = task->time;
-	else if (!a->lost)	/* else its parent may have inherited events */
-		take(run, pid, task->time, false);
+	/* of another one, which had this id */
+	seen[pid] = (struct seen){
+		.fits = seen[parent].fits, .lacks = seen[parent].lacks,
+	};
+	if (seen[parent].since != 0 && seen[parent].since <= task->time) {
+		seen[pid].since = task->time;
+		seen[pid].root = seen[parent].root;
+	} else if (!a->lost && !seen[pid].lacks) {
+		/* else its parent may have inherited events */
+		expect(run, &(struct waiting){
+			.pid = pid, .parent = parent, .time = task->time,
+		});
+	}
 }
 
 /* It has lost the events that it had. */
@@ -221,15 +398,164 @@ take_program(struct run *run, const struct perf_event_header *header)
 	const pid_t pid = (pid_t)comm->pid;
 	const char *name = (const char *)(comm + 1);
 
-	if (!is_pid(pid) || a->since[pid] >= time)
+	if (!is_pid(pid) || a->seen[pid].since >= time)
 		return;
-	a->since[pid] = 0;
-	if (wp_proc_exiting(pid) && strncmp(name, a->comm,
-	    sizeof(a->comm)) == 0)
+	a->seen[pid].since = 0;
+	a->seen[pid].lacks = a->seen[pid].missed = false;
+	if (run->options->exe != NULL && wp_proc_exiting(pid) &&
+	    strncmp(name, a->comm, sizeof(a->comm)) == 0)
 		report_missed(run, pid, "a process of --exe ended at once");
 	else
-		take(run, pid, time, false);
+		expect(run, &(struct waiting){.pid = pid, .time = time});
 }
+
+/* Whether a record is of the module of a SPEC, as far as its name tells. */
+static bool
+is_module(const struct options *o, const struct wp_mmap2_record *map)
+{
+	const char *path = (const char *)(map + 1);
+	const char *name = basename(path);
+
+	for (size_t i = 0; i < o->nspecs; i++) {
+		const char *module = o->spec[i].module;
+
+		if (module != NULL && strncmp(name, basename(module),
+		    strlen(basename(module))) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* One that is watched, perhaps for this module, which may have been closed and
+   be elsewhere now. */
+static void
+take_again(struct run *run, pid_t pid)
+{
+	struct arrivals *a = run->arrivals;
+
+	if (!a->again)
+		session_warn(&run->session, "process %d has mapped the module "
+		    "of a SPEC again: what is watched is where it was before; "
+		    "there may be more of this kind", pid);
+	a->again = true;
+	session_doubt(&run->session, "process %d has mapped a module again",
+	    pid);
+}
+
+/* It has mapped more, and may have what is to be watched now. */
+static void
+take_code(struct run *run, const struct perf_event_header *header)
+{
+	const struct wp_mmap2_record *map = (const void *)header;
+	const uint64_t time = wp_attr_time(header);
+	struct arrivals *a = run->arrivals;
+	const pid_t pid = (pid_t)map->pid;
+
+	if (!is_pid(pid) || map->ino == 0 || !a->seen[pid].fits ||
+	    a->seen[pid].since >= time)
+		return;
+	if (a->seen[pid].since != 0 && is_module(run->options, map) &&
+	    run->options->nspecs == 1)
+		take_again(run, pid);
+	if (a->seen[pid].since != 0 && run->options->nspecs == 1)
+		return;
+	a->seen[pid].lacks = false;
+	expect(run, &(struct waiting){.pid = pid, .time = time});
+}
+
+/* --- control groups --- */
+
+static void
+disarm(struct run *run, pid_t pid)
+{
+	for (size_t i = 0; i < run->nprocesses; i++) {
+		struct process *process = &run->process[i];
+
+		if (process->pid != pid || !run_is_armed(run, process))
+			continue;
+		run_disarm(run, process);
+		for (size_t w = process->first;
+		    w < process->first + process->n; w++)
+			session_event(&run->session, &(struct watch_event){
+				.what = WATCH_DISARMED, .watch = (unsigned)w,
+				.time = wp_clock_ns(), .pid = pid,
+				.gap = WATCH_NO_GAP,
+			});
+	}
+}
+
+/* A process is no longer one of those that are meant, from this time on, ns; 0:
+   that is not known.  What has its events, or has inherited them as it has,
+   loses them with it: those that still are meant are watched anew. */
+static void
+leave(struct run *run, pid_t pid, uint64_t time)
+{
+	char ms[32] = "moment";
+	struct arrivals *a = run->arrivals;
+	const pid_t root = a->seen[pid].root;
+	pid_t *pids = NULL;
+	size_t cap = 0;
+	const uint64_t now = wp_clock_ns();
+	int n;
+
+	disarm(run, root);
+	if (time != 0)
+		(void)snprintf(ms, sizeof(ms), "%.1f ms",
+		    (double)(wp_clock_ns() - time) / 1e6);
+	session_warn(&run->session, "process %d has left the control group, and "
+	    "is not watched any more: its hits of the %s in between are "
+	    "reported", pid, ms);
+	n = wp_proc_processes(&pids, &cap);
+	for (int i = 0; i < n; i++) {
+		const pid_t one = pids[i];
+
+		if (!is_pid(one) || a->seen[one].since == 0 ||
+		    a->seen[one].root != root)
+			continue;
+		a->seen[one].since = 0;
+		if (one != pid)
+			expect(run, &(struct waiting){.pid = one, .time = now});
+	}
+	free(pids);
+	a->seen[pid].since = 0;
+}
+
+/* A process is in the group, or is not, as of this time, ns; it has been since
+   then, or, unless that is 0, some time after the other one. */
+static void
+take_place(struct run *run, pid_t pid, uint64_t time, uint64_t after)
+{
+	struct arrivals *a = run->arrivals;
+	struct seen *seen = &a->seen[pid];
+	const bool fits = arrivals_fits(a, pid);
+
+	if (fits && seen->since == 0 && !seen->lacks)
+		expect(run, &(struct waiting){
+			.pid = pid, .time = time, .after = after,
+		});
+	else if (!fits && seen->since != 0 && !wp_proc_exiting(pid))
+		leave(run, pid, after != 0 ? 0 : time);
+}
+
+static void
+take_move(struct run *run, const struct perf_event_header *header)
+{
+	const struct wp_sample *sample = (const void *)header;
+	const uint8_t *raw = (const uint8_t *)(sample + 1) + sizeof(uint32_t);
+	struct arrivals *a = run->arrivals;
+	int32_t pid;
+
+	if (header->size < sizeof(*sample) + sizeof(uint32_t) + a->moved +
+	    sizeof(pid))
+		return;
+	memcpy(&pid, raw + a->moved, sizeof(pid));
+	if (!is_pid(pid))
+		return;
+	a->seen[pid].lacks = false;
+	take_place(run, pid, sample->time, 0);
+}
+
+/* --- those of which there are no records --- */
 
 static bool
 is_armed(const struct run *run, pid_t pid)
@@ -241,56 +567,86 @@ is_armed(const struct run *run, pid_t pid)
 	return false;
 }
 
-/* Look for those whose records were lost.  One that has executed no program since
-   it was created may have inherited events. */
+/* Look for those whose records were lost.  One that has executed no program
+   since it was created may have inherited events. */
 static void
 search(struct run *run)
 {
 	struct arrivals *a = run->arrivals;
+	const bool lost = a->search;
+	const uint64_t known = a->known != 0 ? a->known : run->began;
+	const uint64_t after = a->searched != 0 ? a->searched : run->began;
 	pid_t *pids = NULL;
 	size_t cap = 0;
 	int n;
 
 	a->search = false;
 	a->searched = wp_clock_ns();
+	if (lost)
+		a->known = a->searched;
 	n = wp_proc_processes(&pids, &cap);
-	for (int i = 0; i < n; i++)
-		if (is_pid(pids[i]) && pids[i] != getpid() &&
-		    fits(a, pids[i]) &&
-		    wp_proc_has_executed(pids[i]) > 0 &&
-		    !is_armed(run, pids[i]))
-			take(run, pids[i], a->searched, true);
+	for (int i = 0; i < n; i++) {
+		const pid_t pid = pids[i];
+
+		if (!is_pid(pid) || pid == getpid())
+			continue;
+		if (lost && arrivals_fits(a, pid) &&
+		    wp_proc_has_executed(pid) > 0 && !is_armed(run, pid)) {
+			a->seen[pid].lacks = false;
+			expect(run, &(struct waiting){
+				.pid = pid, .time = a->searched, .after = known,
+			});
+		} else if (run->options->cgroup != NULL) {
+			take_place(run, pid, a->searched, after);
+		}
+	}
 	free(pids);
+}
+
+static void
+take_loss(struct run *run)
+{
+	struct arrivals *a = run->arrivals;
+
+	if (a->lost)
+		return;
+	a->lost = true;
+	session_warn(&run->session, "records of new processes were lost: one of "
+	    "%s may not be watched", run->options->exe != NULL ?
+	    run->options->exe : options_scope(run->options));
+	session_doubt(&run->session, "a process was perhaps not watched");
 }
 
 void
 run_take_arrivals(struct run *run)
 {
 	struct arrivals *a = run->arrivals;
+	const bool looks = run->options->cgroup != NULL && a->moves == 0;
+	const unsigned most = options_any_program(run->options) ?
+	    MORE * MANY : MANY;
 	const struct perf_event_header *header;
 	unsigned n = 0;
 
-	try_again(run);
 	while (run->reason == NULL &&
 	    (header = wp_rings_next(a->rings, UINT64_MAX)) != NULL) {
-		/* the kernel says what it has lost only before the next record */
-		a->search = a->search || ++n >= MANY ||
+		/* the kernel says what it has lost only before the next
+		   record */
+		a->search = a->search || ++n >= most ||
 		    header->type == PERF_RECORD_LOST;
 		if (header->type == PERF_RECORD_FORK)
 			take_fork(run, header);
 		else if (header->type == PERF_RECORD_COMM &&
 		    (header->misc & PERF_RECORD_MISC_COMM_EXEC) != 0)
 			take_program(run, header);
-		else if (header->type == PERF_RECORD_LOST && !a->lost) {
-			a->lost = true;
-			session_warn(&run->session, "records of new processes "
-			    "were lost: one of %s may not be watched",
-			    run->options->exe);
-			session_doubt(&run->session, "a process was perhaps "
-			    "not watched");
-		}
+		else if (header->type == PERF_RECORD_MMAP2)
+			take_code(run, header);
+		else if (header->type == PERF_RECORD_SAMPLE)
+			take_move(run, header);
+		else if (header->type == PERF_RECORD_LOST)
+			take_loss(run);
 	}
-	if (a->search && run->reason == NULL &&
+	if ((a->search || looks) && run->reason == NULL &&
 	    wp_clock_ns() >= a->searched + LOOK)
 		search(run);
+	take_all(run);
 }

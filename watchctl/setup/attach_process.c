@@ -1,5 +1,6 @@
 /*
- * attach_process: what the SPECs mean in a process, and its watches armed there.
+ * attach_process: what the SPECs mean in a process, and its watches armed
+ * there.
  */
 #include "setup/setup.h"
 
@@ -10,6 +11,7 @@
 #include "follow/follow.h"
 #include "follow/rotate.h"
 #include "os/proc.h"
+#include "os/trap_cpu.h"
 #include "pending/loader.h"
 #include "pending/new_module.h"
 #include "pending/thread_local.h"
@@ -17,6 +19,7 @@
 #include "run/run.h"
 #include "setup/arrivals.h"
 #include "setup/everywhere.h"
+#include "setup/any_program.h"
 
 /* Forget a process, and the watches planned for it. */
 void
@@ -39,7 +42,7 @@ run_waits_not_with(const struct options *o)
 	return o->stop ? "--stop" : o->count ? "--count" :
 	    o->follow_pointers ? "--follow" : o->rotate ?
 	    "--slots rotate" : o->form == FORM_PERF ?
-	    "-o perf" : o->exe != NULL ? "--exe" : NULL;
+	    "-o perf" : options_scope(o);
 }
 
 /* A SPEC's module is not mapped, for this cause. */
@@ -104,7 +107,7 @@ resolve_launched(struct run *run, struct wp_cause *cause)
 	loader_find(process->pid, &run->live, &loader);
 	/* it takes an event to stop it elsewhere */
 	while ((err = resolve(run, process, early, cause)) == -ENOENT &&
-	    at == HOOK && !run->ops->registers) {
+	    at == HOOK && !run->ops->registers && !wp_cpu_kernel_steps()) {
 		const uint64_t stop[STOPS] = {loader.hook, loader.entry};
 
 		at = wp_target_run_to(run->target, stop, STOPS, NULL,
@@ -150,6 +153,39 @@ explain_too_wide(const struct options *o, struct wp_cause *cause)
 		    "; or add --slots rotate");
 }
 
+/* What keeps uprobes from being in the place of slots; NULL: nothing does. */
+static const char *
+no_uprobes(const struct run *run)
+{
+	const struct options *o = run->options;
+
+	return o->stop ? "are not for --stop" : o->follow ? "are not for -f" :
+	    options_everywhere(o) ? "are for single processes" :
+	    o->delivery == DELIVERY_RING ? "are not for --delivery ring" :
+	    !run->ops->registers && wp_target_uprobes(run->target) ? NULL :
+	    "need root, or CAP_SYS_ADMIN, and BPF programs";
+}
+
+/* There are too few slots for this, for this cause. */
+static void
+explain_too_many(const struct run *run, struct wp_cause *cause)
+{
+	const struct options *o = run->options;
+	const size_t len = strlen(cause->text);
+	const char *why = no_uprobes(run);
+	bool executes = false;
+
+	for (size_t i = 0; i < o->nspecs; i++)
+		executes = executes || o->spec[i].access == WP_EXEC;
+	if (cause->code != WP_CAUSE_TOO_MANY || !executes)
+		return;
+	if (why == NULL)
+		why = "are where an instruction surely begins: at a function "
+		    "(without +OFF) or a line";
+	(void)snprintf(cause->text + len, sizeof(cause->text) - len,
+	    "; uprobes, which take none, %s", why);
+}
+
 /* What the SPECs mean in a process, and that it can be watched there. */
 int
 run_find_watches(struct run *run, struct process *process, struct wp_cause *cause)
@@ -161,6 +197,8 @@ run_find_watches(struct run *run, struct process *process, struct wp_cause *caus
 
 	if (process->pid == EVERYWHERE)
 		return everywhere_find(run, process, cause);
+	if (options_any_program(o))
+		return any_program_find(run, process, cause);
 	if ((err = run_learn(run, process, false, cause)) < 0)
 		return err;
 	if ((regions = calloc(n + WP_SLOTS_MAX, sizeof(*regions))) == NULL)
@@ -193,6 +231,8 @@ run_find_watches(struct run *run, struct process *process, struct wp_cause *caus
 			err = wp_target_places(run->target, process->first + i,
 			    process->place[i].more, process->place[i].nmore,
 			    cause);
+	if (err < 0)
+		explain_too_many(run, cause);
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
 		if (o->spec[i].line != 0 || process->place[i].nmore == 0)
 			err = check_mapped(run, process, i, &regions[i],
@@ -212,7 +252,7 @@ run_arm(struct run *run, struct process *process, struct wp_cause *cause)
 	const unsigned before = wp_target_threads(run->target);
 	int err;
 
-	if (process->pid != EVERYWHERE)
+	if (run->options->command != NULL)
 		run_track_children(run, process);
 	if (run->follow != NULL &&
 	    (err = follow_arm(run->follow, process, cause)) < 0)
@@ -227,13 +267,16 @@ run_arm(struct run *run, struct process *process, struct wp_cause *cause)
 	return err;
 }
 
-/* Who has the memory of the processes from this one on, before they are armed, and
-   when they are.  A command has been held since its execve(2). */
+/* Who has the memory of the processes from this one on, before they are armed,
+   and when they are.  A command has been held since its execve(2). */
 void
 run_find_sharers(struct run *run, size_t first, bool armed)
 {
 	if (run->options->command != NULL || first == run->nprocesses)
 		return;
+	/* one may be made after the first look, and gone before the second */
+	for (size_t i = first; !armed && i < run->nprocesses; i++)
+		run_track_children(run, &run->process[i]);
 	initial_sharers_find(run, &run->process[first],
 	    run->nprocesses - first, armed);
 	for (size_t i = first; armed && run->ops->lend != NULL &&
@@ -247,7 +290,7 @@ describe_process(struct run *run, const struct process *process, uint64_t since)
 {
 	const uint64_t armed = wp_target_armed(run->target);
 
-	for (size_t i = 0; i < run->options->nspecs; i++) {
+	for (size_t i = 0; i < process->n; i++) {
 		const size_t w = process->first + i;
 		const int err = run_describe_armed(run, process, w);
 		size_t n;
@@ -259,9 +302,8 @@ describe_process(struct run *run, const struct process *process, uint64_t since)
 			.time = armed, .pid = process->pid,
 			.addr = wp_target_watches(run->target,
 			    &n)[w].region.addr,
-			.len = process->place[i].len,
-			.gap = since == WATCH_NO_GAP ? since :
-			    armed > since ? armed - since : 0,
+			.len = process->place[run_spec_of(process, w)].len,
+			.gap = armed > since ? armed - since : 0,
 		});
 	}
 	return 0;
@@ -280,8 +322,8 @@ new_polled(struct run *run, pid_t pid)
 	return NULL;
 }
 
-/* It was watched as another program, or another process had this id: what is kept
-   of that is told. */
+/* It was watched as another program, or another process had this id: what is
+   kept of that is told. */
 static void
 settle_before(struct run *run, pid_t pid)
 {
@@ -326,12 +368,8 @@ run_add_process(struct run *run, pid_t pid, uint64_t since,
 	if (describe_process(run, process, since) < 0)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	initial_sharers_report(run, process);
-	if (since == WATCH_NO_GAP)
-		session_doubt(&run->session, "process %d ran before it was "
-		    "watched, for how long is not known", pid);
-	else
-		session_doubt(&run->session, "process %d ran for %.1f ms "
-		    "before it was watched", pid,
-		    (double)(wp_target_armed(run->target) - since) / 1e6);
+	session_doubt(&run->session, "process %d ran for at most %.1f ms "
+	    "before it was watched", pid,
+	    (double)(wp_target_armed(run->target) - since) / 1e6);
 	return 0;
 }

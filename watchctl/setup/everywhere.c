@@ -3,8 +3,8 @@
  *
  * Overview: an event of each processor has the hits of all that runs there, and
  * reports what is created, executed and mapped.  There is nobody to be held and
- * nothing to be inherited.  The processes that are there are looked at when that
- * is on, so that what changes meanwhile is seen.
+ * nothing to be inherited.  The processes that are there are looked at when
+ * that is on, so that what changes meanwhile is seen.
  */
 #include "setup/everywhere.h"
 
@@ -44,8 +44,8 @@ everywhere_find(struct run *run, struct process *process,
 	return 0;
 }
 
-/* Whether the kernel keeps even root from looking into it: lockdown for integrity
-   alone does not. */
+/* Whether the kernel keeps even root from looking into it: lockdown for
+   integrity alone does not. */
 static bool
 is_locked_down(void)
 {

@@ -13,6 +13,7 @@
 #include "follow/follow.h"
 #include "run/run.h"
 #include "setup/arrivals.h"
+#include "setup/mappers.h"
 #include "util/complain.h"
 #include "util/interrupt.h"
 
@@ -31,6 +32,7 @@ run_poll_make(struct run *run)
 	struct wp_rings *rings = wp_target_rings(run->target);
 	unsigned nrings = wp_rings_count(rings);
 	const unsigned more = arrivals_fds(run->arrivals) +
+	    mappers_fds(run->mappers) +
 	    (run->follow != NULL);
 	struct pollfd *p = calloc(2 + nrings + more + run->nprocesses,
 	    sizeof(*p));
@@ -49,6 +51,8 @@ run_poll_make(struct run *run)
 	p += 1 + run->nprocesses;
 	for (unsigned i = 0; i < arrivals_fds(run->arrivals); i++)
 		p++->fd = arrivals_fd(run->arrivals, i);
+	for (unsigned i = 0; i < mappers_fds(run->mappers); i++)
+		p++->fd = mappers_fd(run->mappers, i);
 	if (run->follow != NULL)
 		p++->fd = follow_fd(run->follow);
 	for (unsigned i = 0; i < nrings; i++)

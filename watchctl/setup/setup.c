@@ -22,6 +22,7 @@
 #include "probe/probe.h"
 #include "os/clock.h"
 #include "os/proc.h"
+#include "os/trap_cpu.h"
 #include "util/complain.h"
 #include "util/executable.h"
 #include "watch/fire_check.h"
@@ -35,6 +36,8 @@
 #include "run/tallies.h"
 #include "setup/arrivals.h"
 #include "setup/everywhere.h"
+#include "setup/any_program.h"
+#include "setup/mappers.h"
 #include "spec/condition_filter.h"
 
 /* Room for what is found out about each process. */
@@ -43,10 +46,14 @@ make_processes(struct run *run)
 {
 	const struct options *o = run->options;
 
-	if (o->exe != NULL && arrivals_open(&run->arrivals, o->exe) < 0)
+	if (options_shared(o) && mappers_open(&run->mappers, o) < 0)
 		return -EINVAL;
-	if (o->command == NULL && chosen_find(&run->chosen, o,
-	    run->arrivals == NULL ? NULL : arrivals_file(run->arrivals)) < 0)
+	if (options_scope(o) != NULL && run->mappers == NULL &&
+	    arrivals_open(&run->arrivals, o) < 0)
+		return -EINVAL;
+	if ((o->npids > 0 || o->nnames > 0 || run->arrivals != NULL) &&
+	    chosen_find(&run->chosen, o,
+	    run->arrivals == NULL ? NULL : arrivals_fits, run->arrivals) < 0)
 		return -EINVAL;
 	run->nprocesses = o->command != NULL || options_everywhere(o) ? 1 :
 	    run->chosen.n;
@@ -88,9 +95,13 @@ skip(struct run *run, size_t i, int err, const struct wp_cause *cause)
 	struct wp_cause now = {0};
 	bool skipped;
 
+	if (options_any_program(run->options)) {
+		any_program_skip(run, i, err, cause);
+		return 0;
+	}
 	if (run->options->command == NULL && run->process[i].pid != EVERYWHERE)
 		(void)wp_target_check(run->process[i].pid, &now);
-	skipped = (run->nprocesses > 1 || run->options->exe != NULL) &&
+	skipped = (run->nprocesses > 1 || run->arrivals != NULL) &&
 	    (now.code == WP_CAUSE_NO_PROCESS || now.code == WP_CAUSE_ZOMBIE ||
 	    now.code == WP_CAUSE_GONE);
 	if (skipped)
@@ -136,8 +147,8 @@ is_missing(const struct run *run, const struct spec *spec)
 	return false;
 }
 
-/* Whether what is watched may come with dlopen(3), and this way of watching waits
-   for it. */
+/* Whether what is watched may come with dlopen(3), and this way of watching
+   waits for it. */
 static bool
 waits_for_modules(const struct run *run)
 {
@@ -199,13 +210,14 @@ prepare(struct run *run)
 	struct wp_options wish = {
 		.count = o->count, .kernel = !o->user_only,
 		.follow = o->follow, .stack = o->stack, .stop = o->stop,
+		.physical = options_shared(o),
 		.for_perf = o->form == FORM_PERF,
 		.whole_stacks = o->form == FORM_PERF || o->last != 0,
 		/* a program writes the address that a slot had at first */
 		.bpf = o->delivery != DELIVERY_RING && !o->follow_pointers &&
-		    !o->rotate &&
+		    !o->rotate && !options_shared(o) &&
 		    (o->count || !options_everywhere(o)),
-		.everywhere = options_everywhere(o),
+		.everywhere = options_everywhere(o), .uprobes = true,
 		.tally = options_tally(o),
 		.with = o->with,
 		.filter = condition_filter(&o->condition, &run->filter) ?
@@ -217,6 +229,10 @@ prepare(struct run *run)
 	    (o->command == NULL && !options_everywhere(o) &&
 	    each_process(run, check) < 0))
 		return -EINVAL;
+	if (o->stop && wp_cpu_kernel_steps())
+		return complain("--stop: this processor traps an access before "
+		    "it is made, where a stopped thread would not be watched "
+		    "any more: leave it out");
 	if (wp_probe_features(&run->features, &cause) < 0 &&
 	    (run->ops->without_events == NULL ||
 	    run->ops->without_events(run, &cause) < 0))
@@ -254,6 +270,10 @@ prepare(struct run *run)
 	run->live.box.answers.no_cache = o->no_cache;
 	run->live.box.answers.sources = o->form == FORM_HTML;
 	run->live.box.answers.policy = &o->policy;
+	if (run->mappers != NULL) {
+		run->live.box.answers.read = run_read_mappers;
+		run->live.box.answers.read_arg = run;
+	}
 	/* which may be any process's */
 	run->live.box.answers.no_memory = options_everywhere(o);
 	return open_kept(run);
@@ -284,12 +304,13 @@ launch(struct run *run)
 	    STATUS_OWN_FAILURE;
 }
 
-/* Whether a SPEC is not armed: it may be in programs that are executed from here
-   on, or in a module that a process has not mapped yet. */
+/* Whether a SPEC is not armed: it may be in programs that are executed from
+   here on, or in a module that a process has not mapped yet. */
 static bool
 is_pending(const struct run *run, size_t i)
 {
-	bool waits = run->options->skip_missing;
+	bool waits = run->mappers != NULL ? mappers_lacks(run->mappers, i) :
+	    run->options->skip_missing;
 
 	for (size_t k = 0; k < run->nprocesses && !waits; k++)
 		waits = run->process[k].waits != NULL &&
@@ -332,7 +353,7 @@ describe(struct run *run)
 	run->formats = ex_formats_new();
 	if (run->formats == NULL)
 		err = -ENOMEM;
-	if (run->waits && err == 0)
+	if ((run->waits || run->mappers != NULL) && err == 0)
 		err = describe_pending(run);
 	for (size_t w = 0; w < n && err >= 0; w++) {
 		err = run_describe_watch(run, run_process_of(run, w), w,
@@ -387,7 +408,8 @@ run_announce(struct run *run)
 {
 	const struct wp_options *got = wp_target_options(run->target);
 	struct report_start start = {
-		.pid = run->process->pid,
+		.pid = run->mappers != NULL && run->nprocesses == 0 ?
+		    EVERYWHERE : run->process->pid,
 		.mode = run->ops->mode, .delivery = delivery(run),
 		.threads = run->ops->threads(run),
 		.frozen_ms = wp_target_frozen_ms(run->target),
@@ -414,6 +436,8 @@ run_announce(struct run *run)
 	}
 	warn_unmapped(run);
 	warn_missing(run);
+	any_program_announce(run);
+	arrivals_announce(run);
 	for (size_t i = 0; i < run->nprocesses &&
 	    !options_everywhere(run->options); i++)
 		initial_sharers_report(run, &run->process[i]);
@@ -432,12 +456,21 @@ attach_waiting(struct run *run, struct process *process, struct wp_cause *cause)
 	    exec_tracer_attach(run->tracer, process->pid, cause);
 }
 
+/* Whether something of what has been looked at can be watched. */
+static int
+check_scope(struct run *run)
+{
+	return options_any_program(run->options) ? any_program_check(run) : 0;
+}
+
 /* Find the watches of each process, and arm them. */
 static int
 find_and_arm(struct run *run)
 {
 	int err;
 
+	if (run->mappers != NULL)
+		return run_begin_mappers(run);
 	if (run->waits && run->options->command == NULL) {
 		run->began = wp_clock_ns();
 		return each_process(run, attach_waiting);
@@ -452,7 +485,8 @@ find_and_arm(struct run *run)
 			exec_tracer_take_one(run->tracer);
 		return run->refused ? -EINVAL : 0;
 	}
-	if ((err = each_process(run, run_find_watches)) < 0)
+	if ((err = each_process(run, run_find_watches)) < 0 ||
+	    (err = check_scope(run)) < 0)
 		return err;
 	run->began = wp_clock_ns();
 	run_round(run);
@@ -462,7 +496,8 @@ find_and_arm(struct run *run)
 		return err;
 	}
 	run_find_sharers(run, 0, false);
-	err = each_process(run, run_arm);
+	if ((err = each_process(run, run_arm)) == 0)
+		err = check_scope(run);
 	if (err == 0)
 		run_find_sharers(run, 0, true);
 	return err;

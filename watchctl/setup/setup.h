@@ -28,8 +28,8 @@ void run_announce(struct run *);
 int run_find_watches(struct run *, struct process *, struct wp_cause *);
 int run_arm(struct run *, struct process *, struct wp_cause *);
 
-/* Who has the memory of the processes from this one on, before they are armed, and
-   when they are. */
+/* Who has the memory of the processes from this one on, before they are armed,
+   and when they are. */
 void run_find_sharers(struct run *, size_t first, bool armed);
 
 /* Forget process i, and the watches planned for it. */
@@ -38,9 +38,9 @@ void run_forget(struct run *, size_t i);
 /* Which option keeps this run from waiting for a module; NULL: none does. */
 const char *run_waits_not_with(const struct options *);
 
-/* Watch one more process, which was to be watched from this time on, ns
-   (WATCH_NO_GAP: that is not known).  0; or -errno with a cause, and it is as if
-   it had not come. */
+/* Watch one more process, which was to be watched from this time on, ns, or
+   from a later one.  0; or -errno with a cause, and it is as if it had not
+   come. */
 int run_add_process(struct run *, pid_t, uint64_t since, struct wp_cause *);
 
 /* --- poll_set.c --- */
@@ -51,8 +51,8 @@ int run_add_process(struct run *, pid_t, uint64_t since, struct wp_cause *);
 int run_poll_make(struct run *);
 int run_poll_processes(struct run *);
 
-/* Before there are hits to report, the signal that --last takes does nothing; then
-   signals come through the descriptor that the loop sleeps on. */
+/* Before there are hits to report, the signal that --last takes does nothing;
+   then signals come through the descriptor that the loop sleeps on. */
 void run_expect_signals(const struct options *);
 void run_take_over_signals(const struct options *);
 

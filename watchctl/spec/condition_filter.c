@@ -1,11 +1,11 @@
-/* condition_filter: comparisons of a thread, process or processor with a number;
-   and what is made of them by !, && and ||. */
+/* condition_filter: comparisons of a thread, process or processor with a
+   number; and what is made of them by !, && and ||. */
 #include "spec/condition_filter.h"
 
 #include <limits.h>
 
-/* Append a node.  Result: its index; of the last one there is room for, if there
-   is none. */
+/* Append a node.  Result: its index; of the last one there is room for, if
+   there is none. */
 static unsigned
 append(struct wp_filter *f, const struct wp_filter_node *node)
 {

@@ -7,8 +7,8 @@
 #include "os/filter.h"
 #include "spec/condition.h"
 
-/* Whenever the filter is surely false, the condition is.  Result: whether it ever
-   can be. */
+/* Whenever the filter is surely false, the condition is.  Result: whether it
+   ever can be. */
 bool condition_filter(const struct condition *, struct wp_filter *);
 
 #endif

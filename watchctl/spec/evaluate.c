@@ -53,6 +53,7 @@ struct trace {
 	uint64_t contents;
 	uint64_t addr[WAY_MAX];	/* n of them; more are counted only */
 	unsigned n;
+	bool narrow;		/* they have 4 bytes */
 	const struct node *other;	/* what is no pointer, and counts too;
 					   NULL: nothing */
 };
@@ -261,11 +262,13 @@ static void
 note_read(struct trace *t, const struct node *node, uint64_t addr, void *to,
     size_t len, bool pointer)
 {
-	if (!pointer || len != sizeof(t->contents)) {
+	if (!pointer || (len != sizeof(t->contents) &&
+	    len != sizeof(uint32_t))) {
 		t->other = t->other == NULL ? node : t->other;
 		return;
 	}
 	memcpy(to, &t->contents, len);
+	t->narrow = len == sizeof(uint32_t);
 	if (t->n < WAY_MAX)
 		t->addr[t->n] = addr;
 	t->n++;
@@ -1214,8 +1217,8 @@ is_plain(const struct trace *a, const struct value *at_a,
 	return at_b->addr - at_a->addr == step;
 }
 
-/* The pointers, and what is to be added to each; but for an object that none leads
-   to. */
+/* The pointers, and what is to be added to each; but for an object that none
+   leads to. */
 static bool
 take_way(struct evaluation *e, struct spec_place *place)
 {
@@ -1239,6 +1242,7 @@ take_way(struct evaluation *e, struct spec_place *place)
 	for (unsigned i = 0; i < a.n; i++)
 		place->more[i] = i + 1 < a.n ? a.addr[i + 1] : place->addr;
 	place->nmore = a.n;
+	place->narrow = a.narrow;
 	place->addr = a.addr[0];
 	return true;
 }
@@ -1275,8 +1279,8 @@ is_cxx(void *arg, const struct ex_symbol *symbol)
 }
 
 /* A C program's debug information is not read before its hits are: its symbols
-   do, whatever is wrong with that.  A C++ program that has no mangled name has no
-   code that sets a reference either: then it is a constant. */
+   do, whatever is wrong with that.  A C++ program that has no mangled name has
+   no code that sets a reference either: then it is a constant. */
 static bool
 may_be_reference(const struct spec *spec, struct ex_process *process,
     bool early)
@@ -1284,7 +1288,7 @@ may_be_reference(const struct spec *spec, struct ex_process *process,
 	struct found_symbol found;
 
 	return find_symbol(spec, process, early, &found, NULL) == 0 &&
-	    found.symbol.size == sizeof(void *) &&
+	    found.symbol.size == (ex_module_is_narrow(found.module) ? 4 : 8) &&
 	    (ex_module_is_constant(found.module, found.symbol.value) ||
 	    ex_symbol_each(found.module, is_cxx, NULL) != 0);
 }

@@ -151,7 +151,8 @@ usual_length(const char *kallsyms, uint64_t addr)
 }
 
 /* Nothing is where these symbols say, but in each processor's copy: on x86-64
-   their addresses count from 0, or are those of what the copies were made of. */
+   their addresses count from 0, or are those of what the copies were made
+   of. */
 static bool
 is_per_cpu(const struct search *s, uint64_t addr)
 {

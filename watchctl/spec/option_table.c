@@ -42,6 +42,14 @@ const struct option_entry option_table[] = {
 	    OPTION_ATTACH | OPTION_APART,
 	    "attach to each process that executes this file, now and\n"
 	    "later"},
+	{0, "cgroup", OPT_CGROUP, "PATH", NULL,
+	    OPTION_ATTACH | OPTION_APART,
+	    "attach to each process of this control group, now and later,\n"
+	    "that has what is to be watched"},
+	{0, "all-cpus", OPT_ALL_CPUS, NULL, NULL,
+	    OPTION_ATTACH | OPTION_APART,
+	    "attach to each process of the machine, now and later, that\n"
+	    "has what is to be watched"},
 	{'f', NULL, 0, NULL, NULL,
 	    WATCHES,
 	    "watch its future child processes too"},
@@ -105,6 +113,10 @@ const struct option_entry option_table[] = {
 	    "guard the heap of COMMAND and of what it executes: report\n"
 	    "writes past the end of a block, in front of it or after free,\n"
 	    "and wrong frees"},
+	{0, "heap-runs", OPT_HEAP_RUNS, "N", NULL,
+	    OPTION_HEAP,
+	    "if there was damage, run COMMAND again, at most so often (3),\n"
+	    "and watch the very bytes, whose writer is then a hit; 0: none"},
 	{0, "heap-quarantine", OPT_HEAP_QUARANTINE, "SIZE", NULL,
 	    OPTION_HEAP,
 	    "keep so much of freed memory from being used again (1M); 0:\n"
@@ -128,7 +140,7 @@ const struct option_entry option_table[] = {
 	    "have hits delivered by BPF programs (bpf) or by the kernel's\n"
 	    "rings alone (ring)"},
 	{0, "allow", OPT_ALLOW, "PATTERN", NULL,
-	    EVERY_FORM,
+	    REPORTS,
 	    "allow accesses by functions or source files that match, and\n"
 	    "by all that they call; others are stray; repeatable"},
 	{0, "error-exitcode", OPT_ERROR_EXITCODE, "N", NULL,
@@ -217,6 +229,29 @@ option_names(unsigned forms, const char *first)
 	return &all;
 }
 
+const struct option_entry *
+option_of(int c)
+{
+	const struct option_entry *e = option_table;
+
+	while (e->help != NULL && e->letter != c && e->value != c)
+		e++;
+	return e;
+}
+
+const char *
+option_called(int c)
+{
+	static char called[OPT_END][32];
+	const struct option_entry *e = option_of(c);
+
+	if (c == e->letter)
+		(void)snprintf(called[c], sizeof(called[c]), "-%c", c);
+	else if (e->help != NULL)
+		(void)snprintf(called[c], sizeof(called[c]), "--%s", e->name);
+	return called[c];
+}
+
 /* "-n N", "--each N", "-h, --help". */
 static int
 put_option(const struct option_entry *e, char to[COLUMNS])
@@ -279,6 +314,7 @@ option_help(FILE *out)
 	(void)fputs(
 "usage: watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... -p PID ...\n"
 "       watchctl [OPTIONS] {-w|-a} kernel!SYMBOL[+OFF][:LEN] ...\n"
+"       watchctl [OPTIONS] {-w|-r|-a} shm:/NAME+OFF[:LEN] ...\n"
 "       watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... [--] COMMAND [ARG...]\n"
 "       watchctl [OPTIONS] --heap [--] COMMAND [ARG...]\n", out);
 	put_report_options(out);
@@ -320,8 +356,9 @@ option_synopsis(FILE *out)
 		unsigned form;
 		const char *before, *behind;
 	} forms[] = {
-		{OPTION_ATTACH, "", SPECS ".Brq Fl p Ar pid | name | "
-		    "Cm @CHILDREN: Ns Ar pid ... | Fl -exe Ar path\n"},
+		{OPTION_ATTACH, "", SPECS ".Bro\n.Fl p Ar pid | name | "
+		    "Cm @CHILDREN: Ns Ar pid ... |\n.Fl -exe Ar path | "
+		    "Fl -cgroup Ar path | Fl -all-cpus\n.Brc\n"},
 		{OPTION_COMMAND, "", SPECS WITH_COMMAND},
 		{OPTION_INSIDE, ".Fl -inside\n", SPECS WITH_COMMAND},
 		{OPTION_HEAP, ".Fl -heap\n", WITH_COMMAND},

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* What options without a letter are to getopt_long(3).  None is a letter's, which
-   then shows which form was misused. */
+/* What options without a letter are to getopt_long(3).  None is a letter's,
+   which then shows which form was misused. */
 enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
 	OPT_ERROR_EXITCODE, OPT_JUNIT, OPT_SARIF, OPT_GITHUB, OPT_LEARN,
 	OPT_POLICY, OPT_INSIDE, OPT_STOP, OPT_ON_HIT, OPT_NO_ASLR,
@@ -18,13 +18,15 @@ enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
 	OPT_TOP,
 	OPT_UNTIL, OPT_WITH,
 	OPT_STACKS, OPT_EXPLAIN_MEMORY, OPT_NO_CACHE, OPT_BUFFER,
-	OPT_DELIVERY, OPT_EXE, OPT_FOLLOW, OPT_IF_MISSING, OPT_SLOTS,
-	OPT_HEAP, OPT_HEAP_QUARANTINE,
-	OPT_HELP, OPT_VERSION };
+	OPT_DELIVERY, OPT_EXE, OPT_CGROUP, OPT_ALL_CPUS,
+	OPT_FOLLOW, OPT_IF_MISSING, OPT_SLOTS,
+	OPT_HEAP, OPT_HEAP_RUNS, OPT_HEAP_QUARANTINE,
+	OPT_HELP, OPT_VERSION,
+	OPT_END };	/* how many there are, with the letters */
 
 /* The forms of a command line, and one thing more. */
 enum {
-	OPTION_ATTACH = 1,	/* -p or --exe */
+	OPTION_ATTACH = 1,	/* -p, --exe, --cgroup or --all-cpus */
 	OPTION_COMMAND = 2,
 	OPTION_INSIDE = 4,	/* a command, with --inside */
 	OPTION_REPORT = 8,
@@ -52,6 +54,11 @@ option_is_for(const struct option_entry *entry, unsigned forms)
 {
 	return (entry->forms & forms) != 0;
 }
+
+/* The entry of an option, by its letter or its value; and how it is called on a
+   command line: "-n", "--each". */
+const struct option_entry *option_of(int);
+const char *option_called(int);
 
 /* For getopt_long(3): what `first' begins, with the letters behind it, and the
    names.  Good until it is called again. */

@@ -22,8 +22,8 @@ enum {
 	STATUS_NOT_FOUND = 127,
 };
 
-/* How hits come: by BPF programs where they can, by them or not at all, or by the
-   kernel's rings alone. */
+/* How hits come: by BPF programs where they can, by them or not at all, or by
+   the kernel's rings alone. */
 enum delivery { DELIVERY_USUAL, DELIVERY_BPF, DELIVERY_RING };
 
 enum form { FORM_TEXT, FORM_JSON, FORM_FOLDED, FORM_PERF, FORM_SUMMARY,
@@ -36,6 +36,10 @@ enum side { SIDE_JUNIT, SIDE_SARIF, SIDE_GITHUB, SIDE_LEARN, SIDES };
 #define QUARANTINE_NONE UINT64_MAX
 #define QUARANTINE_USUAL ((uint64_t)1 << 20)
 
+/* The same of --heap-runs. */
+#define HEAP_RUNS_NONE UINT64_MAX
+enum { HEAP_RUNS_USUAL = 3 };
+
 struct options {
 	char **argv;		/* as they were given */
 	struct spec *spec;	/* nspecs of them, in the order given */
@@ -46,6 +50,8 @@ struct options {
 				   processes; "@CHILDREN:PID" is such a name */
 	size_t nnames;
 	const char *exe;	/* --exe; NULL: none */
+	const char *cgroup;	/* --cgroup; NULL: none */
+	bool all_cpus;		/* --all-cpus: all processes */
 	char **command;		/* NULL-terminated; NULL: none */
 	const char *file;	/* report: what to read; NULL: not that */
 	char **files;		/* nfiles of them: all that it is to read */
@@ -69,6 +75,7 @@ struct options {
 	bool inside;		/* --inside */
 	bool heap;		/* --heap: no watch, but a guard */
 	uint64_t quarantine;	/* --heap-quarantine, bytes */
+	uint64_t heap_runs;	/* --heap-runs, as given */
 	bool no_aslr;		/* --no-aslr */
 	bool skip_missing;	/* --if-missing skip */
 	bool stop;		/* --stop, or --on-hit, which takes it */
@@ -111,11 +118,26 @@ enum delivery options_usual_delivery(void);
 /* Of a name "@CHILDREN:PID" the process; 0: it is another name. */
 pid_t options_children_of(const char *name);
 
-/* Whether processes are given, by -p or --exe. */
+/* The option by which processes are watched that may come later; NULL: none. */
+static inline const char *
+options_scope(const struct options *o)
+{
+	return o->exe != NULL ? "--exe" : o->cgroup != NULL ? "--cgroup" :
+	    o->all_cpus ? "--all-cpus" : NULL;
+}
+
+/* Whether these execute any programs, of which some have what is watched. */
+static inline bool
+options_any_program(const struct options *o)
+{
+	return o->cgroup != NULL || o->all_cpus;
+}
+
+/* Whether processes are given that run. */
 static inline bool
 options_attach(const struct options *o)
 {
-	return o->npids > 0 || o->nnames > 0 || o->exe != NULL;
+	return o->npids > 0 || o->nnames > 0 || options_scope(o) != NULL;
 }
 
 /* Whether what runs on any processor is watched, whatever it is. */
@@ -125,8 +147,16 @@ options_everywhere(const struct options *o)
 	return o->nspecs > 0 && o->spec[0].kernel;
 }
 
-/* With --last and --until all hits are explained as they come, and so many samples
-   wait in the explainer: they are in the memory that it shares. */
+/* Whether it is about memory that processes share (shm:, file:), of those that
+   map it. */
+static inline bool
+options_shared(const struct options *o)
+{
+	return o->nspecs > 0 && o->spec[0].shared != NULL;
+}
+
+/* With --last and --until all hits are explained as they come, and so many
+   samples wait in the explainer: they are in the memory that it shares. */
 uint64_t options_held_samples(const struct options *);
 
 /* Whether findings are written for systems that run tests. */
@@ -145,11 +175,13 @@ options_vouch(const struct options *o)
 	return o->error_status != 0 || options_ci(o);
 }
 
-/* Whether accesses are to be judged: by --allow, by --policy, or each is stray. */
+/* Whether accesses are to be judged: by --allow, by --policy, or each is stray;
+   but what --heap finds is damage, by whomever. */
 static inline bool
 options_judge(const struct options *o)
 {
-	return o->nallow > 0 || o->policy_path != NULL || options_vouch(o);
+	return !o->heap && (o->nallow > 0 || o->policy_path != NULL ||
+	    options_vouch(o));
 }
 
 /* One of the options that have them judged; NULL: none does. */
@@ -193,8 +225,8 @@ options_choose(const struct options *o)
 	return o->condition.root != NULL || o->changed || options_thin(o);
 }
 
-/* Whether hits need only be counted where it is known how they would be reported:
-   it matters for nothing which hit it is. */
+/* Whether hits need only be counted where it is known how they would be
+   reported: it matters for nothing which hit it is. */
 static inline bool
 options_tally(const struct options *o)
 {

@@ -9,6 +9,7 @@
 
 #include <ctype.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -504,17 +505,111 @@ take_line(struct spec *spec)
 	return 0;
 }
 
+/* --- shared memory and files --- */
+
+#define SHM_DIRECTORY "/dev/shm"	/* where shm_open(3) has its objects */
+
+/* Where the path behind "shm:" or "file:" begins; NULL: a symbol is called so,
+   and what follows is a length. */
+static const char *
+shared_path(const char *text, bool *shm)
+{
+	const char *path;
+
+	*shm = strncmp(text, "shm:", 4) == 0;
+	if (!*shm && strncmp(text, "file:", 5) != 0)
+		return NULL;
+	path = text + (*shm ? 4 : 5);
+	return *path == ':' || (is_digit(*path) && strchr(path, '+') == NULL) ?
+	    NULL : path;
+}
+
+static const char *
+check_shm_name(const char **p, const char *end)
+{
+	if (**p != '/')
+		return "the name of shared memory is wanted, which begins with "
+		    "'/'";
+	++*p;
+	if (*p == end || memchr(*p, '/', (size_t)(end - *p)) != NULL)
+		return "the name of shared memory is wanted, with a '/' before "
+		    "it and no other";
+	return NULL;
+}
+
+/* PATH+OFF[:LEN]: paths may have each of these characters. */
+static const char *
+parse_shared(const char **p, bool shm, struct spec *spec, bool *memory)
+{
+	const char *path = *p, *plus = strrchr(path, '+'), *wrong;
+	const char *end = plus == NULL ? path + strlen(path) : plus;
+
+	if (end == path)
+		return "a file's path is wanted";
+	if (shm && (wrong = check_shm_name(p, end)) != NULL)
+		return wrong;
+	*p = end;
+	if (plus == NULL)
+		return "'+' and an offset are wanted, from the file's begin";
+	spec->shared = malloc(sizeof(SHM_DIRECTORY) + (size_t)(end - path));
+	if (spec->shared == NULL) {
+		*memory = false;
+		return NULL;
+	}
+	(void)sprintf(spec->shared, "%s%.*s", shm ? SHM_DIRECTORY : "",
+	    (int)(end - path), path);
+	*p = path = plus + 1;
+	spec->has_off = true;
+	if ((wrong = parse_number(p, &spec->off)) == NULL && **p == ':')
+		wrong = parse_length(p, spec);
+	else if (wrong == NULL && **p != '\0')
+		wrong = "only :LEN can follow an offset";
+	if (wrong == NULL && (spec->off > INT64_MAX ||
+	    spec->len > INT64_MAX - spec->off)) {
+		*p = path;
+		wrong = "no file is so long";
+	}
+	return wrong;
+}
+
+/* One of those that spec_parse is called with. */
+static int
+take_shared(const char *path, bool shm, struct spec *spec,
+    struct wp_cause *cause)
+{
+	const char *p = path, *wrong;
+	bool memory = true;
+
+	wrong = parse_shared(&p, shm, spec, &memory);
+	if (!memory)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	if (wrong != NULL)
+		return syntax_error(spec->text, p, wrong, cause);
+	if (spec->len == 0)
+		spec->len = spec_alignment(spec->off);
+	return spec->access != WP_EXEC ? 0 : syntax_error(spec->text,
+	    spec->text, "such bytes are watched with -w, -r or -a, not with -x,",
+	    cause);
+}
+
 int
 spec_parse(const char *text, enum wp_access access, struct spec *spec,
     struct wp_cause *cause)
 {
-	const char *p = text, *wrong;
-	bool memory = true;
+	const char *p = text, *wrong, *path;
+	bool memory = true, shm;
 	int rc = 0;
 
 	memset(spec, 0, sizeof(*spec));
 	spec->access = access;
 	spec->text = strdup(text);
+	path = spec->text == NULL ? NULL : shared_path(spec->text, &shm);
+	if (path != NULL) {
+		rc = take_shared(path, shm, spec, cause);
+		if (rc != 0)
+			spec_free(spec);
+		return rc;
+	}
 	wrong = parse_spec(&p, spec, &memory);
 	spec->kernel = is_kernels(spec);
 	if (spec->text == NULL || !memory)
@@ -575,6 +670,7 @@ spec_free(struct spec *spec)
 	free(spec->module);
 	free(spec->real);
 	free(spec->symbol);
+	free(spec->shared);
 	free(spec->expression);
 	memset(spec, 0, sizeof(*spec));
 }

@@ -4,6 +4,7 @@
  *	ADDR[:LEN]  [MODULE!]SYMBOL[+OFF][:LEN]  [MODULE!]EXPRESSION[:LEN]
  *	FILE:LINE   [MODULE!]THREAD_LOCAL[+OFF]@TID[:LEN]
  *	kernel!SYMBOL[+OFF][:LEN]
+ *	shm:/NAME+OFF[:LEN]  file:PATH+OFF[:LEN]
  *
  * ADDR, OFF and LEN are decimal, or hex with 0x.  MODULE may be a source file,
  * for its static names; then "::" may be in place of "!".  What can be a
@@ -36,6 +37,9 @@ struct spec {
 	pid_t thread;		/* of a thread-local one: whose; 0: not given */
 	bool finds_local;	/* for resolving: where it is in its module's
 				   thread-local storage is wanted */
+	char *shared;		/* a file's path, malloc'd: the bytes at off in
+				   it, wherever it is mapped shared; NULL: in a
+				   process */
 	bool kernel;		/* kernel!SYMBOL, or an address of the
 				   kernel's */
 	uint64_t addr;		/* an address; 0 with a symbol */
@@ -50,13 +54,16 @@ enum { SPEC_MORE_MAX = 3 };
 struct spec_place {
 	uint64_t addr, len;
 	/* nmore of them: of a line, its other addresses; of what is to be
-	   followed: addr is that of the first of so many pointers, and the object
-	   or the next one lies this far behind where each points to */
+	   followed: addr is that of the first of so many pointers, and the
+	   object or the next one lies this far behind where each points to */
 	uint64_t more[SPEC_MORE_MAX];
 	unsigned nmore;
+	bool narrow;		/* pointers that are followed have 4 bytes */
 	char *symbol;		/* what to call it ("counter", "table+8"),
 				   malloc'd; NULL for an address that lies in
 				   no symbol */
+	bool code;		/* of execution: an instruction begins at each
+				   address */
 	bool later;		/* it is not mapped yet */
 	bool rotates;		/* slots move over it */
 	bool local;		/* it is thread-local; resolved: addr is an
@@ -77,16 +84,16 @@ void spec_free(struct spec *);
 int spec_error(const struct spec *, const char *at, const char *what,
     struct wp_cause *);
 
-/* Refuse one that parses: what it names cannot be watched, and why.  -ERANGE with a
-   cause. */
+/* Refuse one that parses: what it names cannot be watched, and why.  -ERANGE
+   with a cause. */
 int spec_refuse(const struct spec *, const char *why, struct wp_cause *);
 
-/* What to call the place that is so far behind a symbol: "table+8", malloc'd.  NULL:
-   no memory. */
+/* What to call the place that is so far behind a symbol: "table+8", malloc'd.
+   NULL: no memory. */
 char *spec_place_name(const char *symbol, uint64_t off);
 
-/* How many bytes at an address are meant if that is not said: the largest of 8, 4,
-   2, 1 that it is aligned to. */
+/* How many bytes at an address are meant if that is not said: the largest of 8,
+   4, 2, 1 that it is aligned to. */
 uint64_t spec_alignment(uint64_t addr);
 
 /*

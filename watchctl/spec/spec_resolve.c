@@ -282,8 +282,8 @@ module_unknown(struct search *s, struct ex_process *process,
 	return rc;
 }
 
-/* Whether the first module, which is the program as a rule, has none but symbols
-   for others. */
+/* Whether the first module, which is the program as a rule, has none but
+   symbols for others. */
 static bool
 is_stripped(const struct search *s)
 {
@@ -512,9 +512,11 @@ place_symbol(const struct spec *spec, const struct found_symbol *c,
 		    "address", cause);
 	place->addr = c->addr + spec->off;
 	/* where its arguments are known */
-	if (spec->access == WP_EXEC && !spec->has_off && c->symbol.function)
+	if (spec->access == WP_EXEC && !spec->has_off && c->symbol.function) {
 		place->addr += ex_code_entry(c->module, c->symbol.value) -
 		    c->symbol.value;
+		place->code = true;
+	}
 	unit = spec_alignment(place->addr);
 	if (spec->access == WP_EXEC)
 		place->len = 1;
@@ -589,8 +591,8 @@ choose_symbol(struct search *s, struct ex_process *process,
 	return s->n > 1 ? symbol_ambiguous(s, cause) : 0;
 }
 
-/* Where it is in its module's thread-local storage, of which each thread has one of
-   its own. */
+/* Where it is in its module's thread-local storage, of which each thread has
+   one of its own. */
 static int
 place_local(const struct search *s, struct spec_place *place,
     struct wp_cause *cause)
@@ -856,6 +858,7 @@ resolve_line(const struct spec *spec, struct ex_process *process,
 		return line_everywhere(&s, cause);
 	place->addr = s.addr[0];
 	place->len = 1;
+	place->code = true;
 	place->nmore = (unsigned)s.n - 1;
 	for (unsigned i = 0; i < place->nmore; i++)
 		place->more[i] = s.addr[1 + i];

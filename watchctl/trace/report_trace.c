@@ -9,9 +9,9 @@
  *	],"stackFrames":{...},"samples":[...],"otherData":{...}}
  *
  * Events are written as they come, in whole lines.  What is behind them is kept
- * until the end.  Their times are in microseconds since the run began, and never
- * go back: a hit that is ordered behind another has that one's time if its own
- * is less.
+ * until the end.  Their times are in microseconds since the run began, and
+ * never go back: a hit that is ordered behind another has that one's time if
+ * its own is less.
  */
 #include <errno.h>
 #include <math.h>

@@ -16,21 +16,6 @@ struct trace_frame {
 	char text[];		/* its name and its category, each with NUL */
 };
 
-static uint64_t
-hash_text(uint64_t hash, const char *text)
-{
-	size_t len = strlen(text);
-	uint64_t word;
-
-	for (; len >= sizeof(word); text += sizeof(word), len -= sizeof(word)) {
-		memcpy(&word, text, sizeof(word));
-		hash = ex_hash(hash, word);
-	}
-	word = len;
-	memcpy(&word, text, len);
-	return ex_hash(hash, word);
-}
-
 /* Append it to the text; its id, 0: no room. */
 static unsigned
 add_frame(struct trace_stacks *s, uint64_t key, const char *name,
@@ -68,7 +53,8 @@ static unsigned
 put_frame(struct trace_stacks *s, const char *name, const char *category,
     unsigned parent)
 {
-	const uint64_t key = hash_text(hash_text(parent, name), category);
+	const uint64_t key = ex_hash_bytes(ex_hash_bytes(parent, name,
+	    strlen(name)), category, strlen(category));
 	const struct trace_frame *frame;
 	size_t i = 0;
 

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A process that fetches, while its parent does something else; it is ended after
-   a minute, or when a signal asks watchctl to end. */
+/* A process that fetches, while its parent does something else; it is ended
+   after a minute, or when a signal asks watchctl to end. */
 struct debuginfod_fetch {
 	bool begun;
 	int from;		/* readable when there is something to look at */

@@ -96,8 +96,8 @@ gives_privileges(const char *path, const struct privileges *have)
 	    (capabilities_of(path) & ~have->capabilities) != 0);
 }
 
-/* What a process has, if executing a file may give it more; false: it may not, or
-   that is not known. */
+/* What a process has, if executing a file may give it more; false: it may not,
+   or that is not known. */
 static bool
 privileges_of(pid_t pid, struct privileges *have)
 {

@@ -47,6 +47,24 @@ field_hex(struct buffer *b, const char *name, uint64_t value)
 	buffer_put(b, "\"", 1);
 }
 
+/* A name of 64 bits, such as a backtrace's: all its digits, without 0x. */
+static inline void
+field_id(struct buffer *b, const char *name, uint64_t id)
+{
+	field(b, name);
+	buffer_put(b, "\"", 1);
+	buffer_hex_digits(b, id, 16);
+	buffer_put(b, "\"", 1);
+}
+
+/* Seconds, of ns. */
+static inline void
+field_seconds(struct buffer *b, const char *name, uint64_t ns)
+{
+	field(b, name);
+	buffer_fixed(b, ns, 9);
+}
+
 static inline void
 field_text(struct buffer *b, const char *name, const char *text)
 {

@@ -13,8 +13,8 @@ int aslr_begin(const struct options *);
 /* As it was before. */
 void aslr_end(int before);
 
-/* The address that SPEC number i gives is not mapped yet: that may be a slip of the
-   pen. */
+/* The address that SPEC number i gives is not mapped yet: that may be a slip of
+   the pen. */
 void aslr_warn_unmapped(struct session *, const struct options *, size_t i);
 
 #endif

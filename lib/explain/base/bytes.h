@@ -1,6 +1,6 @@
 /*
- * bytes: numbers of this machine's order, at any alignment.  That they are
- * there is the caller's to know; record/cursor.h checks.
+ * bytes: numbers in this machine's order, at any alignment.  The caller has
+ * made sure that the bytes are there; record/cursor.h reads with checks.
  */
 #ifndef EX_BYTES_H
 #define EX_BYTES_H

@@ -1,6 +1,6 @@
 /*
- * number: C's arithmetic on numbers of any of its types, as a program's compiler
- * would do it on x86-64.
+ * number: C's arithmetic on numbers of any of its types, as a program's
+ * compiler would do it on x86-64.
  *
  * What C leaves undefined has no result: an integer divided by zero, a shift by
  * more bits than there are, a floating-point number that no integer of the type
@@ -47,8 +47,8 @@ bool ex_number_cast(const struct ex_number *, const struct ex_number *type,
     struct ex_number *);
 struct ex_number ex_number_bool(const struct ex_number *);
 
-/* left OPERATOR right; comparisons give an int, 0 or 1.  False: undefined, or of
-   floating-point numbers not defined at all. */
+/* left OPERATOR right; comparisons give an int, 0 or 1.  False: undefined, or
+   of floating-point numbers not defined at all. */
 bool ex_number_apply(enum ex_operator, const struct ex_number *left,
     const struct ex_number *right, struct ex_number *);
 

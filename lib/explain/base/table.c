@@ -2,6 +2,7 @@
 #include "base/table.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define FIRST 64		/* slots of a new table */
 #define ITEMS_MAX (SIZE_MAX / 64)
@@ -82,4 +83,21 @@ ex_table_free(struct ex_table *table, void (*free_item)(void *))
 		free_item(item);
 	free(table->slot);
 	*table = (struct ex_table){0};
+}
+
+uint64_t
+ex_hash_bytes(uint64_t hash, const void *bytes, size_t len)
+{
+	const unsigned char *at = bytes;
+	uint64_t word;
+
+	hash = ex_hash(hash, len);
+	for (; len >= sizeof(word); at += sizeof(word), len -= sizeof(word)) {
+		memcpy(&word, at, sizeof(word));
+		hash = ex_hash(hash, word);
+	}
+	word = 0;
+	while (len-- > 0)
+		word = word << 8 | *at++;
+	return ex_hash(hash, word);
 }

@@ -48,4 +48,7 @@ ex_hash(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 32;
 }
 
+/* The same of bytes. */
+uint64_t ex_hash_bytes(uint64_t hash, const void *bytes, size_t len);
+
 #endif

@@ -13,8 +13,8 @@ enum { PROLOGUE_MAX = 1024 };	/* bytes of code */
 
 /* --- functions --- */
 
-/* Whether the frame's base is the CFA, which is there from the first instruction
-   on; else it is a register that has to be set. */
+/* Whether the frame's base is the CFA, which is there from the first
+   instruction on; else it is a register that has to be set. */
 static bool
 has_cfa_base(Dwarf_Die *frame)
 {
@@ -37,8 +37,8 @@ ex_code_is_put(Dwarf_Die *frame, const Dwarf_Op *ops, size_t n)
 	return false;
 }
 
-/* Whether one of its arguments is in one place throughout, that has to be filled
-   first. */
+/* Whether one of its arguments is in one place throughout, that has to be
+   filled first. */
 static bool
 puts_arguments(Dwarf_Die *function)
 {

@@ -358,8 +358,8 @@ is_there(const struct debug_info *d, uint64_t from, uint64_t end)
 	    ex_unpacked_info(d->unpacked, from, end) >= end;
 }
 
-/* Whether the next unit can be what it says: all of it is there, if its parts do
-   not do. */
+/* Whether the next unit can be what it says: all of it is there, if its parts
+   do not do. */
 static bool
 is_plausible(const struct debug_info *d, const struct ex_index_unit *known,
     uint64_t next)
@@ -713,9 +713,10 @@ ex_unit_named(struct ex_module *m, struct ex_unit_names *names, uint64_t *unit)
 	return false;
 }
 
-/* Whether no two units share a table of abbreviations.  Of units that are packed
-   those that are not known yet could: with whole-program optimization clang has
-   one table for all of them.  But each has a line table of its own. */
+/* Whether no two units share a table of abbreviations.  Of units that are
+   packed those that are not known yet could: with whole-program optimization
+   clang has one table for all of them.  But each has a line table of its
+   own. */
 static bool
 shares_no_table(struct debug_info *d)
 {
@@ -758,8 +759,8 @@ open_gdb_index(struct debug_info *d)
 		(void)ex_gdb_index_open(&d->gdb, data->d_buf, data->d_size);
 }
 
-/* The names are whole if there are as many units in them as tables of abbreviations
-   for such with code; if no two units share a table. */
+/* The names are whole if there are as many units in them as tables of
+   abbreviations for such with code; if no two units share a table. */
 static void
 open_debug_names(struct debug_info *d)
 {

@@ -75,8 +75,8 @@ void ex_unit_code(struct ex_module *, uint64_t start, uint64_t end,
     uint64_t unit);
 void ex_unit_code_end(struct ex_module *);
 
-/* Have what lists of locations refer to there: called before one is read.  False:
-   it is damaged. */
+/* Have what lists of locations refer to there: called before one is read.
+   False: it is damaged. */
 bool ex_unit_locations(struct ex_module *);
 
 /* Call frame information of .debug_frame.  *bias is what to add to a vaddr.

@@ -2,8 +2,8 @@
  * debug_names: which units have a variable or a function of a name, as
  * .debug_names says (DWARF 5).
  *
- * Compilers write a table for each unit, and linkers put one behind the other; gdb
- * writes a single one.  What they say need be neither right nor complete.
+ * Compilers write a table for each unit, and linkers put one behind the other;
+ * gdb writes a single one.  What they say need be neither right nor complete.
  */
 #ifndef EX_DEBUG_NAMES_H
 #define EX_DEBUG_NAMES_H
@@ -20,13 +20,13 @@ struct ex_debug_names {
 };
 
 /* Where the units begin that have something of this name and tag
-   (DW_TAG_variable, DW_TAG_subprogram), each once: at most max, in the order of the
-   tables.  Result: how many. */
+   (DW_TAG_variable, DW_TAG_subprogram), each once: at most max, in the order of
+   the tables.  Result: how many. */
 size_t ex_debug_names_find(const struct ex_debug_names *, const char *name,
     unsigned tag, uint64_t *unit, size_t max);
 
-/* How many units have functions and are in tables that have each name of each of
-   these, as LLVM writes them.  0: there are other tables, too. */
+/* How many units have functions and are in tables that have each name of each
+   of these, as LLVM writes them.  0: there are other tables, too. */
 size_t ex_debug_names_whole(const struct ex_debug_names *);
 
 #endif

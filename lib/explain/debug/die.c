@@ -157,8 +157,8 @@ scopes_of(Dwarf_Die *die, Dwarf_Die path[EX_DIE_DEPTH])
 /* Each unit has its own. */
 static const char unnamed[] = "(anonymous namespace)";
 
-/* What a scope adds to the names inside of it; NULL: nothing.  least: nor where it
-   need not be named. */
+/* What a scope adds to the names inside of it; NULL: nothing.  least: nor where
+   it need not be named. */
 static const char *
 scope_name(Dwarf_Die *scope, bool least)
 {

@@ -55,8 +55,8 @@ bool ex_die_same_scopes(Dwarf_Die *, Dwarf_Die *);
    long as the module. */
 const char *ex_die_qualified(struct ex_module *, Dwarf_Die *, const char *name);
 
-/* The same without the namespaces whose names are inside of what they are in, too:
-   inline ones, and those without a name. */
+/* The same without the namespaces whose names are inside of what they are in,
+   too: inline ones, and those without a name. */
 const char *ex_die_short(struct ex_module *, Dwarf_Die *, const char *name);
 
 #endif

@@ -329,8 +329,8 @@ line_place(struct unit *unit, Dwarf_Addr addr, struct ex_line *out)
 	(void)dwarf_linecol(line, &out->column);
 }
 
-/* The unit at vaddr by the name of the function there; NULL: not known.  *none: no
-   unit has it. */
+/* The unit at vaddr by the name of the function there; NULL: not known.  *none:
+   no unit has it. */
 static struct unit *
 unit_named(struct lines *lines, uint64_t vaddr, bool *none)
 {

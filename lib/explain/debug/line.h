@@ -31,8 +31,8 @@ struct ex_line {
 unsigned ex_lines_at(struct ex_module *, uint64_t vaddr,
     struct ex_line out[EX_LINES_MAX]);
 
-/* The function whose code lies at vaddr: its entry in debug information, where its
-   code there begins, and what to add to a vaddr for libdw.  False: none is
+/* The function whose code lies at vaddr: its entry in debug information, where
+   its code there begins, and what to add to a vaddr for libdw.  False: none is
    known. */
 bool ex_line_function(struct ex_module *, uint64_t vaddr, Dwarf_Die *,
     uint64_t *start, uint64_t *bias);

@@ -46,8 +46,8 @@ struct stream {
 	uint64_t pos;		/* bytes that came of it */
 };
 
-/* .debug_info, which is unpacked as it is asked for; or goes by, and what went by
-   last can be looked at. */
+/* .debug_info, which is unpacked as it is asked for; or goes by, and what went
+   by last can be looked at. */
 struct info {
 	struct section *section;
 	const uint8_t *packed;	/* the stream, behind zlib's header */
@@ -98,8 +98,8 @@ room(struct ex_unpacked *u, uint64_t start, uint64_t end)
 	    PROT_READ | PROT_WRITE) == 0;
 }
 
-/* The same of one that will be written as a whole, and what is around it as far as
-   it is given out in one piece. */
+/* The same of one that will be written as a whole, and what is around it as far
+   as it is given out in one piece. */
 static bool
 room_large(struct ex_unpacked *u, uint64_t start, uint64_t end)
 {
@@ -334,8 +334,8 @@ stream_begin(const struct info *info, struct stream *s,
 	    EX_INDEX_WINDOW) == Z_OK;
 }
 
-/* What came before a place, behind which the next byte will be: there as long as
-   this is.  NULL: out of memory. */
+/* What came before a place, behind which the next byte will be: there as long
+   as this is.  NULL: out of memory. */
 static const uint8_t *
 window_before(struct info *info, const struct stream *s, const uint8_t *end)
 {
@@ -437,8 +437,8 @@ info_room(struct ex_unpacked *u, uint64_t start, uint64_t end)
 	return true;
 }
 
-/* Whether a stream cannot go on to a place, or would be there later than from this
-   point. */
+/* Whether a stream cannot go on to a place, or would be there later than from
+   this point. */
 static bool
 is_elsewhere(const struct stream *s, const struct ex_index_point *p,
     uint64_t at)
@@ -675,8 +675,8 @@ shift_seen(struct info *info, uint64_t at)
 	info->seen_at = from;
 }
 
-/* Have a stream go by, up to the end of what is to be looked at.  False: damaged,
-   or out of memory. */
+/* Have a stream go by, up to the end of what is to be looked at.  False:
+   damaged, or out of memory. */
 static bool
 pass(struct info *info, uint64_t at, uint64_t end)
 {

@@ -34,13 +34,13 @@ Elf *ex_unpacked_elf(struct ex_unpacked *);
    upto: there is no more. */
 uint64_t ex_unpacked_info(struct ex_unpacked *, uint64_t from, uint64_t upto);
 
-/* Have lists of locations there, as a whole: until then they are all zero.  False:
-   they are damaged. */
+/* Have lists of locations there, as a whole: until then they are all zero.
+   False: they are damaged. */
 bool ex_unpacked_locations(struct ex_unpacked *);
 
-/* Look at no more than so many bytes of .debug_info, *len; without unpacking them
-   there.  They are valid until the next call of any function here; *len is how
-   many there are, fewer only if there are no more.  NULL: none. */
+/* Look at no more than so many bytes of .debug_info, *len; without unpacking
+   them there.  They are valid until the next call of any function here; *len is
+   how many there are, fewer only if there are no more.  NULL: none. */
 enum { EX_UNPACKED_PEEK = 256 << 10 };
 const uint8_t *ex_unpacked_peek(struct ex_unpacked *, uint64_t at, size_t *len);
 

@@ -78,11 +78,14 @@ static bool
 register_value(const struct place *p, const Dwarf_Op *op, uint64_t *value)
 {
 	uint64_t reg;
+	unsigned number;
 
-	if (!is_register(op, &reg) || reg >= EX_NREGS ||
-	    !ex_regs_known(&p->regs, (unsigned)reg))
+	if (!is_register(op, &reg))
 		return false;
-	*value = p->regs.value[reg];
+	number = ex_regs_number(p->regs.narrow, reg);
+	if (!ex_regs_known(&p->regs, number))
+		return false;
+	*value = p->regs.value[number];
 	return true;
 }
 
@@ -128,14 +131,16 @@ replace(const struct place *p, Dwarf_Attribute *location, Dwarf_Op *op)
 
 /* --- values --- */
 
-/* What a register holds that was put there by the code before. */
+/* What a register holds that was put there by the code before; 32-bit code has
+   its arguments on the stack. */
 static bool
 spilled_value(const struct place *p, uint64_t addr, uint64_t size,
     uint64_t *value)
 {
 	unsigned reg;
 
-	if (size > sizeof(*value) || !ex_regs_known(&p->regs, EX_REG_FP) ||
+	if (p->regs.narrow || size > sizeof(*value) ||
+	    !ex_regs_known(&p->regs, EX_REG_FP) ||
 	    !ex_spilled(p->module, p->start, p->vaddr, (int64_t)(addr -
 	    p->regs.value[EX_REG_FP]), size, &reg) ||
 	    !ex_regs_known(&p->regs, reg))
@@ -255,6 +260,8 @@ find_cfa(struct place *p)
 	    !ex_regs_known(&p->regs, row->cfa.base))
 		return;
 	p->cfa = p->regs.value[row->cfa.base] + (uint64_t)row->cfa.offset;
+	if (p->regs.narrow)
+		p->cfa = (uint32_t)p->cfa;
 	p->has_cfa = true;
 }
 

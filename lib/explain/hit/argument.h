@@ -1,8 +1,8 @@
 /*
  * argument: what a function was called with, at a hit of its beginning.
  *
- * Debug information says where each argument is at an address: in a register, or
- * in memory.  A sample has the registers and a copy of the stack; what is
+ * Debug information says where each argument is at an address: in a register,
+ * or in memory.  A sample has the registers and a copy of the stack; what is
  * elsewhere was not captured, and what is not there yet is not taken: such an
  * argument is left out.
  */
@@ -27,8 +27,8 @@ struct ex_arguments {
 	} arg[EX_ARGUMENTS_MAX];
 };
 
-/* The arguments of a sample taken at this pc, in their order; none if no function
-   begins there. */
+/* The arguments of a sample taken at this pc, in their order; none if no
+   function begins there. */
 void ex_arguments_take(struct ex_process *, const struct ex_sample *,
     uint64_t pc, struct ex_arguments *);
 

@@ -16,20 +16,18 @@
  * is the head, by time.  Hits are delivered from the head while the head is
  * closed and settled, so order is kept.
  */
-#include "hit/hit.h"
+#include "hit/access.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/array.h"
-#include "base/table.h"
 #include "bpf/reading.h"
+#include "hit/notices.h"
 #include "hit/sample_group.h"
 #include "hit/syscall_wrapper.h"
 #include "hit/value_tracker.h"
-#include "space/kallsyms.h"
 
 #define OPEN_LISTS 1024		/* a thread's: by its tid, modulo */
 #define PLACES 256
@@ -65,26 +63,8 @@ struct ex_explainer {
 	struct ex_value_options values;	/* as they are found */
 	struct ex_hints hints;		/* of the samples that are fed */
 	struct ex_value_tracker *tracker;
-	const struct ex_listener *listener;	/* NULL: there is none */
-	struct {
-		struct told {
-			pid_t pid;
-			uint64_t generation;	/* of the process */
-		} *at;		/* n of them: whose stacks it was told of */
-		size_t n, cap;
-	} told;
-	struct ex_table counted;	/* struct counted, by counted_key */
-	struct ex_table chained;	/* watches whose hits are never counted, by
-					   id */
+	struct ex_notices notices;
 };
-
-/* A stack whose hits may be counted. */
-struct counted {
-	const struct ex_stack *stack;
-	uint64_t generation;	/* of its process then */
-};
-
-enum { TOLD_MAX = 1024 };
 
 struct ex_explainer *
 ex_explainer_new(struct ex_space *space, const struct ex_slot *slots,
@@ -100,7 +80,9 @@ ex_explainer_new(struct ex_space *space, const struct ex_slot *slots,
 		ex_explainer_free(e);
 		return NULL;
 	}
-	e->space = space;
+	e->space = e->notices.space = space;
+	e->notices.stacks = e->stacks;
+	e->notices.tracker = e->tracker;
 	e->slots = slots;
 	e->nslots = nslots;
 	e->give = give;
@@ -149,9 +131,7 @@ ex_explainer_free(struct ex_explainer *e)
 	free(e->reserve.args);
 	ex_tracker_free(e->tracker);
 	ex_stacks_free(e->stacks);
-	free(e->told.at);
-	ex_table_free(&e->counted, free);
-	ex_table_free(&e->chained, NULL);
+	ex_notices_free(&e->notices);
 	free(e);
 }
 
@@ -165,7 +145,7 @@ ex_explainer_values(struct ex_explainer *e,
 	if ((tracker = ex_tracker_new(&e->values)) == NULL)
 		return -ENOMEM;
 	ex_tracker_free(e->tracker);
-	e->tracker = tracker;
+	e->tracker = e->notices.tracker = tracker;
 	return 0;
 }
 
@@ -211,44 +191,6 @@ pending_put(struct ex_explainer *e, struct pending *p)
 	e->spare = p;
 }
 
-/* What an access certainly does; neither: it is not known. */
-static void
-what_it_does(const struct ex_hit *hit, bool *reads, bool *writes)
-{
-	bool known = hit->insn.confidence >= EX_ADDRESS_UNVERIFIED;
-
-	*reads = hit->kernel ? hit->call.reads : known && hit->insn.reads;
-	*writes = hit->kernel ? hit->call.writes : known && hit->insn.writes;
-}
-
-static const char *
-access_text(const struct ex_hit *hit)
-{
-	bool reads, writes;
-
-	if (hit->watch->access == WP_WRITE)
-		return "write";
-	if (hit->watch->access == WP_EXEC)
-		return "execute";
-	what_it_does(hit, &reads, &writes);
-	if (!reads && !writes)
-		return "access";
-	/* the kernel's call may do either: one of them was seen */
-	if (reads && writes)
-		return hit->kernel ? "access" : "read-write";
-	return reads ? "read" : "write";
-}
-
-/* A write, where only reads are watched. */
-static bool
-is_dropped(const struct ex_hit *hit)
-{
-	bool reads, writes;
-
-	what_it_does(hit, &reads, &writes);
-	return hit->watch->access == WP_READ && writes && !reads;
-}
-
 static int
 give_out(struct ex_explainer *e, struct pending *p)
 {
@@ -257,8 +199,8 @@ give_out(struct ex_explainer *e, struct pending *p)
 	ex_tracker_given(&p->tentative);
 	e->done = p->hit.begun;
 	if (!p->hit.kernel)
-		p->hit.access = access_text(&p->hit);
-	if (!p->hit.kernel && is_dropped(&p->hit)) {
+		p->hit.access = ex_access_text(&p->hit);
+	if (!p->hit.kernel && ex_access_is_dropped(&p->hit)) {
 		e->tally.dropped++;
 		pending_put(e, p);
 		return 0;
@@ -461,197 +403,20 @@ explain_call(const struct ex_explainer *e, const struct ex_slot *slot,
 	ex_syscall_explain(&sample, &hit->call);
 	if (hints->kernel && hit->call.name == NULL)
 		hit->call.name = call_of_wrapper(hit->stack);
-	hit->access = access_text(hit);
+	hit->access = ex_access_text(hit);
 }
 
 void
 ex_explain_listen(struct ex_explainer *e, const struct ex_listener *listener)
 {
-	e->listener = listener;
-}
-
-/* NULL: the listener does not know of its stacks. */
-static struct told *
-find_told(const struct ex_explainer *e, pid_t pid)
-{
-	for (size_t i = 0; i < e->told.n; i++)
-		if (e->told.at[i].pid == pid)
-			return &e->told.at[i];
-	return NULL;
-}
-
-/* False: there are too many. */
-static bool
-add_told(struct ex_explainer *e, const struct told *told)
-{
-	if (!EX_ARRAY_ROOM(&e->told, at, TOLD_MAX))
-		return false;
-	e->told.at[e->told.n++] = *told;
-	return true;
-}
-
-/* The listener knows of stacks of this process, which may map other code now. */
-static void
-forget_told(struct ex_explainer *e, pid_t pid)
-{
-	struct told *told = find_told(e, pid);
-	const struct ex_process *process;
-
-	if (told == NULL)
-		return;
-	process = ex_space_process(e->space, pid);
-	if (process != NULL &&
-	    ex_process_generation(process) == told->generation)
-		return;
-	*told = e->told.at[--e->told.n];
-	e->listener->forget(pid);
-}
-
-static uint64_t
-counted_key(pid_t pid, uint32_t stack)
-{
-	return (uint64_t)pid << 32 | stack;
-}
-
-/* Whether a later hit with this stack is as this one, whatever its other registers
-   are: by the instruction in front of its pc, which is no string instruction; nor
-   can it be a call. */
-static bool
-is_countable(const struct ex_hit *hit, const struct wp_known_stack *known)
-{
-	const struct ex_insn *insn = &hit->insn;
-	const struct ex_watch *watch = hit->watch;
-	const uint64_t word = sizeof(known->word[0]);
-
-	return watch->access == WP_WRITE && !hit->kernel && !hit->late &&
-	    hit->stack != NULL && insn->confidence == EX_EXACT &&
-	    insn->pc + insn->len == hit->pc && insn->effect.size > 0 &&
-	    !insn->effect.repeated && (known->sp + word <= watch->addr ||
-	    watch->addr + watch->len <= known->sp);
-}
-
-/* What is left in all of the watch's bytes. */
-static void
-set_value(const struct ex_hit *hit, const struct ex_sample *sample,
-    struct wp_known_value *value)
-{
-	const struct ex_insn *insn = &hit->insn;
-	const struct ex_effect *effect = &insn->effect;
-	uint64_t holds;
-
-	if (!effect->plain || insn->addr != hit->watch->addr ||
-	    effect->size != hit->watch->len ||
-	    effect->size > sizeof(value->constant))
-		return;
-	for (unsigned i = 0; i < effect->nbases; i++) {
-		if (!ex_regs_get(&sample->user, effect->base[i], &holds))
-			return;
-		value->base[i] = effect->base[i];
-		value->holds[i] = holds;
-	}
-	value->nbases = effect->nbases;
-	value->reg = effect->reg;
-	memcpy(&value->constant, effect->stored, sizeof(value->constant));
-	value->source = effect->immediate ? WP_KNOWN_CONSTANT :
-	    WP_KNOWN_REGISTER;
-}
-
-/* Whether what it leaves in the watch's bytes follows from the hits before it, as
-   that of an addition does, and not from its instruction alone. */
-static bool
-follows(const struct ex_hit *hit, const struct wp_known_value *value)
-{
-	const struct ex_effect *effect = &hit->insn.effect;
-
-	return value->source == WP_KNOWN_NOWHERE && !hit->kernel &&
-	    hit->insn.confidence == EX_EXACT && effect->size > 0 &&
-	    !effect->repeated;
-}
-
-/* All hits of this watch are to be delivered, from now on. */
-static void
-chain(struct ex_explainer *e, const struct ex_watch *watch)
-{
-	if (ex_table_get(&e->chained, watch->id) != NULL ||
-	    !ex_table_reserve(&e->chained, 1))
-		return;
-	ex_table_put(&e->chained, watch->id, (void *)(uintptr_t)watch);
-	while (e->counted.n > 0 && e->told.n > 0)
-		e->listener->forget(e->told.at[--e->told.n].pid);
-}
-
-/* Have hits with this stack counted from now on, of which some are not seen
-   here. */
-static void
-count_such(struct ex_explainer *e, const struct ex_process *process,
-    const struct ex_record *record, const struct ex_hit *hit,
-    struct wp_known_stack *known)
-{
-	const uint64_t key = counted_key(record->pid, hit->stack->index);
-	struct counted *counted = ex_table_get(&e->counted, key);
-
-	if (counted == NULL) {
-		if (!ex_table_reserve(&e->counted, 1) ||
-		    (counted = calloc(1, sizeof(*counted))) == NULL)
-			return;
-		counted->stack = hit->stack;
-		ex_stack_hold(hit->stack);
-		ex_table_put(&e->counted, key, counted);
-	}
-	counted->generation = ex_process_generation(process);
-	known->watch = hit->watch->id;
-	known->stack = hit->stack->index;
-	ex_tracker_doubt(e->tracker, hit->watch, EX_UNSEEN);
-}
-
-static void
-tell(struct ex_explainer *e, const struct ex_process *process,
-    const struct ex_record *record, const struct ex_hit *hit)
-{
-	const struct told told = {
-		record->pid, ex_process_generation(process),
-	};
-	struct wp_known_value value = {0};
-	struct wp_known_stack known;
-
-	if (e->listener == NULL || told.pid <= 0)
-		return;
-	if (e->listener->counts) {
-		set_value(hit, &record->sample, &value);
-		if (follows(hit, &value))
-			chain(e, hit->watch);
-	}
-	if (!ex_stack_often(e->stacks, &record->sample, &known) ||
-	    (find_told(e, told.pid) == NULL && !add_told(e, &told)))
-		return;
-	known.pid = record->pid;
-	known.time = record->time;
-	known.value = value;
-	if (e->listener->counts && is_countable(hit, &known) &&
-	    ex_table_get(&e->chained, hit->watch->id) == NULL)
-		count_such(e, process, record, hit, &known);
-	e->listener->know(&known);
+	e->notices.listener = listener;
 }
 
 bool
 ex_explain_counted(const struct ex_explainer *e, const struct ex_watch *watch,
     pid_t pid, uint32_t stack, struct ex_hit *hit)
 {
-	const struct counted *counted = ex_table_get(&e->counted,
-	    counted_key(pid, stack));
-	struct ex_process *process = ex_space_process(e->space, pid);
-
-	if (counted == NULL)
-		return false;
-	*hit = (struct ex_hit){
-		.watch = watch, .pid = pid, .stack = counted->stack,
-		.access = "write", .addr = watch->addr, .len = watch->len,
-	};
-	/* what is mapped by now may be of other types */
-	if (process != NULL &&
-	    ex_process_generation(process) == counted->generation)
-		hit->process = process;
-	return true;
+	return ex_notices_counted(&e->notices, watch, pid, stack, hit);
 }
 
 static void
@@ -682,7 +447,7 @@ explain_sample(struct ex_explainer *e, const struct ex_slot *slot,
 	    sizeof(hit->comm) - 1);
 	/* whether the pc is the access's */
 	user = !hit->kernel && !hit->late;
-	hit->access = access_text(hit);
+	hit->access = ex_access_text(hit);
 	if (process == NULL)
 		return;
 	if (user) {
@@ -693,140 +458,10 @@ explain_sample(struct ex_explainer *e, const struct ex_slot *slot,
 	hit->stack = ex_stack_of(e->stacks, process, sample, first,
 	    first == 0 && user);
 	ex_stack_hold(hit->stack);
-	tell(e, process, record, hit);
-	hit->access = access_text(hit);
+	ex_notices_hit(&e->notices, process, record, hit);
+	hit->access = ex_access_text(hit);
 	if (hit->kernel)
 		explain_call(e, slot, record, hit);
-}
-
-/* The watched bytes that a sample is about: its slot's, within the watch. */
-static void
-touch(struct ex_hit *hit, uint64_t addr, uint64_t len)
-{
-	uint64_t end = addr + len, had = hit->addr + hit->len;
-
-	if (hit->len == 0) {
-		hit->addr = addr;
-		hit->len = len;
-		return;
-	}
-	if (addr < hit->addr)
-		hit->addr = addr;
-	hit->len = (end > had ? end : had) - hit->addr;
-}
-
-/* Cut a range of bytes down to what it has in common with another. */
-static void
-cut(uint64_t *from, uint64_t *to, uint64_t addr, uint64_t len)
-{
-	uint64_t end = addr + len;
-
-	if (end < addr || addr >= *to || end <= *from)
-		return;
-	*from = addr > *from ? addr : *from;
-	*to = end < *to ? end : *to;
-}
-
-/* The bytes that an exactly known instruction touched are those, and no
-   more. */
-static void
-narrow(struct ex_hit *hit)
-{
-	const struct ex_insn *insn = &hit->insn;
-	const struct ex_watch *watch = hit->watch;
-	uint64_t from = insn->addr, to = insn->addr + insn->size;
-	uint64_t other = insn->other, end = insn->other + insn->other_size;
-
-	if (insn->confidence != EX_EXACT || insn->size == 0 ||
-	    watch->access == WP_EXEC)
-		return;
-	cut(&from, &to, watch->addr, watch->len);
-	cut(&other, &end, watch->addr, watch->len);
-	hit->addr = from;
-	hit->len = to - from;
-	if (insn->other_size != 0)
-		touch(hit, other, end - other);
-}
-
-/* The bytes of one of the slots that an instruction hit: those that it may have
-   touched, if no more is known of it. */
-static void
-touch_slot(struct ex_hit *hit, const struct ex_slot *slot)
-{
-	uint64_t from = slot->addr, to = slot->addr + slot->len;
-
-	if (hit->insn.within_size != 0)
-		cut(&from, &to, hit->insn.within,
-		    hit->insn.within_size);
-	touch(hit, from, to - from);
-}
-
-/* Which way it went: the function that did it may say more than the call.  Of
-   several samples one may have read, and another written. */
-static void
-take_way(struct ex_hit *hit, const char *function, bool first)
-{
-	struct ex_syscall *call = &hit->call;
-	const char way = ex_group_way(function);
-
-	if (first) {
-		call->may_read = call->reads;
-		call->may_write = call->writes;
-		call->reads = call->writes = false;
-	}
-	call->reads |= way == 'r' || (way == '\0' && call->may_read);
-	call->writes |= way == 'w' || (way == '\0' && call->may_write);
-	hit->access = access_text(hit);
-}
-
-/* The watched bytes that the kernel touched: those of the slot that its one
-   store has, or that are in the call's buffer; or, if a copy is sampled at each
-   byte, the last of these. */
-static void
-touch_kernel(const struct ex_explainer *e, struct ex_hit *hit,
-    const struct ex_slot *slot, const struct ex_record *record, bool first,
-    bool *stepping)
-{
-	const struct ex_syscall *call = &hit->call;
-	uint64_t reached = ex_group_reached(record, slot->addr, slot->len);
-	uint64_t from = slot->addr, to = slot->addr + slot->len, at, len;
-	const char *function = ex_space_kernel(e->space) ?
-	    ex_kernel_symbol(record->sample.ip, &at) : NULL;
-
-	/* what copies between the two memories says which way only of the
-	   program's */
-	if (ex_watch_in_kernel(hit->watch))
-		function = NULL;
-	take_way(hit, function, first);
-	if (call->has_bytes || call->bounded)
-		cut(&from, &to, call->buffer, call->done);
-	if (ex_group_single(record, function, &at, &len)) {
-		cut(&from, &to, at, len);
-		reached = 0;
-	} else if (call->has_bytes && call->each != 0 && reached == 0 &&
-	    hit->watch->access == WP_WRITE && from >= call->buffer) {
-		at = (from - call->buffer) / call->each * call->each;
-		cut(&from, &to, call->buffer + at + call->from,
-		    call->each - call->from);
-	}
-	if (first)
-		*stepping = reached == from + 1;
-	if (*stepping && reached > slot->addr)
-		touch(hit, reached - 1, 1);
-	else
-		touch(hit, from, to - from);
-}
-
-/* A buffer that does not hold all that was touched is not the only one. */
-static void
-check_buffer(struct ex_hit *hit)
-{
-	struct ex_syscall *call = &hit->call;
-
-	if (hit->addr < call->buffer ||
-	    hit->addr - call->buffer > call->bytes ||
-	    hit->len > call->bytes - (hit->addr - call->buffer))
-		call->has_bytes = false;
 }
 
 /* The last sample of a stop gives the call's number.  What earlier ones did is
@@ -856,10 +491,11 @@ join(struct ex_explainer *e, struct pending *p, const struct ex_slot *slot,
 	if (p->hit.kernel) {
 		if (stop != NULL && stop->call >= 0)
 			explain_again(e, slot, record, &p->hit);
-		touch_kernel(e, &p->hit, slot, record, false, &p->stepping);
-		check_buffer(&p->hit);
+		ex_access_kernel(&p->hit, e->space, slot, record, false,
+		    &p->stepping);
+		ex_access_check_buffer(&p->hit);
 	} else if (p->hit.insn.confidence != EX_EXACT)
-		touch_slot(&p->hit, slot);
+		ex_access_slot(&p->hit, slot);
 	ex_tracker_joined(e->tracker, &p->tentative, record, stop);
 }
 
@@ -926,10 +562,11 @@ explain_access(struct ex_explainer *e, const struct ex_slot *slot,
 
 	explain_sample(e, slot, record, hit);
 	if (hit->kernel)
-		touch_kernel(e, hit, slot, record, true, &p->stepping);
+		ex_access_kernel(hit, e->space, slot, record, true,
+		    &p->stepping);
 	else
-		touch_slot(hit, slot);
-	narrow(hit);
+		ex_access_slot(hit, slot);
+	ex_access_narrow(hit);
 	if (hit->watch->access == WP_EXEC)
 		take_arguments(p, record);
 	take_counters(hit, sample);
@@ -967,7 +604,7 @@ explain_hit(struct ex_explainer *e, const struct ex_slot *slot,
 	}
 	p = pending_take(e);
 	explain_access(e, slot, record, p);
-	if (is_dropped(&p->hit)) {
+	if (ex_access_is_dropped(&p->hit)) {
 		e->tally.dropped++;
 		e->last = EX_BEGUN_DROPPED;
 		ex_tracker_given(&p->tentative);
@@ -1028,8 +665,7 @@ static void
 learn(struct ex_explainer *e, const struct ex_record *record)
 {
 	ex_space_learn(e->space, record);
-	if (e->listener != NULL)
-		forget_told(e, record->pid);
+	ex_notices_forget(&e->notices, record->pid);
 	switch (record->type) {
 	case PERF_RECORD_LOST:
 		ex_tracker_lost(e->tracker, record->time);
@@ -1061,8 +697,8 @@ is_place(const struct ex_slot *place, const struct ex_watch *watch,
 	    ex_watch_number(place->watch) == ex_watch_number(watch);
 }
 
-/* The place of a watch that moves where it was when it was hit: the last one, if
-   it was there more than once. */
+/* The place of a watch that moves where it was when it was hit: the last one,
+   if it was there more than once. */
 static const struct ex_slot *
 slot_at(struct ex_explainer *e, const struct ex_slot *slot,
     const struct ex_record *record)
@@ -1099,11 +735,10 @@ ex_explain(struct ex_explainer *e, const struct ex_record *record)
 	if (slot->watch->moves)
 		slot = slot_at(e, slot, record);
 	e->tally.samples++;
-	/* more may have been learnt of its process than is fed here; of this one
-	   and of those on their way the copy may be short, as the end of their
-	   backtrace says where it matters */
-	if (e->listener != NULL)
-		forget_told(e, record->pid);
+	/* more may have been learnt of its process than is fed here; of this
+	   one and of those on their way the copy may be short, as the end of
+	   their backtrace says where it matters */
+	ex_notices_forget(&e->notices, record->pid);
 	return explain_hit(e, slot, record);
 }
 

@@ -236,8 +236,8 @@ ex_history_doubt(struct ex_history *h)
 
 /* --- when writes were made --- */
 
-/* The number of a key before this one.  Of two keys that share a place the older
-   is forgotten: then less is known. */
+/* The number of a key before this one.  Of two keys that share a place the
+   older is forgotten: then less is known. */
 static uint64_t
 exchange(struct last *last, size_t places, uint64_t key, uint64_t number)
 {
@@ -408,8 +408,8 @@ hit_of(const struct ex_history *h, uint64_t number)
 	return h->waiting.hit[number - h->waiting.hit[0]->number];
 }
 
-/* Whether these writes lead from one reading to the next; then all that this shows
-   of the bytes between them is there. */
+/* Whether these writes lead from one reading to the next; then all that this
+   shows of the bytes between them is there. */
 static bool
 fits(const struct ex_history *h, struct move *m, const struct ex_bytes *from,
     const struct ex_bytes *to)
@@ -555,8 +555,8 @@ claim_move(struct ex_history *h, const struct move *m)
 	}
 }
 
-/* Which ways through a gap lead to states that are live, and which states in front
-   of it they come from: those are live, too. */
+/* Which ways through a gap lead to states that are live, and which states in
+   front of it they come from: those are live, too. */
 static void
 keep_alive(struct gap *gap, bool live[STATES])
 {
@@ -588,8 +588,8 @@ claim(struct ex_history *h, unsigned n)
 
 /* --- from mark to mark --- */
 
-/* List those that have their places by the reading after which they were made, as
-   far as that is not done.  False: out of memory. */
+/* List those that have their places by the reading after which they were made,
+   as far as that is not done.  False: out of memory. */
 static bool
 list_flights(struct ex_history *h)
 {
@@ -646,8 +646,8 @@ end_stretch(struct ex_history *h)
 	h->ngaps = 0;
 }
 
-/* Something in the gap of this number is not known: any writes in flight may have
-   happened by now, and none of them is claimed. */
+/* Something in the gap of this number is not known: any writes in flight may
+   have happened by now, and none of them is claimed. */
 static void
 begin_anew(struct ex_history *h, uint64_t number)
 {

@@ -21,11 +21,12 @@
  * The rule: for each gap, all ways are tried in which some of the writes in
  * flight may have happened there, in each order; those are kept whose effects
  * lead from one reading to the next.  What an instruction stored is known, or
- * what it computes of what it finds (if nothing can come in between), or what it
- * loaded, or nothing.  A way that leads no further, at any later gap up to the
- * mark, was not the way.  What a hit replaced and left is claimed only where it
- * is the same in all ways that remain.  If none does, something wrote that is not
- * known: then nothing is claimed of what was in flight there, and it begins anew.
+ * what it computes of what it finds (if nothing can come in between), or what
+ * it loaded, or nothing.  A way that leads no further, at any later gap up to
+ * the mark, was not the way.  What a hit replaced and left is claimed only
+ * where it is the same in all ways that remain.  If none does, something wrote
+ * that is not known: then nothing is claimed of what was in flight there, and
+ * it begins anew.
  *
  * A hit without a sample is a write of which nothing is known.
  *
@@ -85,8 +86,9 @@ void ex_history_free(struct ex_history *);
 /* The bytes were these before any hit. */
 void ex_history_known(struct ex_history *, struct ex_bytes);
 
-/* There was another hit.  The caller fills in what it is, and then holds it until
-   ex_history_release.  NULL: out of memory, or there is no such number. */
+/* There was another hit.  The caller fills in what it is, and then holds it
+   until ex_history_release.  NULL: out of memory, or there is no such
+   number. */
 struct ex_history_hit *ex_history_add(struct ex_history *, uint64_t number);
 void ex_history_release(struct ex_history_hit *);
 

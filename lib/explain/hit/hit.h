@@ -29,7 +29,8 @@ struct ex_watch {
 	const char *symbol;	/* NULL: none */
 	uint64_t addr, len;	/* the whole region */
 	enum wp_access access;	/* what is watched for */
-	unsigned slots;		/* how many events it takes in a thread */
+	unsigned slots;		/* how many it takes in a thread; of execution
+				   0: it is by uprobes */
 	bool moves;		/* it is one of several places of a watch: a
 				   sample says at which it was, ... */
 	uint64_t since;		/* ... of those that were there by its time,
@@ -47,6 +48,14 @@ static inline unsigned
 ex_watch_number(const struct ex_watch *watch)
 {
 	return watch->number != 0 ? watch->number : watch->id;
+}
+
+/* Whether it takes no slots, because uprobes are in their place. */
+static inline bool
+ex_watch_by_uprobe(const struct ex_watch *watch)
+{
+	return watch->access == WP_EXEC && watch->slots == 0 &&
+	    !watch->pending && watch->addr != 0;
 }
 
 /* Whether it is in the kernel's memory, not a program's. */
@@ -221,8 +230,8 @@ struct ex_hints {
    of them. */
 void ex_explain_hints(struct ex_explainer *, const struct ex_hints *);
 
-/* Is notified of stacks that come often; and, when their process maps other code,
-   that they may have changed. */
+/* Is notified of stacks that come often; and, when their process maps other
+   code, that they may have changed. */
 struct ex_listener {
 	void (*know)(const struct wp_known_stack *);
 	void (*forget)(pid_t);
@@ -232,8 +241,8 @@ struct ex_listener {
 				   ex_explain_counted */
 };
 
-/* What such hits of a stack have in common: it is held by the explainer.  False: it
-   was not told of this one. */
+/* What such hits of a stack have in common: it is held by the explainer.
+   False: it was not told of this one. */
 bool ex_explain_counted(const struct ex_explainer *, const struct ex_watch *,
     pid_t, uint32_t stack, struct ex_hit *);
 

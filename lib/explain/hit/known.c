@@ -42,8 +42,8 @@ ex_known_make(const struct ex_sample *sample, const struct ex_reads *reads,
 	    ex_regs_read(&sample->user, &regs) &&
 	    ex_regs_known(&regs, EX_REG_PC) && ex_regs_known(&regs, EX_REG_SP);
 
-	if (!fits)
-		return false;
+	if (!fits || regs.narrow)
+		return false;	/* the kernel's program has 8-byte words */
 	*known = (struct wp_known_stack){
 		.pc = regs.value[EX_REG_PC], .sp = regs.value[EX_REG_SP],
 		.fp = regs.value[EX_REG_FP],

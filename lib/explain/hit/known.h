@@ -8,8 +8,8 @@
 #include "os/known_stack.h"
 #include "unwind/reads.h"
 
-/* Of a sample's stack, whose unwinding read this.  False: more or other things than a
-   program compares. */
+/* Of a sample's stack, whose unwinding read this.  False: more or other things
+   than a program compares. */
 bool ex_known_make(const struct ex_sample *, const struct ex_reads *,
     struct wp_known_stack *);
 

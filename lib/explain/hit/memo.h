@@ -32,8 +32,8 @@ void ex_memo_clear(struct ex_memo *);
 const struct ex_stack *ex_memo_find(struct ex_memo *,
     const uint64_t *word, size_t n, const struct ex_sample *);
 
-/* Whether the one that was found last has come often, as it has at some times, ever
-   fewer: then its reads. */
+/* Whether the one that was found last has come often, as it has at some times,
+   ever fewer: then its reads. */
 bool ex_memo_often(const struct ex_memo *, struct ex_reads *);
 
 /* Remember a sample's backtrace and the reads that led to it.  If they were too

@@ -65,11 +65,11 @@ char ex_group_way(const char *function);
 void ex_group_begin(struct ex_sample_group *, const struct ex_record *,
     uint64_t addr, uint64_t len);
 
-/* Whether the group may get more samples after this one of its thread.  same: it is
-   of a slot of the same watch, and added if it belongs to the group.  Of the
-   kernel's own memory, which a call may access many times, only the next step of
-   the same copy belongs to it, and what the same instruction touched in another
-   slot. */
+/* Whether the group may get more samples after this one of its thread.  same:
+   it is of a slot of the same watch, and added if it belongs to the group.  Of
+   the kernel's own memory, which a call may access many times, only the next
+   step of the same copy belongs to it, and what the same instruction touched in
+   another slot. */
 bool ex_group_goes_on(struct ex_sample_group *, const struct ex_record *,
     bool same, uint64_t addr, uint64_t len);
 

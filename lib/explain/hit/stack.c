@@ -15,10 +15,10 @@
  *		  new --> frames, id ------+  equal ones, or the new one
  *
  * Life-cycle: when stacks take too much memory, those are freed that were not
- * seen since the last time, or if these are few, all; but for those that somebody
- * holds.  Keys and the memo are but caches: both are dropped then, and keys also
- * when there are far more of them than stacks (a process that maps code all the
- * time has many generations).
+ * seen since the last time, or if these are few, all; but for those that
+ * somebody holds.  Keys and the memo are but caches: both are dropped then, and
+ * keys also when there are far more of them than stacks (a process that maps
+ * code all the time has many generations).
  */
 #include "hit/stack.h"
 

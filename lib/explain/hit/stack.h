@@ -10,6 +10,8 @@
 #ifndef EX_STACK_H
 #define EX_STACK_H
 
+#include <string.h>
+
 #include "debug/symbol.h"
 #include "os/known_stack.h"
 #include "unwind/unwind.h"
@@ -49,7 +51,8 @@ ex_stack_let_go(const struct ex_stack *stack)
 		--*stack->holders;
 }
 
-/* The innermost of its frames that is the program's own, behind the kernel's; n:
+/* The innermost of its frames that is the program's own, behind the kernel's,
+   and behind the vDSO's through which 32-bit programs make their calls; n:
    there is none. */
 static inline unsigned
 ex_stack_user(const struct ex_stack *stack)
@@ -57,6 +60,9 @@ ex_stack_user(const struct ex_stack *stack)
 	unsigned i = 0;
 
 	while (i < stack->n && stack->frame[i].kernel)
+		i++;
+	if (i > 0 && i + 1 < stack->n && stack->frame[i].function != NULL &&
+	    strcmp(stack->frame[i].function, "__kernel_vsyscall") == 0)
 		i++;
 	return i;
 }
@@ -91,10 +97,10 @@ const struct ex_stack *ex_stack_of_callers(struct ex_stacks *,
     struct ex_process *, const uint64_t *pc, unsigned n, bool whole);
 
 /*
- * Whether the stack of this sample, which is the one that the function above was
- * called with last, has come often, and is complete: how it is known again, but for
- * the process.  What is found by less of the stack, if it has all of these words,
- * is the same.
+ * Whether the stack of this sample, which is the one that the function above
+ * was called with last, has come often, and is complete: how it is known again,
+ * but for the process.  What is found by less of the stack, if it has all of
+ * these words, is the same.
  */
 bool ex_stack_often(struct ex_stacks *, const struct ex_sample *,
     struct wp_known_stack *);

@@ -31,6 +31,8 @@ struct look {
 	bool sure;		/* the one that holds the byte reached */
 	bool partial;		/* there are parts of which it is not known
 				   where they end */
+	bool narrow;		/* it is made as 32-bit programs do, */
+	bool headless;		/* and its first argument is not known */
 	struct ex_syscall *out;
 };
 
@@ -46,7 +48,7 @@ begins(const char *text, const char *prefix)
    newfstatat is called that.  A part of a function that compilers set apart has
    their word for it behind a dot; NULL: then the call is not known. */
 static const char *
-call_name(const char *name)
+call_name(const char *name, bool narrow)
 {
 	const struct ex_syscall_row *row;
 
@@ -54,11 +56,11 @@ call_name(const char *name)
 		name += strlen("ia32_");
 	else if (begins(name, "new") && strcmp(name, "newfstatat") != 0)
 		name += strlen("new");
-	else if (strcmp(name, "sendfile64") == 0)
+	else if (!narrow && strcmp(name, "sendfile64") == 0)
 		name = "sendfile";
 	if (strchr(name, '.') == NULL)
 		return name;
-	row = ex_syscall_row(name);
+	row = ex_syscall_row(name, narrow);
 	return row != NULL ? row->name : NULL;
 }
 
@@ -96,7 +98,7 @@ syscall_name(const char *function, bool *old, bool *vague)
 			continue;
 		*old |= strstr(prefix[i], "ia32") != NULL ||
 		    strstr(prefix[i], "compat") != NULL;
-		return call_name(function + strlen(prefix[i]));
+		return call_name(function + strlen(prefix[i]), *old);
 	}
 	for (size_t i = 0; i < sizeof(jumped) / sizeof(jumped[0]); i++)
 		if (strncmp(function, jumped[i][0], len) == 0 &&
@@ -168,6 +170,10 @@ static const unsigned arg_reg[ARGS] = {
 	PERF_REG_X86_DI, PERF_REG_X86_SI, PERF_REG_X86_DX, PERF_REG_X86_R10,
 	PERF_REG_X86_R8, PERF_REG_X86_R9,
 };
+static const unsigned narrow_arg_reg[ARGS] = {
+	PERF_REG_X86_BX, PERF_REG_X86_CX, PERF_REG_X86_DX, PERF_REG_X86_SI,
+	PERF_REG_X86_DI, PERF_REG_X86_BP,
+};
 #define STACK_REG PERF_REG_X86_SP
 #define RESULT_REG PERF_REG_X86_AX
 #elif defined(__aarch64__)
@@ -175,6 +181,7 @@ static const unsigned arg_reg[ARGS] = {
 	PERF_REG_ARM64_X0, PERF_REG_ARM64_X1, PERF_REG_ARM64_X2,
 	PERF_REG_ARM64_X3, PERF_REG_ARM64_X4, PERF_REG_ARM64_X5,
 };
+#define narrow_arg_reg arg_reg		/* there is no table of those calls */
 #define STACK_REG PERF_REG_ARM64_SP
 #define RESULT_REG PERF_REG_ARM64_X0
 #endif
@@ -197,16 +204,36 @@ number_of(const struct ex_syscall_sample *s)
 	return ex_syscall_number(s->process, pc);
 }
 
+/* The first argument, which is in a register that was not sampled. */
+static bool
+first_of(const struct look *look, uint64_t *value)
+{
+	const struct ex_syscall_sample *s = look->sample;
+	uint32_t first;
+
+	if (s->process == NULL || s->returned ||
+	    !ex_syscall_first(s->process, &s->record->sample, &first))
+		return false;
+	*value = first;
+	return true;
+}
+
 static bool
 get_args(struct look *look)
 {
 	const struct ex_perf_regs *regs = &look->sample->record->sample.user;
 
-	if (regs->abi != PERF_SAMPLE_REGS_ABI_64)
+	if (regs->abi == PERF_SAMPLE_REGS_ABI_NONE)
 		return false;
-	for (unsigned i = 0; i < ARGS; i++)
-		if (!ex_regs_get(regs, arg_reg[i], &look->arg[i]))
+	for (unsigned i = 0; i < ARGS; i++) {
+		if (!ex_regs_get(regs, look->narrow ? narrow_arg_reg[i] :
+		    arg_reg[i], &look->arg[i]))
 			return false;
+		if (look->narrow && i == 0 && look->arg[0] == UINT64_MAX)
+			look->headless = !first_of(look, &look->arg[0]);
+		if (look->narrow)
+			look->arg[i] = (uint32_t)look->arg[i];
+	}
 	return true;
 }
 
@@ -300,13 +327,32 @@ consider(struct look *look, unsigned way, uint64_t at, uint64_t bytes,
 /* How many bytes a call that has come back wrote at most, if its result is that
    number. */
 static uint64_t
-written(const struct ex_syscall_sample *s, unsigned way)
+written(const struct look *look, unsigned way)
 {
+	const struct ex_syscall_sample *s = look->sample;
 	uint64_t result;
 
-	return s->returned && way == EX_SYSCALL_WRITES &&
-	    ex_regs_get(&s->record->sample.user, RESULT_REG, &result) &&
-	    result > 0 && result <= INT64_MAX ? result : UINT64_MAX;
+	if (!s->returned || way != EX_SYSCALL_WRITES ||
+	    !ex_regs_get(&s->record->sample.user, RESULT_REG, &result))
+		return UINT64_MAX;
+	if (look->narrow)
+		result = (uint64_t)(int64_t)(int32_t)result;
+	return result > 0 && result <= INT64_MAX ? result : UINT64_MAX;
+}
+
+/* n words of the program's memory. */
+static bool
+get_words(struct look *look, uint64_t addr, uint64_t *to, size_t n)
+{
+	uint32_t narrow[ARGS];
+
+	if (!look->narrow)
+		return get_memory(look, addr, to, n * sizeof(*to));
+	if (n > ARGS || !get_memory(look, addr, narrow, n * sizeof(*narrow)))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		to[i] = narrow[i];
+	return true;
 }
 
 /* left: how many bytes were written at most, of all its parts. */
@@ -314,14 +360,15 @@ static void
 consider_vector(struct look *look, unsigned way, uint64_t at, uint64_t n,
     uint64_t left)
 {
+	const uint64_t each = look->narrow ? 8 : 16;
+
 	if (n > VECTOR_MAX)
 		return;
-	consider(look, EX_SYSCALL_READS, at, n * 16, true);
+	consider(look, EX_SYSCALL_READS, at, n * each, true);
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t iov[2], done;
 
-		look->partial |= !get_memory(look, at + i * 16, iov,
-		    sizeof(iov));
+		look->partial |= !get_words(look, at + i * each, iov, 2);
 		if (look->partial)
 			break;
 		done = iov[1] < left ? iov[1] : left;
@@ -330,13 +377,39 @@ consider_vector(struct look *look, unsigned way, uint64_t at, uint64_t n,
 	}
 }
 
+/* Bytes of a struct msghdr, and what it holds. */
+static uint64_t
+message_size(const struct look *look)
+{
+	return look->narrow ? 7 * sizeof(uint32_t) : sizeof(struct msghdr);
+}
+
+static bool
+get_message(struct look *look, uint64_t at, struct msghdr *m)
+{
+	uint64_t word[ARGS];
+
+	if (!look->narrow)
+		return get_memory(look, at, m, sizeof(*m));
+	if (!get_words(look, at, word, ARGS))
+		return false;
+	*m = (struct msghdr){
+		.msg_name = (void *)(uintptr_t)word[0],
+		.msg_namelen = (socklen_t)word[1],
+		.msg_iov = (void *)(uintptr_t)word[2], .msg_iovlen = word[3],
+		.msg_control = (void *)(uintptr_t)word[4],
+		.msg_controllen = word[5],
+	};
+	return true;
+}
+
 static void
 consider_message(struct look *look, unsigned way, uint64_t at, uint64_t left)
 {
 	struct msghdr m;
 
-	consider(look, EX_SYSCALL_READS | way, at, sizeof(m), true);
-	look->partial |= !get_memory(look, at, &m, sizeof(m));
+	consider(look, EX_SYSCALL_READS | way, at, message_size(look), true);
+	look->partial |= !get_message(look, at, &m);
 	if (look->partial)
 		return;
 	consider_vector(look, way, (uintptr_t)m.msg_iov, m.msg_iovlen,
@@ -350,11 +423,12 @@ consider_messages(struct look *look, unsigned way, uint64_t at, uint64_t n)
 {
 	for (uint64_t i = 0; i < n && i < VECTOR_MAX &&
 	    look->reads < READS_MAX; i++) {
-		uint64_t each = at + i * sizeof(struct mmsghdr);
+		const uint64_t size = message_size(look), rest = look->narrow ?
+		    4 : sizeof(struct mmsghdr) - sizeof(struct msghdr);
+		const uint64_t each = at + i * (size + rest);
 
 		consider_message(look, way, each, UINT64_MAX);
-		consider(look, EX_SYSCALL_WRITES, each + sizeof(struct msghdr),
-		    sizeof(struct mmsghdr) - sizeof(struct msghdr), true);
+		consider(look, EX_SYSCALL_WRITES, each + size, rest, true);
 	}
 }
 
@@ -388,11 +462,29 @@ static void
 take_result(struct look *look, const struct ex_syscall_part *part, uint64_t at)
 {
 	struct ex_syscall *out = look->out;
-	const uint64_t result = written(look->sample, part->way);
+	const uint64_t result = written(look, part->way);
 
 	if (part->size == 1 && out->has_bytes && out->buffer == at &&
 	    result < out->bytes)
 		out->done = result;
+}
+
+/* Whether a part is not known without the first argument. */
+static bool
+needs_first(const struct ex_syscall_part *part)
+{
+	switch ((enum ex_syscall_kind)part->kind) {
+	case EX_SYSCALL_NO_PART:
+		return false;
+	case EX_SYSCALL_FIXED:
+	case EX_SYSCALL_UPTO:
+	case EX_SYSCALL_MESSAGE:
+		return part->at == 0;
+	case EX_SYSCALL_SET:
+		return true;
+	default:
+		return part->at == 0 || part->len == 0;
+	}
 }
 
 static void
@@ -401,6 +493,10 @@ consider_part(struct look *look, const struct ex_syscall_part *part)
 	uint64_t at = look->arg[part->at], n = look->arg[part->len];
 	uint32_t count = (uint32_t)n;
 
+	if (look->headless && needs_first(part)) {
+		look->partial = true;
+		return;
+	}
 	switch ((enum ex_syscall_kind)part->kind) {
 	case EX_SYSCALL_NO_PART:
 		break;
@@ -430,11 +526,11 @@ consider_part(struct look *look, const struct ex_syscall_part *part)
 		break;
 	case EX_SYSCALL_VECTOR:
 		consider_vector(look, part->way, at, n,
-		    written(look->sample, part->way));
+		    written(look, part->way));
 		break;
 	case EX_SYSCALL_MESSAGE:
 		consider_message(look, part->way, at,
-		    written(look->sample, part->way));
+		    written(look, part->way));
 		break;
 	case EX_SYSCALL_MESSAGES:
 		consider_messages(look, part->way, at, count);
@@ -448,7 +544,8 @@ consider_part(struct look *look, const struct ex_syscall_part *part)
 		break;
 	case EX_SYSCALL_SET:
 		count = (uint32_t)look->arg[0];
-		consider(look, part->way, at, (count + 63ull) / 64 * 8, true);
+		consider(look, part->way, at, look->narrow ?
+		    (count + 31ull) / 32 * 4 : (count + 63ull) / 64 * 8, true);
 		break;
 	case EX_SYSCALL_IOCTL:
 		consider_ioctl(look, part, at, count);
@@ -479,7 +576,8 @@ take_fd(const struct look *look, const struct ex_syscall_row *row)
 	char file[PATH_MAX];
 	int fd;
 
-	if (row->fd < 0 || (row->flags >= 0 &&
+	if (row->fd < 0 || (row->fd == 0 && look->headless) ||
+	    (row->flags >= 0 &&
 	    (look->arg[row->flags] & AT_EMPTY_PATH) == 0))
 		return;
 	fd = (int)look->arg[row->fd];
@@ -493,27 +591,77 @@ take_fd(const struct look *look, const struct ex_syscall_row *row)
 	out->file_later = out->file[0] != '\0' && !s->stopped;
 }
 
+/* 32-bit programs' calls of sockets are one, whose first argument says which,
+   and whose second points to that one's.  NULL: that is not known. */
+static const struct ex_syscall_row *
+socket_call(struct look *look)
+{
+	static const struct {
+		const char *name;
+		uint8_t args;
+	} calls[] = {
+		{"socket", 3}, {"bind", 3}, {"connect", 3}, {"listen", 2},
+		{"accept", 3}, {"getsockname", 3}, {"getpeername", 3},
+		{"socketpair", 4}, {"sendto", 4}, {"recvfrom", 4},
+		{"sendto", 6}, {"recvfrom", 6}, {"shutdown", 2},
+		{"setsockopt", 5}, {"getsockopt", 5}, {"sendmsg", 3},
+		{"recvmsg", 3}, {"accept4", 4}, {"recvmmsg_time32", 5},
+		{"sendmmsg", 4},
+	};
+	const uint64_t number = look->arg[0] - 1, at = look->arg[1];
+
+	if (look->headless || number >= sizeof(calls) / sizeof(calls[0]))
+		return NULL;
+	look->out->name = calls[number].name;
+	consider(look, EX_SYSCALL_READS, at, calls[number].args * 4u, true);
+	memset(look->arg, 0, sizeof(look->arg));
+	if (!get_words(look, at, look->arg, calls[number].args))
+		return NULL;
+	return ex_syscall_row(calls[number].name, true);
+}
+
+/* A number is one of the program's own calls: 64-bit programs that make a call
+   as others do have it by name alone. */
+static const struct ex_syscall_row *
+row_of(struct look *look, bool vague)
+{
+	const struct ex_syscall_sample *sample = look->sample;
+	struct ex_syscall *out = look->out;
+	const bool other = look->narrow &&
+	    sample->record->sample.user.abi == PERF_SAMPLE_REGS_ABI_64;
+	const struct ex_syscall_row *row = NULL;
+
+	if (sample->number >= 0 || (vague && out->work == NULL && !other))
+		row = ex_syscall_row_number(number_of(sample), look->narrow);
+	if (row != NULL && out->work == NULL && !other)
+		out->name = row->name;
+	else if (out->name != NULL)
+		row = ex_syscall_row(out->name, look->narrow);
+	return row;
+}
+
 void
 ex_syscall_explain(const struct ex_syscall_sample *sample,
     struct ex_syscall *out)
 {
 	struct look look = {.sample = sample, .out = out};
 	const struct ex_syscall_row *row = NULL;
-	bool old = false, vague;
+	bool vague;
 
 	memset(out, 0, sizeof(*out));
-	name_it(sample->stack, out, &old, &vague);
-	if (sample->number >= 0 || (vague && out->work == NULL && !old))
-		row = ex_syscall_row_number(number_of(sample));
-	if (row != NULL && out->work == NULL && !old)
-		out->name = row->name;
-	else if (out->name != NULL)
-		row = ex_syscall_row(out->name);
+	look.narrow = sample->record->sample.user.abi ==
+	    PERF_SAMPLE_REGS_ABI_32;
+	name_it(sample->stack, out, &look.narrow, &vague);
+	row = row_of(&look, vague);
 	if (row == NULL || out->name == NULL)
 		return;
 	out->name = row->name;
-	if (old || !get_args(&look))
+	if (!get_args(&look))
 		return;
+	if (look.narrow && strcmp(row->name, "socketcall") == 0 &&
+	    (row = socket_call(&look)) == NULL)
+		return;
+	out->name = row->name;
 	for (unsigned i = 0; i < EX_SYSCALL_PARTS && !sample->kernels; i++)
 		consider_part(&look, &row->part[i]);
 	out->bounded &= !look.partial;

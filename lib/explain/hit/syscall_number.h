@@ -3,6 +3,10 @@
  *
  * The kernel's callchain may not show it, and a program that watches itself
  * has none.  But most code sets the number by the instruction before.
+ *
+ * A 32-bit program's first argument is in ebx, which the kernel does not sample
+ * while it makes the call.  Most code takes it from the stack or sets it to a
+ * number shortly before.
  */
 #ifndef EX_SYSCALL_NUMBER_H
 #define EX_SYSCALL_NUMBER_H
@@ -11,5 +15,9 @@
 
 /* The number of the call that returns to pc; < 0: not known. */
 int ex_syscall_number(struct ex_process *, uint64_t pc);
+
+/* What is in ebx at a call of a 32-bit program.  False: it is not known. */
+bool ex_syscall_first(struct ex_process *, const struct ex_sample *,
+    uint32_t *value);
 
 #endif

@@ -1,45 +1,15 @@
 /* syscall_table: which memory system calls touch, by their arguments. */
-#include "hit/syscall_table.h"
+#include "hit/syscall_rows.h"
 
 #include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
 
-#define R	EX_SYSCALL_READS
-#define W	EX_SYSCALL_WRITES
-
-/* Parts: of a structure, of a buffer with its length, of a string. */
-#define IN(at, size)		{EX_SYSCALL_FIXED, R, at, 0, size}
-#define OUT(at, size)		{EX_SYSCALL_FIXED, W, at, 0, size}
-#define BOTH(at, size)		{EX_SYSCALL_FIXED, R | W, at, 0, size}
-#define IN_N(at, n, size)	{EX_SYSCALL_COUNTED, R, at, n, size}
-#define OUT_N(at, n, size)	{EX_SYSCALL_COUNTED, W, at, n, size}
-#define IN_INT(at, n, size)	{EX_SYSCALL_COUNTED_INT, R, at, n, size}
-#define OUT_INT(at, n, size)	{EX_SYSCALL_COUNTED_INT, W, at, n, size}
-#define STRING(at)		{EX_SYSCALL_UPTO, R, at, 0, 4096}
-#define OUT_UPTO(at, size)	{EX_SYSCALL_UPTO, W, at, 0, size}
-#define BOTH_UPTO(at, size)	{EX_SYSCALL_UPTO, R | W, at, 0, size}
-#define IN_MESSAGE(at, n)	{EX_SYSCALL_HEADED, R, at, n, 8}
-#define OUT_MESSAGE(at, n)	{EX_SYSCALL_HEADED, W, at, n, 8}
-#define OUT_POINTED(at, n)	{EX_SYSCALL_POINTED, W, at, n, 128}
-#define IOV(way, at, n)		{EX_SYSCALL_VECTOR, way, at, n, 0}
-#define SET(at)			{EX_SYSCALL_SET, R | W, at, 0, 0}
-#define POLL(at, n)		{EX_SYSCALL_POLL, R | W, at, n, 8}
-
-/* A call without a descriptor, with one as its first argument, and with one
-   there if the flags say that there is no path. */
 #if defined(__x86_64__)
 #define NUMBER(name)	SYS_##name
 #else
 #define NUMBER(name)	(-1)	/* that processor has not all of them */
 #endif
-#define CALL(name, ...)							\
-	{#name, NUMBER(name), -1, -1, {__VA_ARGS__}}
-#define CALL_FD(name, ...)						\
-	{#name, NUMBER(name), 0, -1, {__VA_ARGS__}}
-#define CALL_AT(name, flags, ...)					\
-	{#name, NUMBER(name), 0, flags, {__VA_ARGS__}}
-
 static const struct ex_syscall_row rows[] = {
 	/* bytes from a descriptor, and to one */
 	CALL_FD(read, OUT_N(1, 2, 1)),
@@ -206,23 +176,58 @@ static const struct ex_syscall_row rows[] = {
 	CALL(getcpu, OUT(0, 4), OUT(1, 4)),
 };
 
-const struct ex_syscall_row *
-ex_syscall_row(const char *name)
+static const struct ex_syscall_row *
+table(bool narrow, size_t *n)
 {
+	if (narrow)
+		return ex_syscall_rows_narrow(n);
+	*n = sizeof(rows) / sizeof(rows[0]);
+	return rows;
+}
+
+/* The name's length without what kernels add for 32-bit programs, whose times
+   have 4 bytes (*old) or 8. */
+static size_t
+plain_name(const char *name, bool narrow, bool *old)
+{
+	static const char *const more[] = { "_time32", "_time64", "32" };
 	const size_t len = strcspn(name, ".");
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (strncmp(name, rows[i].name, len) == 0 &&
-		    rows[i].name[len] == '\0')
-			return &rows[i];
+	*old = false;
+	for (size_t i = 0; narrow && i < sizeof(more) / sizeof(more[0]); i++) {
+		const size_t n = strlen(more[i]);
+
+		if (len <= n || strncmp(name + len - n, more[i], n) != 0)
+			continue;
+		*old = i != 1;
+		return len - n;
+	}
+	return len;
+}
+
+const struct ex_syscall_row *
+ex_syscall_row(const char *name, bool narrow)
+{
+	bool old;
+	const size_t len = plain_name(name, narrow, &old);
+	size_t n;
+	const struct ex_syscall_row *row = table(narrow, &n);
+
+	for (; n > 0; n--, row++)
+		if (strncmp(name, row->name, len) == 0 &&
+		    row->name[len] == '\0' && row->old == old)
+			return row;
 	return NULL;
 }
 
 const struct ex_syscall_row *
-ex_syscall_row_number(int number)
+ex_syscall_row_number(int number, bool narrow)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (number >= 0 && number == rows[i].number)
-			return &rows[i];
+	size_t n;
+	const struct ex_syscall_row *row = table(narrow, &n);
+
+	for (; n > 0; n--, row++)
+		if (number >= 0 && number == row->number)
+			return row;
 	return NULL;
 }

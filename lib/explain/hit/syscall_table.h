@@ -1,11 +1,14 @@
 /*
  * syscall_table: through which of its arguments a system call has the kernel
- * touch memory.  Sizes are those of x86-64's structures; parts are in the order
- * of the call's arguments, which are numbered from 0.
+ * touch memory.  Sizes are those of x86-64's structures, in the table of 32-bit
+ * programs (narrow) those of i386's; parts are in the order of the call's
+ * arguments, which are numbered from 0.
  */
 #ifndef EX_SYSCALL_TABLE_H
 #define EX_SYSCALL_TABLE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum ex_syscall_way {
@@ -51,10 +54,15 @@ struct ex_syscall_row {
 	int8_t flags;		/* fd is one only if this argument has
 				   AT_EMPTY_PATH; < 0: always */
 	struct ex_syscall_part part[EX_SYSCALL_PARTS];
+	bool old;		/* its times have 4 bytes: there is another of
+				   that name */
 };
 
 /* The row of a name, up to a dot, or of a number; NULL: none. */
-const struct ex_syscall_row *ex_syscall_row(const char *name);
-const struct ex_syscall_row *ex_syscall_row_number(int number);
+const struct ex_syscall_row *ex_syscall_row(const char *name, bool narrow);
+const struct ex_syscall_row *ex_syscall_row_number(int number, bool narrow);
+
+/* The table of 32-bit programs, which has *n rows. */
+const struct ex_syscall_row *ex_syscall_rows_narrow(size_t *n);
 
 #endif

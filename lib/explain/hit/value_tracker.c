@@ -915,9 +915,9 @@ claimed_bytes(const struct ex_bytes *claim)
 	return known;
 }
 
-/* What the history says of a hit, if it has come to say anything.  What it leaves
-   open, the order of the hits does not prove: a processor may have been taken away
-   between a store and its hit. */
+/* What the history says of a hit, if it has come to say anything.  What it
+   leaves open, the order of the hits does not prove: a processor may have been
+   taken away between a store and its hit. */
 static void
 take_history(const struct ex_tracked *w, struct ex_tentative *tentative)
 {

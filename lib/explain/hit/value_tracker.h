@@ -43,10 +43,11 @@
  * But those that threads made together, which is known by their stops, wait for
  * each other (crowd.h), unless no hit may.
  *
- * Tickets.  Where each hit took one, with the bytes that it left (bpf/ticket.h),
- * the history of the readings shows more than times do (history.h).  Such a hit
- * waits for a mark, but no longer than MARK_WAIT.  Then also what was claimed by
- * order is certain: no hit was missed.  If none comes in time, that is taken back.
+ * Tickets.  Where each hit took one, with the bytes that it left
+ * (bpf/ticket.h), the history of the readings shows more than times do
+ * (history.h).  Such a hit waits for a mark, but no longer than MARK_WAIT.
+ * Then also what was claimed by order is certain: no hit was missed.  If none
+ * comes in time, that is taken back.
  *
  * Other accesses that bypass the watch are not known here: see the manual.
  */

@@ -86,7 +86,8 @@ bool ex_code_before(const struct ex_query *, uint64_t pc, struct ex_code *);
 /* A sampled general register by its number; the flags. */
 bool ex_query_reg(const struct ex_query *, unsigned number, uint64_t *value);
 
-/* The number in samples of a general register, which is one of x86's sixteen. */
+/* The number in samples of a general register, which is one of x86's
+   sixteen. */
 uint8_t ex_code_sampled(unsigned number);
 
 bool ex_query_flags(const struct ex_query *, uint64_t *flags);

@@ -271,8 +271,8 @@ compute(const struct ex_query *q, const struct ex_code *c,
 	effect->operation = operation;
 }
 
-/* A register that is all of an address, or a part; none is, too.  False: what is
-   there instead varies. */
+/* A register that is all of an address, or a part; none is, too.  False: what
+   is there instead varies. */
 static bool
 add_base(const struct ex_query *q, ZydisRegister reg, struct ex_effect *effect)
 {

@@ -4,7 +4,8 @@
  * A data watchpoint on x86 reports the instruction after the access.  The code
  * is swept forward from its function's start to that pc; the last instruction
  * before it is the one, unless it can be shown that it is not (a call, a jump,
- * a return, a rep string).  Cached per (module, pc).
+ * a return, a rep string).  Cached per (module, pc).  On 64-bit Arm the trap
+ * comes before the access, at the instruction itself.
  */
 #ifndef EX_INSN_H
 #define EX_INSN_H
@@ -29,7 +30,8 @@ struct ex_insn {
 	enum ex_confidence confidence;
 	uint64_t pc;		/* its address in the process; 0 when unknown */
 	uint8_t len;		/* bytes */
-	char text[96];		/* AT&T syntax, as Zydis prints it */
+	char text[96];		/* on x86 AT&T syntax, as Zydis prints it;
+				   on 64-bit Arm as Capstone does */
 	bool reads, writes;	/* memory at the watch; both:
 				   read-modify-write */
 	uint64_t addr;		/* exact: first byte touched, if size is known;
@@ -54,7 +56,7 @@ void ex_insn_no_jump(struct ex_insn *);
 /*
  * Explain a sample taken in user mode in this process, of a watch of len bytes
  * at addr.  access is what the watch asked for; WP_READ counts as WP_ACCESS,
- * since this processor has no watch of reads alone.  Always fills *out.
+ * since x86 has no watch of reads alone.  Always fills *out.
  */
 void ex_insn_explain(struct ex_process *, const struct ex_sample *,
     uint64_t addr, uint32_t len, enum wp_access access,

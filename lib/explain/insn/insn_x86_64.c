@@ -401,10 +401,7 @@ query_init(struct ex_query *q, const struct ex_sample *sample)
 	q->word = narrow ? 4 : 8;
 	if (!ex_regs_get(&sample->user, PERF_REG_X86_IP, &q->pc))
 		q->pc = sample->ip;
-	return ZYAN_SUCCESS(ZydisDecoderInit(&q->decoder,
-	    narrow ? ZYDIS_MACHINE_MODE_LONG_COMPAT_32 :
-	    ZYDIS_MACHINE_MODE_LONG_64,
-	    narrow ? ZYDIS_STACK_WIDTH_32 : ZYDIS_STACK_WIDTH_64));
+	return ex_sweep_decoder(narrow, &q->decoder);
 }
 
 void

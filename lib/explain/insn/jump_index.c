@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "insn/sweep.h"
+#include "insn/jump.h"
 #include "debug/fde.h"
 #include "module/module_private.h"
 #include "debug/symbol.h"
@@ -24,9 +24,7 @@
 
 /* Order by target, then by place. */
 struct table {
-	struct jump {
-		uint64_t target, at, end;	/* vaddrs */
-	} *jump;
+	struct ex_jump *jump;
 	size_t n, cap;
 	bool full;		/* there are more */
 };
@@ -40,43 +38,18 @@ table_release(void *table)
 static int
 compare(const void *a, const void *b)
 {
-	const struct jump *x = a, *y = b;
+	const struct ex_jump *x = a, *y = b;
 
 	return x->target != y->target ? ex_compare(x->target, y->target) :
 	    ex_compare(x->at, y->at);
 }
 
 static bool
-add(struct table *table, struct jump jump)
+add(struct table *table, struct ex_jump jump)
 {
 	if (!EX_ARRAY_ROOM(table, jump, JUMPS_MAX))
 		return false;
 	table->jump[table->n++] = jump;
-	return true;
-}
-
-/* What looks like a direct jump: jmp, jcc, near or short. */
-static bool
-looks_like_jump(const uint8_t *code, size_t len, uint64_t vaddr,
-    struct jump *out)
-{
-	const unsigned opcode = code[0] == 0x0f ? 2 : 1;
-	int32_t offset;
-
-	if (code[0] == 0xeb || (code[0] & 0xf0) == 0x70) {
-		if (len < 2)
-			return false;
-		out->end = vaddr + 2;
-		offset = (code[1] ^ 0x80) - 0x80;
-	} else {
-		if (len < opcode + sizeof(offset) || (code[0] != 0xe9 &&
-		    (code[0] != 0x0f || (code[1] & 0xf0) != 0x80)))
-			return false;
-		memcpy(&offset, code + opcode, sizeof(offset));
-		out->end = vaddr + opcode + sizeof(offset);
-	}
-	out->at = vaddr;
-	out->target = out->end + (uint64_t)(int64_t)offset;
 	return true;
 }
 
@@ -126,9 +99,9 @@ scan(struct ex_module *m, const struct ex_segment *s, struct table *table)
 	ex_fde_each(m, add_start, &starts);
 	(void)ex_symbol_each(m, add_symbol, &starts);
 	for (uint64_t i = 0; i < s->filesz && room; i++) {
-		struct jump jump;
+		struct ex_jump jump;
 
-		room = !looks_like_jump(code + i, s->filesz - i, s->vaddr + i,
+		room = !ex_jump_looks_like(code + i, s->filesz - i, s->vaddr + i,
 		    &jump) || !is_start(&starts, jump.target) ||
 		    add(table, jump);
 	}
@@ -164,23 +137,12 @@ struct jump_search {
 	unsigned n;		/* modules */
 	int (*fn)(void *, struct ex_module *, uint64_t);
 	void *arg;
-	ZydisDecoder decoder;
 	struct {
 		struct ex_module *module;
 		uint64_t start;	/* vaddr of a function */
 	} way[WAY_MAX];
 	unsigned nway;
 };
-
-/* Whether code has this jump. */
-static bool
-is_jump(struct jump_search *s, struct ex_module *m, const struct jump *jump)
-{
-	const struct ex_sweep sweep = ex_sweep_before(m, &s->decoder,
-	    jump->end);
-
-	return sweep.len == jump->end - jump->at;
-}
 
 static int
 add_way(struct jump_search *s, struct ex_module *m, uint64_t start)
@@ -212,10 +174,10 @@ jumps_to(struct jump_search *s, struct ex_module *m, uint64_t target)
 	    EX_ARRAY_UPTO(table->jump, table->n, target, target - 1);
 	for (; low < table->n && result == 0 &&
 	    table->jump[low].target == target; low++) {
-		const struct jump *jump = &table->jump[low];
+		const struct ex_jump *jump = &table->jump[low];
 
 		if (!ex_symbol_function_start(m, jump->at, &start) ||
-		    start == target || !is_jump(s, m, jump))
+		    start == target || !ex_jump_is_code(m, jump))
 			continue;
 		result = s->fn(s->arg, m, jump->at);
 		if (result == 0)
@@ -243,8 +205,9 @@ add_own_name(void *arg, const struct ex_symbol *symbol)
 	return 0;
 }
 
-/* Whether a symbol whose code chooses a function for the processor may choose this
-   one: of strcpy it is called __strcpy_evex.  Of one without a name it may. */
+/* Whether a symbol whose code chooses a function for the processor may choose
+   this one: of strcpy it is called __strcpy_evex.  Of one without a name it
+   may. */
 static bool
 may_choose(const struct ex_symbol *symbol, const struct names *own)
 {
@@ -318,9 +281,7 @@ ex_jump_index_each(struct ex_module *const *in, unsigned n,
 	uint64_t start;
 	int result = 0;
 
-	if (ZYAN_FAILED(ZydisDecoderInit(&s.decoder,
-	    ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
-	    !ex_symbol_function_start(of, vaddr, &start))
+	if (!ex_symbol_function_start(of, vaddr, &start))
 		return 0;
 	(void)add_way(&s, of, start);
 	for (unsigned i = 0; i < s.nway && result == 0; i++) {

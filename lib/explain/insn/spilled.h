@@ -11,8 +11,8 @@
 
 #include "module/module.h"
 
-/* The register, by its DWARF number, whose low size bytes the code from start to
-   end (vaddrs), which has no branches, has stored at the frame pointer plus
+/* The register, by its DWARF number, whose low size bytes the code from start
+   to end (vaddrs), which has no branches, has stored at the frame pointer plus
    offset, and not changed since.  False: there is none. */
 bool ex_spilled(struct ex_module *, uint64_t start, uint64_t end,
     int64_t offset, uint64_t size, unsigned *reg);

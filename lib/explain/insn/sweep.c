@@ -277,6 +277,15 @@ place_of(struct ex_module *module, uint64_t key)
 	return place;
 }
 
+bool
+ex_sweep_decoder(bool narrow, ZydisDecoder *decoder)
+{
+	return ZYAN_SUCCESS(ZydisDecoderInit(decoder,
+	    narrow ? ZYDIS_MACHINE_MODE_LONG_COMPAT_32 :
+	    ZYDIS_MACHINE_MODE_LONG_64,
+	    narrow ? ZYDIS_STACK_WIDTH_32 : ZYDIS_STACK_WIDTH_64));
+}
+
 struct ex_sweep
 ex_sweep_before(struct ex_module *module, const ZydisDecoder *decoder,
     uint64_t vaddr)

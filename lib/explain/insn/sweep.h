@@ -31,6 +31,10 @@ struct ex_sweep {
 	const struct ex_jumps *jumps;	/* its function's; NULL: it has none */
 };
 
+/* Set up a decoder of 64-bit code, or of a 32-bit program's (narrow).  False:
+   it cannot be. */
+bool ex_sweep_decoder(bool narrow, ZydisDecoder *);
+
 /* The instruction of a module that ends where vaddr begins. */
 struct ex_sweep ex_sweep_before(struct ex_module *, const ZydisDecoder *,
     uint64_t vaddr);

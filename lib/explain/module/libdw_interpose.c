@@ -1,6 +1,6 @@
 /*
- * libdw_interpose: open(2), which for libdw is ex_libdw_open.  Everybody else's
- * is as it always is.
+ * libdw_interpose: open(2), which leads to ex_libdw_open when libdw calls it,
+ * and to the C library when anybody else does.
  */
 #include <dlfcn.h>
 #include <elfutils/libdw.h>

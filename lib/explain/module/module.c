@@ -517,6 +517,12 @@ ex_module_build_id(const struct ex_module *m)
 	    m->build_id : "";
 }
 
+bool
+ex_module_is_narrow(struct ex_module *m)
+{
+	return ex_module_open(m) && gelf_getclass(m->elf) == ELFCLASS32;
+}
+
 const char *
 ex_module_problem(const struct ex_module *m)
 {

@@ -42,9 +42,9 @@ void ex_space_free(struct ex_space *);
 void ex_space_learn(struct ex_space *, const struct ex_record *);
 
 /*
- * A record will be learnt from later, when the process may be gone: open the file
- * that it maps now.  Records are foreseen and learnt in the order of their time;
- * not all have to be foreseen.
+ * A record will be learnt from later, when the process may be gone: open the
+ * file that it maps now.  Records are foreseen and learnt in the order of their
+ * time; not all have to be foreseen.
  */
 void ex_space_foresee(struct ex_space *, const struct ex_record *);
 
@@ -93,11 +93,7 @@ struct ex_module *ex_process_module(struct ex_process *, uint64_t addr,
 enum { EX_ORIGINAL = 16 };
 bool ex_process_is_original(struct ex_process *, uint64_t end);
 
-/* Read 8 bytes of a running process's memory.  False: there is none to read. */
-bool ex_process_word(const struct ex_process *, uint64_t addr,
-    uint64_t *value);
-
-/* The same for len bytes. */
+/* Read a running process's memory.  False: there is none to read. */
 bool ex_process_read(const struct ex_process *, uint64_t addr, void *to,
     size_t len);
 
@@ -110,6 +106,9 @@ int ex_process_modules(struct ex_process *,
 /* The module's path as the process sees it ("[vdso]" too); its last part. */
 const char *ex_module_path(const struct ex_module *);
 const char *ex_module_name(const struct ex_module *);
+
+/* Whether it is of a 32-bit program.  False, too, if it cannot be opened. */
+bool ex_module_is_narrow(struct ex_module *);
 
 /* Build id in lower-case hex; "" when it has none. */
 const char *ex_module_build_id(const struct ex_module *);
@@ -143,8 +142,8 @@ void ex_module_memory_handler(__attribute__((noreturn)) void (*fn)(void));
 size_t ex_module_bytes(struct ex_module *, uint64_t vaddr, void *to,
     size_t len);
 
-/* Whether a program that runs cannot write to a vaddr: its segment is read-only,
-   or becomes so when the module has been relocated. */
+/* Whether a program that runs cannot write to a vaddr: its segment is
+   read-only, or becomes so when the module has been relocated. */
 bool ex_module_is_constant(struct ex_module *, uint64_t vaddr);
 
 #endif

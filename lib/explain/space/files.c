@@ -7,6 +7,7 @@
  */
 #include "space/files.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <search.h>
@@ -367,7 +368,10 @@ files_vdso(struct ex_files *files, pid_t pid, const struct ex_mmap *map)
 		if (id_of_table(files, map->path, &id) && id.build_id_len > 0)
 			image = ex_image_of_vdso(0, 0, map->len, &size);
 	}
-	id.size = size;		/* 32-bit and 64-bit programs have their own */
+	/* 32-bit and 64-bit programs have their own */
+	id.size = size;
+	if (image != NULL && size > EI_CLASS)
+		id.ino = ((const uint8_t *)image)[EI_CLASS];
 	m = files_intern(files, map->path, &id, &is_new);
 	if (m != NULL && is_new && image != NULL)
 		ex_module_copy(m, image, size);

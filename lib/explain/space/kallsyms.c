@@ -17,7 +17,7 @@
 
 struct ksym {
 	uint64_t addr;
-	const char *name;	/* in the file's text, which is kept */
+	char *name;		/* in the file's text, which is kept */
 	bool global;
 };
 
@@ -26,29 +26,28 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct ksym *ksyms;	/* by address; NULL: not known */
 static size_t nksyms;
 
+/* Whether the kernel's code ends there. */
+static bool
+ends_code(const char *name)
+{
+	return strcmp(name, "_etext") == 0;
+}
+
 /* One line, "address type name", maybe with "\t[module]" after it.  False: no
-   function. */
+   function, nor the end of them, which may count as data. */
 static bool
 ksym_parse(char *line, struct ksym *out)
 {
 	char *rest;
 
 	out->addr = strtoull(line, &rest, 16);
-	if (rest[0] != ' ' || rest[1] == '\0' ||
-	    strchr("tTwW", rest[1]) == NULL || rest[2] != ' ')
+	if (rest[0] != ' ' || rest[1] == '\0' || rest[2] != ' ')
 		return false;
 	out->global = rest[1] == 'T';
-	rest += 3;
-	rest[strcspn(rest, "\t ")] = '\0';
-	out->name = rest;
-	return rest[0] != '\0';
-}
-
-/* Whether the kernel's code ends there. */
-static bool
-ends_code(const char *name)
-{
-	return strcmp(name, "_etext") == 0;
+	out->name = rest + 3;
+	out->name[strcspn(out->name, "\t ")] = '\0';
+	return out->name[0] != '\0' &&
+	    (strchr("tTwW", rest[1]) != NULL || ends_code(out->name));
 }
 
 /* By address, of several at one address the better one last. */

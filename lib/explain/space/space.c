@@ -274,13 +274,6 @@ ex_process_read(const struct ex_process *p, uint64_t addr, void *to, size_t len)
 	    wp_proc_read(p->pid, addr, to, len) == (ssize_t)len;
 }
 
-bool
-ex_process_word(const struct ex_process *p, uint64_t addr, uint64_t *value)
-{
-	return p->live && wp_proc_read(p->pid, addr, value, sizeof(*value)) ==
-	    sizeof(*value);
-}
-
 int
 ex_process_modules(struct ex_process *p,
     int (*fn)(void *, struct ex_module *, uint64_t), void *arg)

@@ -73,8 +73,8 @@ holds_enumerators(Dwarf_Die *die)
 	return holds_types(die) || dwarf_tag(die) == DW_TAG_enumeration_type;
 }
 
-/* Take the last argument away from a template's name.  False: it has one alone, or
-   none. */
+/* Take the last argument away from a template's name.  False: it has one alone,
+   or none. */
 static bool
 drop_argument(char *name)
 {

@@ -83,10 +83,12 @@ static_place(Dwarf_Die *die, Dwarf_Addr *addr)
 	    dwarf_formblock(&attr, &block) != 0 || block.length < 2)
 		return false;
 	if (block.data[0] == DW_OP_addr) {
-		if (block.length != 1 + sizeof(*addr))
+		if (block.length != 1 + sizeof(*addr) &&
+		    block.length != 1 + sizeof(uint32_t))
 			return false;
 		/* elfutils does not take Go's for a location */
-		memcpy(addr, block.data + 1, sizeof(*addr));
+		*addr = 0;
+		memcpy(addr, block.data + 1, block.length - 1);
 		return true;
 	}
 	if ((block.data[0] != DW_OP_addrx &&
@@ -191,8 +193,7 @@ usual_place(const struct ex_variables *variables, uint64_t vaddr,
     uint8_t place[10])
 {
 	const uint64_t addr = vaddr + variables->bias;
-	const uint8_t size = gelf_getclass(variables->module->elf) ==
-	    ELFCLASS32 ? 4 : 8;
+	const uint8_t size = ex_module_is_narrow(variables->module) ? 4 : 8;
 
 	place[0] = 1 + size;
 	place[1] = DW_OP_addr;

@@ -25,6 +25,13 @@ struct kept_row {
 	struct ex_cfi_rule rule[];	/* of own */
 };
 
+/* A row as elfutils has it, of a section of this module. */
+struct frame_row {
+	Dwarf_Frame *frame;
+	bool narrow;		/* of 32-bit code, whose registers have other
+				   numbers */
+};
+
 static void
 rule_free(const struct ex_cfi_rule *rule)
 {
@@ -71,32 +78,30 @@ rule_simple(struct ex_cfi_rule *rule, enum ex_cfi_how how, uint8_t base,
 
 /* An operation that gives a register of ours plus an offset. */
 static bool
-is_breg(const Dwarf_Op *op, uint8_t *reg, uint64_t *offset)
+is_breg(const struct frame_row *s, const Dwarf_Op *op, uint8_t *reg,
+    uint64_t *offset)
 {
-	if (op->atom >= DW_OP_breg0 && op->atom < DW_OP_breg0 + EX_NREGS) {
-		*reg = op->atom - DW_OP_breg0;
-		*offset = op->number;
-		return true;
-	}
-	if (op->atom == DW_OP_bregx && op->number < EX_NREGS) {
-		*reg = (uint8_t)op->number;
-		*offset = op->number2;
-		return true;
-	}
-	return false;
+	const bool any = op->atom == DW_OP_bregx;
+
+	if (!any && (op->atom < DW_OP_breg0 || op->atom > DW_OP_breg31))
+		return false;
+	*reg = (uint8_t)ex_regs_number(s->narrow, any ? op->number :
+	    (uint64_t)op->atom - DW_OP_breg0);
+	*offset = any ? op->number2 : op->number;
+	return *reg < EX_NREGS;
 }
 
 static bool
-reduce_cfa(Dwarf_Frame *frame, struct ex_cfi_rule *rule)
+reduce_cfa(const struct frame_row *s, struct ex_cfi_rule *rule)
 {
 	uint64_t offset;
 	uint8_t reg;
 	Dwarf_Op *ops;
 	size_t n;
 
-	if (dwarf_frame_cfa(frame, &ops, &n) != 0 || n == 0)
+	if (dwarf_frame_cfa(s->frame, &ops, &n) != 0 || n == 0)
 		return false;
-	if (is_breg(&ops[0], &reg, &offset)) {
+	if (is_breg(s, &ops[0], &reg, &offset)) {
 		if (n == 1) {
 			rule_simple(rule, EX_CFI_VALUE, reg, offset);
 			return true;
@@ -114,8 +119,8 @@ reduce_cfa(Dwarf_Frame *frame, struct ex_cfi_rule *rule)
  * puts before every register's expression.
  */
 static bool
-reduce_after_cfa(const Dwarf_Op *ops, size_t n, bool value,
-    struct ex_cfi_rule *rule)
+reduce_after_cfa(const struct frame_row *s, const Dwarf_Op *ops, size_t n,
+    bool value, struct ex_cfi_rule *rule)
 {
 	const enum ex_cfi_how how = value ? EX_CFI_VALUE : EX_CFI_AT;
 	uint64_t offset;
@@ -129,39 +134,41 @@ reduce_after_cfa(const Dwarf_Op *ops, size_t n, bool value,
 		rule_simple(rule, how, EX_CFI_CFA, ops[1].number);
 		return true;
 	}
-	if (n == 2 && is_breg(&ops[1], &reg, &offset)) {
+	if (n == 2 && is_breg(s, &ops[1], &reg, &offset)) {
 		rule_simple(rule, how, reg, offset);
 		return true;
 	}
 	return rule_expression(rule, ops, n, value);
 }
 
+/* The rule of a register by its number in the section. */
 static bool
-reduce_register(Dwarf_Frame *frame, unsigned reg, struct ex_cfi_rule *rule)
+reduce_register(const struct frame_row *s, unsigned number,
+    struct ex_cfi_rule *rule)
 {
 	Dwarf_Op mem[3], *ops;
+	unsigned other;
 	size_t n;
 	bool value;
 
-	rule->reg = (uint8_t)reg;
-	if (dwarf_frame_register(frame, (int)reg, mem, &ops, &n) != 0)
+	rule->reg = (uint8_t)ex_regs_number(s->narrow, number);
+	if (dwarf_frame_register(s->frame, (int)number, mem, &ops, &n) != 0)
 		return false;
 	if (n == 0) {
 		rule->how = ops == NULL ? EX_CFI_SAME : EX_CFI_UNDEFINED;
 		return true;
 	}
 	if (n == 1 && ops[0].atom == DW_OP_regx) {
-		if (ops[0].number >= EX_NREGS)
-			return false;
-		rule_simple(rule, EX_CFI_VALUE, (uint8_t)ops[0].number, 0);
-		return true;
+		other = ex_regs_number(s->narrow, ops[0].number);
+		rule_simple(rule, EX_CFI_VALUE, (uint8_t)other, 0);
+		return other < EX_NREGS;
 	}
 	value = ops[n - 1].atom == DW_OP_stack_value;
 	if (value)
 		n--;
 	if (n == 0 || ops[0].atom != DW_OP_call_frame_cfa)
 		return false;
-	return reduce_after_cfa(ops, n, value, rule);
+	return reduce_after_cfa(s, ops, n, value, rule);
 }
 
 /*
@@ -177,17 +184,20 @@ is_unchanged(const struct ex_cfi_rule *rule)
 }
 
 /* The return address.  A row may have it in a column of its own, which is then
-   a register that holds it until the row says where it was saved. */
+   a register that holds it until the row says where it was saved, or that there
+   is none: of the link register libdw knows by itself that it is kept. */
 static bool
-reduce_pc(Dwarf_Frame *frame, struct ex_cfi_rule *rule, bool *signal)
+reduce_pc(const struct frame_row *s, struct ex_cfi_rule *rule, bool *signal)
 {
-	const int column = dwarf_frame_info(frame, NULL, NULL, signal);
+	const int column = dwarf_frame_info(s->frame, NULL, NULL, signal);
 
-	if (column < 0 || column >= EX_NREGS ||
-	    !reduce_register(frame, (unsigned)column, rule))
+	if (column < 0 ||
+	    ex_regs_number(s->narrow, (unsigned)column) == EX_NREGS ||
+	    !reduce_register(s, (unsigned)column, rule))
 		return false;
-	if (column != EX_REG_PC && is_unchanged(rule))
-		rule_simple(rule, EX_CFI_VALUE, (uint8_t)column, 0);
+	if (rule->reg != EX_REG_PC && is_unchanged(rule) &&
+	    (rule->reg != EX_REG_LINK || rule->how == EX_CFI_SAME))
+		rule_simple(rule, EX_CFI_VALUE, rule->reg, 0);
 	return true;
 }
 
@@ -203,18 +213,19 @@ is_default(const struct ex_cfi_rule *rule)
 /* Fill a row that starts out empty, and its rules.  False: no sense in it, or
    no memory; what is there is to be freed all the same. */
 static bool
-reduce(Dwarf_Frame *frame, struct ex_cfi_row *row, struct ex_cfi_rule *rules)
+reduce(const struct frame_row *s, struct ex_cfi_row *row,
+    struct ex_cfi_rule *rules)
 {
-	unsigned reg;
+	unsigned number;
 
 	row->rule = rules;
-	if (!reduce_cfa(frame, &row->cfa) ||
-	    !reduce_pc(frame, &row->pc, &row->signal))
+	if (!reduce_cfa(s, &row->cfa) || !reduce_pc(s, &row->pc, &row->signal))
 		return false;
-	for (reg = 0; reg < EX_REG_PC; reg++) {
+	for (number = 0; ex_regs_number(s->narrow, number) < EX_REG_PC;
+	    number++) {
 		struct ex_cfi_rule *rule = &rules[row->n];
 
-		if (!reduce_register(frame, reg, rule))
+		if (!reduce_register(s, number, rule))
 			return false;
 		if (!is_default(rule))
 			row->n++;
@@ -244,19 +255,21 @@ section_row(struct ex_module *module, bool debug_frame, uint64_t vaddr)
 	struct ex_cfi_rule rules[EX_NREGS] = { 0 };
 	struct ex_cfi_row row = { 0 };
 	struct kept_row *kept = NULL;
-	Dwarf_Frame *frame;
+	struct frame_row s;
 	Dwarf_CFI *cfi;
 	uint64_t bias;
 
 	cfi = debug_frame ? ex_module_debug_frame(module, &bias) :
 	    ex_module_eh_frame(module, &bias);
-	if (cfi == NULL || dwarf_cfi_addrframe(cfi, vaddr + bias, &frame) != 0)
+	if (cfi == NULL ||
+	    dwarf_cfi_addrframe(cfi, vaddr + bias, &s.frame) != 0)
 		return NULL;
-	if (reduce(frame, &row, rules))
+	s.narrow = ex_module_is_narrow(module);
+	if (reduce(&s, &row, rules))
 		kept = keep(&row);
 	if (kept == NULL)
 		row_free(&row);
-	free(frame);
+	free(s.frame);
 	return kept;
 }
 

@@ -17,6 +17,20 @@ struct machine {
 	unsigned depth;			/* entries on the stack */
 };
 
+/* The numbers of 32-bit code have 4 bytes.  On the stack they are extended by
+   their sign, which most operations want; the others take it away. */
+static uint64_t
+as_signed(const struct machine *m, uint64_t value)
+{
+	return m->env->regs->narrow ? (uint64_t)(int64_t)(int32_t)value : value;
+}
+
+static uint64_t
+as_unsigned(const struct machine *m, uint64_t value)
+{
+	return m->env->regs->narrow ? (uint32_t)value : value;
+}
+
 static int
 push(struct machine *m, uint64_t value)
 {
@@ -29,11 +43,13 @@ push(struct machine *m, uint64_t value)
 static int
 push_register(struct machine *m, uint64_t reg, uint64_t offset)
 {
-	if (reg >= EX_NREGS || !ex_regs_known(m->env->regs, (unsigned)reg))
+	const unsigned number = ex_regs_number(m->env->regs->narrow, reg);
+
+	if (!ex_regs_known(m->env->regs, number))
 		return -ENODATA;
 	if (m->env->used != NULL)
-		*m->env->used |= 1U << reg;
-	return push(m, m->env->regs->value[reg] + offset);
+		*m->env->used |= UINT64_C(1) << number;
+	return push(m, m->env->regs->value[number] + offset);
 }
 
 /* The n-th entry from the top. */
@@ -77,7 +93,8 @@ dereference(struct machine *m, uint64_t size)
 	if (m->depth == 0 || size == 0 || size > sizeof(value))
 		return -EINVAL;
 	top = &m->stack[m->depth - 1];
-	if (!m->env->read(m->env->arg, *top, &value, (size_t)size))
+	if (!m->env->read(m->env->arg, as_unsigned(m, *top), &value,
+	    (size_t)size))
 		return -EFAULT;
 	*top = value;
 	return 0;
@@ -188,10 +205,14 @@ binary(struct machine *m, uint8_t atom)
 		*result = a * b;
 		return 0;
 	case DW_OP_div:
-	case DW_OP_mod:
 		return divide(atom, a, b, result);
-	case DW_OP_shl:
+	case DW_OP_mod:
+		return divide(atom, as_unsigned(m, a), as_unsigned(m, b),
+		    result);
 	case DW_OP_shr:
+		*result = shift(atom, as_unsigned(m, a), b);
+		return 0;
+	case DW_OP_shl:
 	case DW_OP_shra:
 		*result = shift(atom, a, b);
 		return 0;
@@ -240,7 +261,7 @@ operate(struct machine *m, const Dwarf_Op *op)
 	case DW_OP_rot:
 		return rotate(m, 3);
 	case DW_OP_deref:
-		return dereference(m, 8);
+		return dereference(m, ex_regs_word(m->env->regs));
 	case DW_OP_deref_size:
 		return dereference(m, op->number);
 	case DW_OP_abs:
@@ -271,6 +292,15 @@ operate(struct machine *m, const Dwarf_Op *op)
 	default:
 		return -EINVAL;
 	}
+}
+
+/* What an operation left on top is a number of the program's. */
+static int
+finish(struct machine *m, int err)
+{
+	if (m->depth > 0)
+		m->stack[m->depth - 1] = as_signed(m, m->stack[m->depth - 1]);
+	return err;
 }
 
 /*
@@ -311,7 +341,7 @@ step(struct machine *m, const Dwarf_Op *ops, size_t n, size_t *i)
 		break;
 	default:
 		*i = (size_t)to;
-		return operate(m, op);
+		return finish(m, operate(m, op));
 	}
 	if (to < 0)
 		return -EINVAL;
@@ -339,6 +369,6 @@ ex_expr_eval(const Dwarf_Op *ops, size_t n, const struct ex_expr_env *env,
 	}
 	if (m.depth == 0)
 		return -EINVAL;
-	*value = m.stack[m.depth - 1];
+	*value = as_unsigned(&m, m.stack[m.depth - 1]);
 	return 0;
 }

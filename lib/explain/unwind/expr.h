@@ -20,7 +20,7 @@ struct ex_expr_env {
 	/* copy len bytes of the program's memory; false: it cannot be read */
 	bool (*read)(void *arg, uint64_t addr, void *to, size_t len);
 	void *arg;		/* for read */
-	uint32_t *used;		/* bit n is set if register n is used; NULL: of
+	uint64_t *used;		/* bit n is set if register n is used; NULL: of
 				   no interest */
 };
 

@@ -17,8 +17,9 @@
 #define EX_READS_MAX 256
 
 /* A place is 8 bytes, named by their offset in the copied stack, or in the
-   values of the registers. */
+   values of the registers; or 4 bytes of a 32-bit program's stack. */
 #define EX_READ_REG UINT32_C(0x80000000)
+#define EX_READ_NARROW UINT32_C(0x40000000)
 #define EX_READ_NONE UINT32_MAX
 
 struct ex_reads {
@@ -26,13 +27,19 @@ struct ex_reads {
 	uint32_t place[EX_READS_MAX];	/* may contain one twice */
 };
 
-/* The 8 bytes at a place that was read of this sample, or of another one with
+/* The bytes at a place that was read of this sample, or of another one with
    as many registers and as much stack. */
 static inline uint64_t
 ex_read_value(const struct ex_sample *sample, uint32_t place)
 {
+	uint32_t narrow;
 	uint64_t value;
 
+	if ((place & EX_READ_REG) == 0 && (place & EX_READ_NARROW) != 0) {
+		memcpy(&narrow, sample->stack + (place & ~EX_READ_NARROW),
+		    sizeof(narrow));
+		return narrow;
+	}
 	memcpy(&value, (place & EX_READ_REG) != 0 ?
 	    sample->user.values + (place & ~EX_READ_REG) :
 	    sample->stack + place, sizeof(value));

@@ -1,21 +1,31 @@
 /*
- * regs: the registers that unwinding needs, by their DWARF numbers.
+ * regs: the registers that unwinding needs, by their DWARF numbers.  Those of a
+ * 32-bit program have the numbers that they are a part of in 64-bit code.
  *
- * What depends on the processor is in regs_x86_64.c: how a sample's registers
- * are numbered, what a call looks like, where a signal frame keeps what it
- * interrupted.
+ * What depends on the processor is in regs_x86_64.c and regs_aarch64.c: how a
+ * sample's registers are numbered, what a call looks like, where a signal frame
+ * keeps what it interrupted.
  */
 #ifndef EX_REGS_H
 #define EX_REGS_H
 
 #include "unwind/reads.h"
 
-/* Registers that unwinding must know by name (x86-64 psABI, figure 3.36). */
+/* Registers that unwinding must know by name (x86-64 psABI, figure 3.36; DWARF
+   for the Arm 64-bit Architecture, 4.1). */
 enum {
+#if defined(__aarch64__)
+	EX_REG_FP = 29,
+	EX_REG_SP = 31,
+	EX_REG_PC = 32,		/* it has no column */
+	EX_REG_LINK = 30,	/* where a call leaves the return address */
+#else
 	EX_REG_FP = 6,		/* rbp */
 	EX_REG_SP = 7,		/* rsp */
 	EX_REG_PC = 16,		/* the return address column */
-	EX_NREGS = 17,
+	EX_REG_LINK = 255,	/* none: it is on the stack */
+#endif
+	EX_NREGS = EX_REG_PC + 1,
 };
 
 /* User addresses end here at the latest (57-bit addressing). */
@@ -25,7 +35,9 @@ struct ex_cfi_row;
 
 struct ex_regs {
 	uint64_t value[EX_NREGS];
-	uint32_t known;		/* bit n: value[n] is known */
+	uint64_t known;		/* bit n: value[n] is known */
+	bool narrow;		/* of 32-bit code: these, and words on the
+				   stack, have 4 bytes */
 	uint32_t place[EX_NREGS];	/* of those known: where in the sample
 					   it is from, if its value has not been
 					   used yet; else EX_READ_NONE */
@@ -37,17 +49,29 @@ ex_regs_known(const struct ex_regs *regs, unsigned reg)
 	return reg < EX_NREGS && (regs->known >> reg & 1) != 0;
 }
 
-/*
- * The registers of a sample.  False, and nothing known: it has none, or not
- * those of a 64-bit program.
- */
+/* Bytes of an address, and of a word on the stack. */
+static inline size_t
+ex_regs_word(const struct ex_regs *regs)
+{
+	return regs->narrow ? sizeof(uint32_t) : sizeof(uint64_t);
+}
+
+/* A register by the number that it has in debug information of 64-bit code, or
+   of 32-bit code (narrow); EX_NREGS: it is none of ours. */
+unsigned ex_regs_number(bool narrow, uint64_t dwarf);
+
+/* The registers of a sample.  False, and nothing known: it has none. */
 bool ex_regs_read(const struct ex_perf_regs *, struct ex_regs *);
 
 /* The pc and sp of a sample, false where ex_regs_read is. */
 bool ex_regs_frame(const struct ex_perf_regs *, uint64_t *pc, uint64_t *sp);
 
-/* The pc of a sample's registers, also of a 32-bit program; false: none. */
+/* The pc of a sample's registers; false: none. */
 bool ex_regs_pc(const struct ex_perf_regs *, uint64_t *pc);
+
+/* A return address without what its processor has put into its upper bits, to
+   sign it. */
+uint64_t ex_regs_unsigned(uint64_t pc);
 
 /* The most bytes of code that the two below look at. */
 #define EX_REGS_CODE 16
@@ -57,7 +81,11 @@ bool ex_regs_after_call(const uint8_t *code, size_t len);
 
 /* The length of the instruction that makes a system call; and whether a thread
    with this code before its pc has made one and has not come back from it. */
+#if defined(__aarch64__)
+#define EX_REGS_CALL 4
+#else
 #define EX_REGS_CALL 2
+#endif
 bool ex_regs_in_call(const struct ex_regs *, const uint8_t code[EX_REGS_CALL]);
 
 /* The row of a signal frame whose return trampoline is the len bytes of code,

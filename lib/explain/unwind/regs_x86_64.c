@@ -25,6 +25,19 @@ static const uint8_t dwarf_reg[PERF_REG_X86_64_MAX] = {
 	[PERF_REG_X86_R15] = 15,
 };
 
+/* i386's numbers are in another order (System V ABI, Intel386, table 2.14). */
+unsigned
+ex_regs_number(bool narrow, uint64_t dwarf)
+{
+	static const uint8_t wide[] = {
+		0, 2, 1, 3, EX_REG_SP, EX_REG_FP, 4, 5, EX_REG_PC,
+	};
+
+	if (!narrow)
+		return dwarf < EX_NREGS ? (unsigned)dwarf : EX_NREGS;
+	return dwarf < sizeof(wide) ? wide[dwarf] : EX_NREGS;
+}
+
 static void
 read_regs(const struct ex_perf_regs *from, struct ex_regs *regs)
 {
@@ -32,7 +45,8 @@ read_regs(const struct ex_perf_regs *from, struct ex_regs *regs)
 	uint64_t mask, value;
 
 	memset(regs, 0, sizeof(*regs));
-	if (at == NULL)
+	regs->narrow = from->abi == PERF_SAMPLE_REGS_ABI_32;
+	if (at == NULL || from->abi == PERF_SAMPLE_REGS_ABI_NONE)
 		return;
 	for (mask = from->mask; mask != 0; mask &= mask - 1) {
 		const int number = __builtin_ctzll(mask);
@@ -43,8 +57,12 @@ read_regs(const struct ex_perf_regs *from, struct ex_regs *regs)
 		at += sizeof(value);
 		if (number >= PERF_REG_X86_64_MAX || dwarf_reg[number] == NONE)
 			continue;
-		regs->value[dwarf_reg[number]] = value;
-		regs->known |= 1U << dwarf_reg[number];
+		/* the kernel has none of ebx while it makes a call */
+		if (regs->narrow && value == UINT64_MAX)
+			continue;
+		regs->value[dwarf_reg[number]] = regs->narrow ?
+		    (uint32_t)value : value;
+		regs->known |= UINT64_C(1) << dwarf_reg[number];
 		regs->place[dwarf_reg[number]] = EX_READ_REG | place;
 	}
 }
@@ -52,9 +70,6 @@ read_regs(const struct ex_perf_regs *from, struct ex_regs *regs)
 bool
 ex_regs_read(const struct ex_perf_regs *from, struct ex_regs *regs)
 {
-	regs->known = 0;
-	if (from->abi != PERF_SAMPLE_REGS_ABI_64)
-		return false;
 	read_regs(from, regs);
 	return regs->known != 0;
 }
@@ -62,7 +77,7 @@ ex_regs_read(const struct ex_perf_regs *from, struct ex_regs *regs)
 bool
 ex_regs_frame(const struct ex_perf_regs *from, uint64_t *pc, uint64_t *sp)
 {
-	return from->abi == PERF_SAMPLE_REGS_ABI_64 &&
+	return from->abi != PERF_SAMPLE_REGS_ABI_NONE &&
 	    ex_regs_get(from, PERF_REG_X86_IP, pc) &&
 	    ex_regs_get(from, PERF_REG_X86_SP, sp);
 }
@@ -72,11 +87,15 @@ ex_regs_pc(const struct ex_perf_regs *from, uint64_t *pc)
 {
 	struct ex_regs regs;
 
-	if (from->abi == PERF_SAMPLE_REGS_ABI_NONE)
-		return false;
 	read_regs(from, &regs);
 	*pc = regs.value[EX_REG_PC];
 	return ex_regs_known(&regs, EX_REG_PC);
+}
+
+uint64_t
+ex_regs_unsigned(uint64_t pc)
+{
+	return pc;
 }
 
 /* How long a `call *` (opcode ff /2) is from its ModRM byte on, of which avail
@@ -116,8 +135,12 @@ ex_regs_after_call(const uint8_t *code, size_t len)
 bool
 ex_regs_in_call(const struct ex_regs *regs, const uint8_t code[EX_REGS_CALL])
 {
-	return code[0] == 0x0f && code[1] == 0x05 && ex_regs_known(regs, 0) &&
-	    regs->value[0] == (uint64_t)-ENOSYS;
+	static const uint8_t syscall[EX_REGS_CALL] = { 0x0f, 0x05 };
+	static const uint8_t int80[EX_REGS_CALL] = { 0xcd, 0x80 };
+
+	return memcmp(code, regs->narrow ? int80 : syscall, EX_REGS_CALL) ==
+	    0 && ex_regs_known(regs, 0) && regs->value[0] ==
+	    (regs->narrow ? (uint32_t)-ENOSYS : (uint64_t)-ENOSYS);
 }
 
 /*

@@ -41,7 +41,7 @@
 struct frame_walk {
 	struct ex_process *process;
 	struct ex_regs regs;	/* of the frame that is looked at */
-	uint32_t cut;		/* registers not known because they were saved
+	uint64_t cut;		/* registers not known because they were saved
 				   where the copy does not reach */
 	bool exact;		/* regs' pc is no return address */
 	bool switched;		/* a signal frame was passed: regs may belong to
@@ -56,9 +56,9 @@ struct frame_walk {
 struct caller {
 	uint64_t value[EX_NREGS];	/* of those in set */
 	uint32_t place[EX_NREGS];	/* of the same, as in struct ex_regs */
-	uint32_t set;		/* known anew */
-	uint32_t lost;		/* not known any more */
-	uint32_t cut;		/* of those: as in struct walk */
+	uint64_t set;		/* known anew */
+	uint64_t lost;		/* not known any more */
+	uint64_t cut;		/* of those: as in struct walk */
 };
 
 const char *
@@ -112,23 +112,31 @@ use_reg(struct frame_walk *w, unsigned reg)
 
 /* Something depends on any of these registers. */
 static void
-use_regs(struct frame_walk *w, uint32_t set)
+use_regs(struct frame_walk *w, uint64_t set)
 {
 	for (; set != 0; set &= set - 1)
-		use_reg(w, (unsigned)__builtin_ctz(set));
+		use_reg(w, (unsigned)__builtin_ctzll(set));
+}
+
+/* The place of a word at this offset in the copy. */
+static uint32_t
+stack_place(const struct frame_walk *w, uint64_t offset)
+{
+	return (uint32_t)offset | (w->regs.narrow ? EX_READ_NARROW : 0);
 }
 
 /* Something depends on these bytes of the stack, of which there is a copy. */
 static void
 use_stack(const struct frame_walk *w, uint64_t addr, size_t len)
 {
-	const uint64_t word = sizeof(uint64_t), end = addr - w->start + len;
+	const uint64_t word = ex_regs_word(&w->regs);
+	const uint64_t end = addr - w->start + len;
 
 	if (w->reads != NULL && w->len < word)	/* no place is so small */
 		w->reads->n = EX_READS_MAX + 1;
 	for (uint64_t at = addr - w->start; at < end && w->len >= word;
 	    at += word)
-		add_read(w, (uint32_t)(at < w->len - word ? at :
+		add_read(w, stack_place(w, at < w->len - word ? at :
 		    w->len - word));
 }
 
@@ -140,6 +148,27 @@ read_stack(const struct frame_walk *w, uint64_t addr, void *to, size_t len)
 		return false;
 	memcpy(to, w->copy + (addr - w->start), len);
 	return true;
+}
+
+/* n words of the stack. */
+static bool
+read_words(const struct frame_walk *w, uint64_t addr, uint64_t *to, size_t n)
+{
+	const size_t word = ex_regs_word(&w->regs);
+
+	for (size_t i = 0; i < n; i++) {
+		to[i] = 0;
+		if (!read_stack(w, addr + i * word, &to[i], word))
+			return false;
+	}
+	return true;
+}
+
+/* What an address of the program can be. */
+static uint64_t
+as_address(const struct frame_walk *w, uint64_t value)
+{
+	return w->regs.narrow ? (uint32_t)value : value;
 }
 
 /* Copy from the stack, or from what a module maps read-only. */
@@ -191,7 +220,7 @@ static int
 rule_expression(struct frame_walk *w, const struct ex_cfi_rule *rule,
     const uint64_t *cfa, uint64_t base, uint64_t *value)
 {
-	uint32_t used = 0;
+	uint64_t used = 0;
 	const struct ex_expr_env env = {
 		&w->regs, cfa, base, read_memory, w, &used,
 	};
@@ -217,7 +246,7 @@ rule_value(struct frame_walk *w, const struct ex_cfi_rule *rule,
 	case EX_CFI_VALUE:
 	case EX_CFI_AT:
 		err = rule_base(w, rule, cfa, value);
-		*value += (uint64_t)rule->offset;
+		*value = as_address(w, *value + (uint64_t)rule->offset);
 		break;
 	case EX_CFI_EXPR_VALUE:
 	case EX_CFI_EXPR_AT:
@@ -230,9 +259,11 @@ rule_value(struct frame_walk *w, const struct ex_cfi_rule *rule,
 	    rule->how == EX_CFI_EXPR_VALUE)
 		return err;
 	at = *value;
-	if (!read_stack(w, at, value, sizeof(*value)))
+	if (!read_words(w, at, value, 1)) {
+		*value = at;
 		return -EFAULT;
-	*place = (uint32_t)(at - w->start);
+	}
+	*place = stack_place(w, at - w->start);
 	return 0;
 }
 
@@ -270,11 +301,11 @@ find_caller(struct frame_walk *w, const struct ex_cfi_row *row, uint64_t cfa,
 
 	caller->value[EX_REG_SP] = cfa;
 	caller->place[EX_REG_SP] = EX_READ_NONE;
-	caller->set = 1U << EX_REG_SP;
+	caller->set = UINT64_C(1) << EX_REG_SP;
 	caller->lost = caller->cut = 0;
 	for (i = 0; i < row->n; i++) {
 		const struct ex_cfi_rule *rule = &row->rule[i];
-		const uint32_t bit = 1U << rule->reg;
+		const uint64_t bit = UINT64_C(1) << rule->reg;
 		uint64_t value = 0;
 		uint32_t place;
 		int err = rule_value(w, rule, &cfa, base, &value, &place);
@@ -300,12 +331,12 @@ find_caller(struct frame_walk *w, const struct ex_cfi_row *row, uint64_t cfa,
 static void
 enter_caller(struct frame_walk *w, const struct caller *caller)
 {
-	uint32_t set = caller->set;
+	uint64_t set = caller->set;
 
 	w->regs.known = (w->regs.known | set) & ~caller->lost;
 	w->cut = (w->cut & ~set & ~caller->lost) | caller->cut;
 	for (; set != 0; set &= set - 1) {
-		const int reg = __builtin_ctz(set);
+		const int reg = __builtin_ctzll(set);
 
 		w->regs.value[reg] = caller->value[reg];
 		w->regs.place[reg] = caller->place[reg];
@@ -335,7 +366,7 @@ static void
 set_reg(struct ex_regs *regs, unsigned reg, uint64_t value)
 {
 	regs->value[reg] = value;
-	regs->known |= 1U << reg;
+	regs->known |= UINT64_C(1) << reg;
 	regs->place[reg] = EX_READ_NONE;
 }
 
@@ -372,6 +403,7 @@ step_row(struct frame_walk *w, const struct ex_cfi_row *row, uint64_t base,
 			err = -EINVAL;
 		else
 			err = use_value(w, &row->pc, &cfa, base, &pc);
+		pc = ex_regs_unsigned(pc);
 	}
 	if (err != 0) {
 		*end = err == -EFAULT ? missing(w) : EX_END_BAD;
@@ -412,20 +444,21 @@ is_return_address(struct frame_walk *w, uint64_t pc, bool *known)
 static bool
 is_frame_chain(struct frame_walk *w, uint64_t fp)
 {
+	const size_t word = ex_regs_word(&w->regs);
 	uint64_t low = w->regs.value[EX_REG_SP], frame[2];
 	bool known;
 	unsigned i;
 
 	for (i = 0; i < CHAIN_MAX; i++) {
-		if (fp < low || fp % sizeof(fp) != 0 ||
-		    !read_stack(w, fp, frame, sizeof(frame)))
+		if (fp < low || fp % word != 0 ||
+		    !read_words(w, fp, frame, 2))
 			return false;
-		use_stack(w, fp, sizeof(frame));
-		if (!is_return_address(w, frame[1], &known))
+		use_stack(w, fp, 2 * word);
+		if (!is_return_address(w, ex_regs_unsigned(frame[1]), &known))
 			return false;
 		if (known)
 			return true;
-		low = fp + sizeof(frame);
+		low = fp + 2 * word;
 		fp = frame[0];
 	}
 	return false;
@@ -440,13 +473,36 @@ step_frame_pointer(struct frame_walk *w, enum ex_end *end)
 
 	use_reg(w, EX_REG_FP);
 	if (!ex_regs_known(&w->regs, EX_REG_FP) || !is_frame_chain(w, fp) ||
-	    !read_stack(w, fp, frame, sizeof(frame)))
+	    !read_words(w, fp, frame, 2))
 		return false;
 	w->regs.known = 0;
 	w->cut = 0;
 	set_reg(&w->regs, EX_REG_FP, frame[0]);
-	set_reg(&w->regs, EX_REG_SP, fp + sizeof(frame));
-	return go_on(w, frame[1], false, end);
+	set_reg(&w->regs, EX_REG_SP, fp + 2 * ex_regs_word(&w->regs));
+	return go_on(w, ex_regs_unsigned(frame[1]), false, end);
+}
+
+/* Compilers leave frame pointers out of 32-bit code; what is in ebp is then a
+   caller's, and those between would be missing.  So its function must be seen
+   to set it; the vDSO's do. */
+static bool
+may_have_frame(const struct frame_walk *w, struct ex_module *module,
+    uint64_t vaddr)
+{
+	static const uint8_t set[] = { 0x55, 0x89, 0xe5 };
+	static const uint8_t mark[] = { 0xf3, 0x0f, 0x1e, 0xfb };
+	uint8_t code[sizeof(mark) + sizeof(set)];
+	uint64_t start, skip;
+
+	if (!w->regs.narrow || module == NULL ||
+	    strcmp(ex_module_name(module), "[vdso]") == 0)
+		return true;
+	if (!ex_symbol_function_start(module, vaddr, &start) ||
+	    ex_module_bytes(module, start, code, sizeof(code)) != sizeof(code))
+		return false;
+	skip = memcmp(code, mark, sizeof(mark)) == 0 ? sizeof(mark) : 0;
+	return memcmp(code + skip, set, sizeof(set)) == 0 &&
+	    vaddr >= start + skip + sizeof(set);
 }
 
 /* clone(2)'s code has no row behind the instruction that makes the call, as a
@@ -511,7 +567,8 @@ step(struct frame_walk *w, bool *signal, enum ex_end *end)
 	}
 	if (row == NULL) {
 		*end = module == NULL ? EX_END_NO_MODULE : EX_END_NO_CFI;
-		return step_frame_pointer(w, end);
+		return may_have_frame(w, module, vaddr) &&
+		    step_frame_pointer(w, end);
 	}
 	*signal = row->signal;
 	return step_row(w, row, pc - vaddr, end);
@@ -581,7 +638,7 @@ lone_pc(uint64_t pc, struct ex_pc *out, unsigned max)
 	return 1;
 }
 
-/* What can be known without the registers of a 64-bit program. */
+/* What can be known without the registers that unwinding begins with. */
 static unsigned
 without_regs(const struct ex_sample *sample, struct ex_pc *out, unsigned max,
     enum ex_end *end)

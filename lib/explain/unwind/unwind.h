@@ -42,7 +42,7 @@ struct ex_pc {
  * program entered it.  Result: how many; *end says why it ended.
  * A sample without registers or without a copy of the stack gives its user
  * callchain if it has one; otherwise, without registers, its ip, if that is in
- * user space.  For a 32-bit program the result is its pc alone.
+ * user space.
  */
 unsigned ex_unwind(struct ex_process *, const struct ex_sample *,
     struct ex_pc *out, unsigned max, enum ex_end *end);

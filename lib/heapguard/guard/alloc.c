@@ -12,6 +12,7 @@
 #include "guard/malloc.h"
 #include "guard/next.h"
 #include "guard/report.h"
+#include "guard/watch.h"
 
 enum { MOVE_BELOW = 64 << 10 };	/* realloc always moves */
 
@@ -50,10 +51,13 @@ adopt(char *raw, size_t size, size_t pad, enum hg_family family,
 	e->family = family;
 	e->pad = log2_of(pad) & 63;
 	e->flags = 0;
-	e->alloc = hg_callers_of(t, from, FRAMES);
+	e->alloc = (uint16_t)hg_callers_of(t, from, FRAMES);
 	e->number = hg_callers_count(e->alloc);
+	e->in_thread = hg_callers_count_in(t, e->alloc);
 	hg_block_seal(block, size, number);
 	atomic_store_explicit(&e->block, block, memory_order_release);
+	if (hg_callers_are_wanted(e->alloc))
+		hg_watch_allocated(e, block);
 	atomic_store_explicit(&e->state, HG_LIVE, memory_order_release);
 	return (void *)(uintptr_t)block;
 }
@@ -117,6 +121,8 @@ release(struct hg_thread *t, struct hg_entry *e)
 	void *raw = raw_of(e, block);
 	uint64_t head = 0;
 
+	if ((e->flags & HG_WANTED) != 0)
+		hg_watch_end(e);
 	begin_busy(t);
 	atomic_store_explicit(&e->state, HG_NONE, memory_order_relaxed);
 	atomic_store_explicit(&e->block, 0, memory_order_relaxed);
@@ -217,13 +223,17 @@ hg_free(void *p, enum hg_family family, const struct hg_frame *from)
 	if (!hg_block_is_whole(e, block))
 		hg_report_block(e, block, HG_AT_FREE, from);
 	e->freed_by = family;
-	e->free = hg_callers_of(t, from, 0);
+	e->free = (uint16_t)hg_callers_of(t, from, 0);
+	if ((e->flags & HG_WANTED) != 0)
+		hg_watch_end(e);
 	if (hg_state.quarantine == 0) {
 		release(t, e);
 		return;
 	}
 	hg_block_fill(e, block);
 	atomic_store_explicit(&e->state, HG_FREED, memory_order_release);
+	if ((e->flags & HG_WANTED) != 0)
+		hg_watch_freed(e, block);
 	keep(t, e);
 }
 
@@ -251,6 +261,8 @@ resize(struct hg_entry *e, uint64_t block, size_t size,
 		errno = ENOMEM;
 		return NULL;
 	}
+	if ((e->flags & HG_WANTED) != 0)
+		hg_watch_end(e);
 	begin_busy(t);
 	atomic_store(&e->state, HG_FREEING);
 	if ((raw = hg_next.realloc(raw_of(e, block), room)) != NULL) {

@@ -6,12 +6,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "guard/watch.h"
+
 enum { KEYS = 1 << 17, PROBES = 8, BY_HASH = 2 * HG_CALLERS_MAX };
 
 struct callers {
 	struct hg_stack stack;
 	uint64_t hash;		/* never 0, written last */
 	_Atomic uint32_t count;	/* of their blocks */
+	bool wanted;		/* one of which is to be watched */
 };
 
 struct key {
@@ -99,6 +102,7 @@ make(uint64_t sum, const struct hg_stack *stack)
 		return 0;
 	}
 	all[number].stack = *stack;
+	all[number].wanted = hg_watch_wants(sum);
 	all[number].hash = sum;
 	return number;
 }
@@ -197,6 +201,18 @@ uint64_t
 hg_callers_hash(uint32_t callers)
 {
 	return callers == 0 ? 0 : all[callers].hash;
+}
+
+bool
+hg_callers_are_wanted(uint32_t callers)
+{
+	return all[callers].wanted;
+}
+
+uint32_t
+hg_callers_count_in(struct hg_thread *t, uint32_t callers)
+{
+	return ++t->count[callers];
 }
 
 uint32_t

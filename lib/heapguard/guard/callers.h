@@ -13,8 +13,6 @@
 #include "guard/evidence.h"
 #include "guard/state.h"
 
-enum { HG_CALLERS_MAX = 1 << 16 };
-
 /* Of the function that calls this: its caller, as it goes on. */
 #define HG_CALLER ((struct hg_frame){					\
 	(uintptr_t)__builtin_return_address(0),				\
@@ -32,10 +30,15 @@ uint32_t hg_callers_of(struct hg_thread *, const struct hg_frame *,
 /* The backtrace behind a number; with 0: an empty one. */
 void hg_callers_stack(uint32_t callers, struct hg_stack *);
 
-/* A hash that is the same in another run; and one block more of these callers:
-   how many there are. */
+/* A hash that is the same in another run; and whether a block of such callers
+   is to be watched in this one. */
 uint64_t hg_callers_hash(uint32_t callers);
+bool hg_callers_are_wanted(uint32_t callers);
+
+/* One block more of these callers: how many there are, and how many of this
+   thread. */
 uint32_t hg_callers_count(uint32_t callers);
+uint32_t hg_callers_count_in(struct hg_thread *, uint32_t callers);
 
 /* The whole backtrace from a frame on. */
 void hg_callers_walk(const struct hg_frame *, struct hg_stack *);

@@ -2,8 +2,8 @@
  * cxx: operators new and delete in all their forms.
  *
  * A program that has some of its own keeps them all: then these go on to the
- * C++ library's, which call the program's.  One that finds no memory goes on,
- * too, because what it does then (a handler, an exception) is C++.
+ * C++ library's, which call the program's.  One that gets no memory goes on
+ * to it, too, because what happens then (a handler, an exception) is C++.
  */
 #include <errno.h>
 #include <stdint.h>

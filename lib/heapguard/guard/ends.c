@@ -32,6 +32,7 @@
 #include "guard/programs.h"
 #include "guard/report.h"
 #include "guard/state.h"
+#include "guard/watch.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -403,6 +404,7 @@ in_child(void)
 	hg_thread_forked();
 	hg_ledger_forked();
 	hg_report_forked();
+	hg_watch_forked();
 }
 
 extern int __cxa_atexit(void (*)(void *), void *, void *);

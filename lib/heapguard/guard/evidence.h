@@ -22,6 +22,11 @@ enum {
 	HG_MAPS_MAX = 24,	/* that its backtraces lie in */
 	HG_BYTES_MAX = 64,	/* damaged bytes that are kept */
 	HG_PATH_MAX = 240,
+	HG_HITS_MAX = 16,	/* that are named as a finding's */
+	HG_IMAGES_MAX = 4096,	/* distinct programs with their arguments */
+	HG_WANTED_MAX = 64,	/* blocks that are watched in a further run */
+	HG_LABEL_MAX = 64,	/* as the watch library has it */
+	HG_CAUSE_MAX = 256,
 };
 #define HG_MAGIC 0x64726175676865ULL	/* "heguard" */
 
@@ -58,11 +63,20 @@ struct hg_map {
 	char path[HG_PATH_MAX];	/* NUL-terminated */
 };
 
-/* A block as another process knows it, which fork(2) made. */
+/* A block as another process knows it, which fork(2) made; and another run of
+   the same program. */
 struct hg_identity {
 	uint64_t callers;	/* hash of modules and offsets */
 	uint64_t size;
-	uint64_t number;	/* among those of the same callers, from 1 */
+	uint32_t number;	/* among those of the same callers, from 1, */
+	uint32_t in_thread;	/* and among those of its thread */
+};
+
+/* A program that is executed, as another run of the command knows it. */
+struct hg_image {
+	uint64_t path, arguments;	/* hashes */
+	uint64_t order;		/* among those that are the same, from 1; 0:
+				   not known */
 };
 
 struct hg_finding {
@@ -82,6 +96,9 @@ struct hg_finding {
 				   has a stack */
 	uint64_t other_gap;	/* and bytes between both */
 	struct hg_identity identity;
+	struct hg_image image;
+	uint32_t nhits;		/* watchctl's: of hits that did it, */
+	uint64_t hit[HG_HITS_MAX];	/* their numbers in the report */
 	uint8_t bytes[HG_BYTES_MAX];
 	struct hg_stack stack[HG_STACKS];
 	uint32_t nmaps;
@@ -104,9 +121,37 @@ struct hg_program {
 	char path[HG_PATH_MAX];
 };
 
+/* A block whose bytes are to be watched, once it is there; by watchctl. */
+struct hg_wanted {
+	struct hg_image image;
+	struct hg_identity identity;
+	int64_t offset;		/* of the bytes, from its start */
+	uint32_t len;		/* 1, 2, 4 or 8: the most that are aligned */
+	uint32_t freed;		/* from its free on, not before */
+	char label[HG_LABEL_MAX];	/* of the watch; NUL-terminated */
+};
+
+/* How many programs there were of a kind. */
+struct hg_images {
+	_Atomic uint64_t kind;	/* 0: free */
+	_Atomic uint32_t count;
+};
+
 struct hg_evidence {
 	uint64_t magic;
 	uint32_t version, size;
+	/* of a further run, by watchctl before it begins */
+	uint32_t nwanted;
+	uint32_t any_number;	/* all blocks of these callers and sizes share
+				   the watches, in all programs of these
+				   files */
+	struct hg_wanted wanted[HG_WANTED_MAX];
+	/* of that, by the programs */
+	_Atomic uint64_t seen;	/* blocks that were to be watched, */
+	_Atomic uint64_t watched;	/* and were */
+	_Atomic uint32_t refusals;	/* watches that could not be had */
+	char cause[HG_CAUSE_MAX];	/* why, of the last */
+	struct hg_images images[HG_IMAGES_MAX];
 	_Atomic uint32_t nfindings;	/* may be more than there is room for */
 	_Atomic uint32_t hellos;	/* of guarded programs */
 	_Atomic uint32_t refused;	/* of others, the last of which is: */

@@ -18,7 +18,7 @@
 enum hg_block_state { HG_NONE, HG_LIVE, HG_FREEING, HG_FREED };
 
 /* What else is known of it. */
-enum { HG_TOLD = 1 };
+enum { HG_TOLD = 1, HG_WANTED = 2 };
 
 struct hg_entry {
 	_Atomic uint64_t block;		/* its address; 0: no block */
@@ -28,8 +28,8 @@ struct hg_entry {
 	uint64_t pad : 6;		/* log2 of what is in front of it */
 	uint64_t flags : 6;
 	_Atomic uint32_t state;		/* enum hg_block_state */
-	uint32_t number;		/* as of struct hg_identity */
-	uint32_t alloc, free;		/* callers */
+	uint32_t number, in_thread;	/* as of struct hg_identity */
+	uint16_t alloc, free;		/* callers */
 };
 _Static_assert(sizeof(struct hg_entry) == 32, "what a block costs");
 

@@ -1,4 +1,4 @@
-/* programs: that are executed, and say hello.  See programs.h. */
+/* programs: those that are executed, and say hello.  See programs.h. */
 #include "guard/programs.h"
 
 #include <errno.h>
@@ -14,6 +14,57 @@ hg_program_name(char path[HG_PATH_MAX])
 	ssize_t n = readlink("/proc/self/exe", path, HG_PATH_MAX - 1);
 
 	path[n > 0 ? n : 0] = '\0';
+}
+
+static uint64_t
+hash(uint64_t sum, const char *text)
+{
+	do {
+		sum = (sum ^ (unsigned char)*text) *
+		    UINT64_C(0x9e3779b97f4a7c15);
+		sum ^= sum >> 29;
+	} while (*text++ != '\0');
+	return sum;
+}
+
+/* One more of a kind.  0: there is no room. */
+static uint32_t
+count_image(struct hg_evidence *e, uint64_t kind)
+{
+	for (uint32_t i = 0; i < HG_IMAGES_MAX; i++) {
+		struct hg_images *at = &e->images[(kind + i) % HG_IMAGES_MAX];
+		uint64_t other = 0;
+
+		if (atomic_compare_exchange_strong(&at->kind, &other, kind) ||
+		    other == kind)
+			return atomic_fetch_add(&at->count, 1) + 1;
+	}
+	return 0;
+}
+
+void
+hg_program_image(int argc, char **argv, struct hg_image *image)
+{
+	struct hg_evidence *e = hg_state.evidence;
+	char path[HG_PATH_MAX];
+
+	hg_program_name(path);
+	*image = (struct hg_image){.path = hash(1, path), .arguments = 1};
+	for (int i = 0; i < argc && argv[i] != NULL; i++)
+		image->arguments = hash(image->arguments, argv[i]);
+	if (e != NULL)
+		image->order = count_image(e,
+		    (image->path ^ image->arguments) | 1);
+}
+
+bool
+hg_program_is(const struct hg_image *image, bool any)
+{
+	const struct hg_image *self = &hg_state.image;
+
+	return image->path == self->path && (any ||
+	    (image->arguments == self->arguments &&
+	    image->order == self->order));
 }
 
 /* How many places are to be looked at. */

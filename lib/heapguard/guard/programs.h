@@ -6,6 +6,7 @@
 #ifndef HG_PROGRAMS_H
 #define HG_PROGRAMS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "guard/evidence.h"
@@ -19,6 +20,12 @@ void hg_program_failed(struct hg_program *);
 
 /* It has executed one. */
 void hg_program_hello(enum hg_hello);
+
+/* Which one this is, by the arguments that it was executed with. */
+void hg_program_image(int argc, char **argv, struct hg_image *);
+
+/* Whether it is that one; any: or another of the same file. */
+bool hg_program_is(const struct hg_image *, bool any);
 
 /* This process's. */
 void hg_program_name(char path[HG_PATH_MAX]);

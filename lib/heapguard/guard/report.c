@@ -132,6 +132,7 @@ publish(struct hg_finding *f)
 		return;
 	f->pid = (int32_t)syscall(SYS_getpid);
 	f->tid = (int32_t)syscall(SYS_gettid);
+	f->image = hg_state.image;
 	hg_program_name(f->program);
 	take_maps(f);
 	e->finding[i] = *f;
@@ -148,7 +149,7 @@ describe(struct hg_finding *f, const struct hg_entry *e, uint64_t block)
 	f->allocated_by = e->family;
 	f->identity = (struct hg_identity){
 		.callers = hg_callers_hash(e->alloc), .size = e->size,
-		.number = e->number,
+		.number = e->number, .in_thread = e->in_thread,
 	};
 	hg_callers_stack(e->alloc, &f->stack[HG_STACK_ALLOC]);
 	if (atomic_load(&e->state) != HG_LIVE)

@@ -18,6 +18,7 @@
 #include "guard/malloc.h"
 #include "guard/next.h"
 #include "guard/programs.h"
+#include "guard/watch.h"
 
 struct hg_state hg_state;
 
@@ -53,6 +54,19 @@ is_left(struct hg_thread *t)
 	    atomic_compare_exchange_strong(&t->late, &late, 0);
 }
 
+/* Most of them were never touched. */
+static void
+forget_counts(struct hg_thread *t)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	const uintptr_t from = ((uintptr_t)t->count + page - 1) / page * page;
+	const uintptr_t to = (uintptr_t)(t + 1) / page * page;
+
+	memset(t->count, 0, from - (uintptr_t)t->count);
+	(void)madvise((void *)from, to - from, MADV_DONTNEED);
+	memset((void *)to, 0, (uintptr_t)(t + 1) - to);
+}
+
 static struct hg_thread *
 reuse(void)
 {
@@ -64,6 +78,7 @@ reuse(void)
 		    atomic_compare_exchange_strong(&t->used, &used, true))) {
 			/* its stack may be another one */
 			memset(t->site, 0, sizeof(t->site));
+			forget_counts(t);
 			return t;
 		}
 	}
@@ -174,7 +189,7 @@ look_at_program(void)
 }
 
 static void
-begin(char **env)
+begin(int argc, char **argv, char **env)
 {
 	const char *text = setting(env);
 	const size_t len = text == NULL ? 0 : strcspn(text, " ");
@@ -187,7 +202,10 @@ begin(char **env)
 	hg_state.quarantine = strtoull(text + len, NULL, 10);
 	how = look_at_program();
 	hg_state.cxx = hg_cxx_is_ours();
+	hg_program_image(argc, argv, &hg_state.image);
 	hg_program_hello(how);
+	if (how == HG_GUARDED)
+		hg_watch_begin();
 	hg_state.on = how == HG_GUARDED;
 	if (!hg_state.on)
 		return;
@@ -200,9 +218,7 @@ begin(char **env)
 static __attribute__((constructor)) void
 construct(int argc, char **argv, char **env)
 {
-	(void)argc;
-	(void)argv;
 	if (hg_next.malloc == NULL)
 		hg_next_begin();
-	begin(environ != NULL ? environ : env);
+	begin(argc, argv, environ != NULL ? environ : env);
 }

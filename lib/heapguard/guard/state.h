@@ -13,6 +13,7 @@
 enum {
 	HG_RING = 1 << 14,	/* blocks in a thread's quarantine */
 	HG_SITES = 256,		/* callers that a thread knows again */
+	HG_CALLERS_MAX = 1 << 16,
 };
 
 /* Callers, known by what was read of the stack to find them: the same words in
@@ -37,6 +38,7 @@ struct hg_thread {
 	uint32_t nspare, spare[64];	/* free entries of the ledger */
 	struct hg_site site[HG_SITES];
 	uint32_t ring[HG_RING];
+	uint32_t count[HG_CALLERS_MAX];	/* its blocks, by their callers */
 };
 
 extern struct hg_state {
@@ -45,6 +47,7 @@ extern struct hg_state {
 	_Atomic pid_t pid;
 	size_t quarantine;		/* bytes in all; 0: none */
 	struct hg_evidence *evidence;	/* NULL: nobody wants it */
+	struct hg_image image;		/* this program */
 	_Atomic(struct hg_thread *) threads;
 	_Atomic uint32_t nthreads;
 	_Atomic pid_t sweeper;		/* who looks at all blocks, while none

@@ -2,16 +2,17 @@
  * bpf_ring: a BPF ring buffer that programs of one processor write perf's
  * samples to.  Its records lie in one piece.
  *
- * One thread reads; programs write.  What they never came to is not mapped, since
- * that takes longer than to make it.
+ * One thread reads; programs write.  What they never came to is not mapped,
+ * since that takes longer than to make it.
  */
 #ifndef WP_BPF_RING_H
 #define WP_BPF_RING_H
 
-#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "os/perf_event.h"
 
 enum { WP_BPF_RING_PARTS = 64 };	/* at most, in size bytes */
 
@@ -31,8 +32,8 @@ struct wp_bpf_ring {
 int wp_bpf_ring_open(struct wp_bpf_ring *, size_t size);
 void wp_bpf_ring_close(struct wp_bpf_ring *);
 
-/* See what has come, and give back what was read.  What cannot be mapped, for want
-   of memory, has not come yet. */
+/* See what has come, and give back what was read.  What cannot be mapped, for
+   want of memory, has not come yet. */
 void wp_bpf_ring_look(struct wp_bpf_ring *);
 
 /* The next record; NULL: there was none, or it is not finished. */

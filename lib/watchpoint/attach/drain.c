@@ -10,11 +10,11 @@
  *	[~~~~~~~|======] -> [=========] -> [=====|     ]
  *	        at                               used
  *
- * A block that has been read is used again.  The user may look at records before
- * taking them, in the same order: `seen' is then ahead of `first'.
+ * A block that has been read is used again.  The user may look at records
+ * before taking them, in the same order: `seen' is then ahead of `first'.
  *
- * It also makes marks of tickets (marks.h), which are put behind all records that
- * were made before them.
+ * It also makes marks of tickets (marks.h), which are put behind all records
+ * that were made before them.
  *
  * The thread comes before all that waits for its turn, since a ring fills
  * within milliseconds.  It takes no longer than copying what programs under
@@ -186,8 +186,8 @@ say(int fd)
 	(void)!write(fd, &one, sizeof(one));
 }
 
-/* Take all that the rings hold but what may still be out of order: so many bytes.
-   False: there is no room. */
+/* Take all that the rings hold but what may still be out of order: so many
+   bytes.  False: there is no room. */
 static bool
 take(struct wp_drain *drain, size_t *taken)
 {
@@ -365,8 +365,8 @@ wp_drain_ready(struct wp_drain *drain)
 	return atomic_load(&drain->ready);
 }
 
-/* Whether a block has a record from this place on; *next: the block that follows,
-   NULL: it has, or none does yet. */
+/* Whether a block has a record from this place on; *next: the block that
+   follows, NULL: it has, or none does yet. */
 static bool
 has_more(const struct block *block, size_t at, struct block **next)
 {

@@ -8,10 +8,10 @@
 #ifndef WP_DRAIN_H
 #define WP_DRAIN_H
 
-#include <linux/perf_event.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "os/perf_event.h"
 #include "os/cause.h"
 
 #pragma GCC visibility push(default)
@@ -46,15 +46,15 @@ uint64_t wp_drain_ready(struct wp_drain *);
 
 /*
  * The oldest record, in order of time over all rings, or NULL; it is valid
- * until the next call.  After wp_drain_stop also what was left in the rings, and
- * the last marks: then NULL is the end of all.
+ * until the next call.  After wp_drain_stop also what was left in the rings,
+ * and the last marks: then NULL is the end of all.
  */
 const struct perf_event_header *wp_drain_next(struct wp_drain *);
 
 /*
- * The oldest record that this has not given yet, or NULL; it stays in memory, and
- * valid, until wp_drain_next has given it and is called again.  Who calls this
- * calls that for no other records.
+ * The oldest record that this has not given yet, or NULL; it stays in memory,
+ * and valid, until wp_drain_next has given it and is called again.  Who calls
+ * this calls that for no other records.
  */
 const struct perf_event_header *wp_drain_look(struct wp_drain *);
 

@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include "os/array.h"
+#include "os/clock.h"
+
+enum { VAGUE_MAX = 1000000 };	/* ns */
 
 /* Let this process have as many descriptors as it may. */
 static bool
@@ -122,11 +125,68 @@ wp_events_turn_off(struct wp_events *events, size_t watch, uint16_t slot,
 	}
 }
 
-void
-wp_events_stop(const struct wp_events *events)
+size_t
+wp_events_of_thread(const struct wp_events *events, size_t first,
+    size_t *reference)
 {
-	for (size_t i = events->n; i > 0; i--)
-		(void)wp_perf_disable(events->event[i - 1].fd);
+	size_t i = first;
+
+	while (i < events->n && events->event[i].watch != WP_EVENT_REFERENCE)
+		i++;
+	*reference = i++;
+	while (i < events->n && events->event[i].tid < 0 &&
+	    events->event[i].watch == WP_EVENT_REFERENCE)
+		i++;
+	return i < events->n ? i : events->n;
+}
+
+/* Read a thread's references, and its slots before them, so that the kernel
+   has forgotten no more of these than of the references.  Result: how long that
+   took, ns. */
+static uint64_t
+read_references(struct wp_events *events, size_t first, size_t reference,
+    size_t end, uint64_t format)
+{
+	const uint64_t began = wp_clock_ns();
+	struct wp_perf_count count;
+
+	for (size_t i = first; i < end; i++)
+		if (wp_perf_read(events->event[i].fd, format, &count) == 0 &&
+		    i >= reference)
+			events->event[i].ran = count.running;
+	return wp_clock_ns() - began;
+}
+
+/* For how long threads may have run in so many ns.  If something came in
+   between, that proves nothing. */
+static uint64_t
+may_have_run(uint64_t ns, long processors)
+{
+	return (ns < VAGUE_MAX ? ns : VAGUE_MAX) *
+	    (processors > 0 ? (uint64_t)processors : 1);
+}
+
+void
+wp_events_stop(struct wp_events *events, const struct wp_options *options)
+{
+	const uint64_t format = wp_attr_format(options);
+	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	size_t reference, end;
+
+	for (size_t first = 0; first < events->n; first = end) {
+		uint64_t took;
+
+		end = wp_events_of_thread(events, first, &reference);
+		if (events->event[first].stopped)
+			continue;
+		took = read_references(events, first, reference, end, format);
+		for (size_t i = first; i < reference; i++)
+			(void)wp_perf_disable(events->event[i].fd);
+		if (reference < end && events->event[reference].tid >= 0)
+			events->event[reference].vague = may_have_run(took,
+			    processors);
+		events->event[first].stopped = true;
+	}
 }
 
 void

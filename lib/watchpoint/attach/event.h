@@ -20,6 +20,11 @@ struct wp_event {
 	int fd;
 	uint16_t watch, slot;	/* which it is of */
 	bool off;		/* it watches nothing any more */
+	bool stopped;		/* the first of a thread: all are */
+	uint64_t ran;		/* a reference: for how long it, and those that
+				   inherited it, ran until then; ns */
+	uint64_t vague;		/* and at most so many ns of that are not known
+				   of the slots (uptime.h) */
 	pid_t tid;		/* the thread it was opened on */
 	unsigned ring;		/* the index of its ring, if it has one */
 };
@@ -42,6 +47,11 @@ int wp_events_open(struct wp_events *, struct perf_event_attr *, uint16_t watch,
 int wp_events_reference(struct wp_events *, const struct wp_options *,
     pid_t tid, const struct wp_rings *);
 
+/* The events of a thread are one after the other: those of its slots from first
+   on, and then its references.  Result: the first behind them. */
+size_t wp_events_of_thread(const struct wp_events *, size_t first,
+    size_t *reference);
+
 /* Add what those of a watch have counted; options are those they were opened
    with. */
 void wp_events_count(const struct wp_events *, const struct wp_options *,
@@ -52,8 +62,9 @@ void wp_events_count(const struct wp_events *, const struct wp_options *,
 void wp_events_turn_off(struct wp_events *, size_t watch, uint16_t slot,
     const struct perf_event_attr *);
 
-/* Disable all, a thread's reference before its slots. */
-void wp_events_stop(const struct wp_events *);
+/* Disable all that watch and are not stopped yet.  A thread's reference is read
+   before its slots are disabled, and goes on (uptime.h). */
+void wp_events_stop(struct wp_events *, const struct wp_options *);
 
 /* Close those from index first on. */
 void wp_events_close(struct wp_events *, size_t first);

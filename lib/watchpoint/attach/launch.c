@@ -15,6 +15,7 @@
 #include "os/array.h"
 #include "os/proc.h"
 #include "os/slot_cpu.h"
+#include "os/trap_cpu.h"
 #include "attach/target_private.h"
 
 enum { RUN_TO_MAX = 4 };
@@ -163,6 +164,8 @@ wp_target_run_to(struct wp_target *target, const uint64_t *addrs, size_t n,
 	int fds[RUN_TO_MAX], sig, err;
 	size_t open = 0;
 
+	if (wp_cpu_kernel_steps())	/* it would stop once, and never again */
+		return -ENOTSUP;
 	(void)wp_proc_status(target->command, &now);
 	sig = harmless_signal(now.blocked);
 	err = sig < 0 ? sig : 0;
@@ -195,21 +198,35 @@ wp_target_run_to(struct wp_target *target, const uint64_t *addrs, size_t n,
 }
 
 static int
+arm_held(struct wp_target *target, struct wp_hold *hold, pid_t pid,
+    size_t first, size_t n, struct wp_cause *cause)
+{
+	int err;
+
+	do {
+		err = wp_target_load(target, first, n, pid, cause);
+		if (err == 0)
+			err = wp_target_open_events(target, hold, pid, first,
+			    n, cause);
+		err = wp_target_loaded(target, first, n, err);
+	} while (wp_target_again(target, first, n, err));
+	return err;
+}
+
+static int
 arm(struct wp_target *target, struct wp_cause *cause)
 {
 	const size_t first = target->command_first;
 	const size_t n = target->nwatches - first;
 	int err;
 
-	wp_target_load(target, first, n);
 	/* on its way here it may have made threads */
 	if ((err = wp_hold_process(&target->hold, target->command)) < 0)
 		return err == -ESRCH ?
 		    wp_cause_set(cause, WP_CAUSE_ENDED_EARLY) :
 		    wp_cause_errno(cause, "holding the command", -err);
-	err = wp_target_open_events(target, &target->hold, target->command,
-	    first, n, cause);
-	wp_samplers_unload(&target->samplers);
+	err = arm_held(target, &target->hold, target->command, first, n,
+	    cause);
 	if (err == 0)
 		wp_target_let_go(target);
 	return err;
@@ -233,9 +250,7 @@ wp_target_arm_held(struct wp_target *target, struct wp_hold *hold, pid_t pid,
 	int err;
 
 	(void)pthread_mutex_lock(&target->changing);
-	wp_target_load(target, first, n);
-	err = wp_target_open_events(target, hold, pid, first, n, cause);
-	wp_samplers_unload(&target->samplers);
+	err = arm_held(target, hold, pid, first, n, cause);
 	(void)pthread_mutex_unlock(&target->changing);
 	return err;
 }

@@ -1,16 +1,18 @@
 /*
  * marks: now and then the tickets that hits of a target took are compared with
- * what the kernel has counted (tickets.h), and what comes of it is put among the
- * records: only then is it certain what tickets show, and that no hit was missed.
+ * what the kernel has counted (tickets.h), and what comes of it is put among
+ * the records: only then is it certain what tickets show, and that no hit was
+ * missed.
  *
  * One thread uses them: that of the target, or another one.
  */
 #ifndef WP_MARKS_H
 #define WP_MARKS_H
 
-#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "os/perf_event.h"
 
 struct wp_marks;
 struct wp_target;

@@ -13,10 +13,10 @@
  * is copied to be whole.
  *
  * Beside it there may be a BPF ring buffer, for samples that a program writes.
- * What finds no room there goes into the kernel's ring, and what finds none there
- * either is lost.  The kernel reports that in front of the next record of the
- * same ring, which may be long in coming while records of the others go on.
- * But a ring that loses records is full until it is read, so:
+ * What finds no room there goes into the kernel's ring, and what finds none
+ * there either is lost.  The kernel reports that in front of the next record of
+ * the same ring, which may be long in coming while records of the others go
+ * on.  But a ring that loses records is full until it is read, so:
  *
  *	look            look: it is full          look
  *	--|-----------------|------------------------|-----> time of records
@@ -196,9 +196,9 @@ wp_rings_open(struct wp_rings **out, size_t size, struct wp_cause *cause)
 }
 
 int
-wp_rings_open_eager(struct wp_rings **out, struct wp_cause *cause)
+wp_rings_open_eager(struct wp_rings **out, size_t size, struct wp_cause *cause)
 {
-	return rings_open(out, RING_MIN, true, cause);
+	return rings_open(out, size > 0 ? size : RING_MIN, true, cause);
 }
 
 void

@@ -10,11 +10,11 @@
 #ifndef WP_RING_H
 #define WP_RING_H
 
-#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "os/perf_event.h"
 #include "os/cause.h"
 
 #pragma GCC visibility push(default)
@@ -29,8 +29,8 @@ struct wp_rings;
 int wp_rings_open(struct wp_rings **, size_t size, struct wp_cause *);
 void wp_rings_close(struct wp_rings *);
 
-/* The smallest, whose poller is woken by each record. */
-int wp_rings_open_eager(struct wp_rings **, struct wp_cause *);
+/* The same, whose poller is woken by each record; size 0: the smallest. */
+int wp_rings_open_eager(struct wp_rings **, size_t size, struct wp_cause *);
 
 /* A size that keeps all rings together within 64 MiB, at most 32 MiB each. */
 size_t wp_rings_usual_size(void);
@@ -43,8 +43,9 @@ int wp_rings_fd(const struct wp_rings *, unsigned i);
 size_t wp_rings_size(const struct wp_rings *);
 
 /*
- * Have a BPF ring buffer of at most size bytes beside each (rounded like theirs),
- * whose records are given among the others, by time.  0 or -errno: close them.
+ * Have a BPF ring buffer of at most size bytes beside each (rounded like
+ * theirs), whose records are given among the others, by time.  0 or -errno:
+ * close them.
  */
 int wp_rings_add_bpf(struct wp_rings *, size_t size);
 

@@ -2,6 +2,7 @@
 #include "attach/samplers.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/hw_breakpoint.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -161,8 +162,8 @@ prove_either(struct wp_rings *rings, struct wp_options *options,
 	return err;
 }
 
-/* A sample takes several times as much in the kernel's rings, which are slower to
-   make: they are for what is no sample, and for what the others have no room
+/* A sample takes several times as much in the kernel's rings, which are slower
+   to make: they are for what is no sample, and for what the others have no room
    for. */
 int
 wp_samplers_rings(struct wp_rings **rings, struct wp_options *options,
@@ -198,8 +199,8 @@ wp_samplers_know(struct wp_samplers *samplers, unsigned rings, bool tally)
 		samplers->tallied = wp_tallied_new();
 }
 
-/* What a program reads itself, a stack perhaps, must not be watched for that: it
-   would hit while it runs, which nobody delivers. */
+/* What a program reads itself, a stack perhaps, must not be watched for that:
+   it would hit while it runs, which nobody delivers. */
 static bool
 are_reads_watched(const struct wp_target *target)
 {
@@ -210,9 +211,9 @@ are_reads_watched(const struct wp_target *target)
 	return false;
 }
 
-/* A kernel that does not take a program that counts, or one with known stacks, may
-   take one without.  A hit of several slots is no sum of theirs, so it is not
-   counted. */
+/* A kernel that does not take a program that counts, or one with known stacks,
+   may take one without.  A hit of several slots is no sum of theirs, so it is
+   not counted. */
 static int
 load(const struct wp_samplers *samplers, const struct wp_target *target,
     const struct perf_event_attr *attr, bool tally, struct wp_sampler sampler)
@@ -236,6 +237,27 @@ load(const struct wp_samplers *samplers, const struct wp_target *target,
 	return wp_sampler_load(attr, &sampler);
 }
 
+/* The one of a uprobe, which runs on each processor: the slots share the
+   rings. */
+static bool
+load_uprobe(const struct wp_samplers *samplers, int *program,
+    const struct wp_target *target, size_t watch, unsigned slot,
+    const struct perf_event_attr *attr, struct wp_tickets *tickets)
+{
+	const uint64_t id = wp_sampler_id(watch, slot);
+	struct wp_guard guard;
+	struct wp_sampler sampler = sampler_of(target->rings,
+	    (unsigned)(id % wp_rings_count(target->rings)), id, tickets,
+	    target->counters.n > 0 ? &target->counters : NULL);
+
+	if (!wp_uprobes_guard(&target->uprobes, watch, slot, &guard))
+		return false;
+	sampler.uprobe = &guard;
+	*program = load(samplers, target, attr, false, sampler);
+	wp_tickets_loaded(tickets);
+	return *program >= 0;
+}
+
 /* A slot's, of each ring.  False: one cannot be had. */
 static bool
 load_slot(const struct wp_samplers *samplers, int *program,
@@ -250,6 +272,9 @@ load_slot(const struct wp_samplers *samplers, int *program,
 	if (target->options.tickets && wp_tickets_open(tickets, rings) < 0)
 		return false;
 	wp_target_attr(target, watch, slot, &attr);
+	if (target->watch[watch].uprobe)
+		return load_uprobe(samplers, program, target, watch, slot,
+		    &attr, tickets);
 	for (unsigned i = 0; i < rings; i++) {
 		program[i] = load(samplers, target, &attr,
 		    target->watch[watch].nslots == 1,
@@ -310,6 +335,18 @@ wp_samplers_load(struct wp_samplers *samplers, const struct wp_target *target,
 			    target, w, s,
 			    &samplers->tickets[w * WP_SLOTS_MAX + s]) && each;
 	return each;
+}
+
+int
+wp_samplers_take(const struct wp_samplers *samplers, size_t watch,
+    unsigned slot)
+{
+	const int *program;
+
+	if (samplers->n <= (watch * WP_SLOTS_MAX + slot) * samplers->rings)
+		return -ENOENT;
+	program = programs(samplers, watch, slot);
+	return *program < 0 ? -ENOENT : fcntl(*program, F_DUPFD_CLOEXEC, 0);
 }
 
 /* Without one, the kernel writes the same. */

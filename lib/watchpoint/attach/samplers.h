@@ -1,10 +1,10 @@
 /*
  * samplers: the BPF programs that write the samples of a target's slots.
  *
- * Overview: rings that are made for them are tried by a hit of our own.  Then each
- * slot of the watches that a process is about to have gets its program, before
- * any thread is held; its events run it as soon as they are opened.  Where a slot
- * has none, the kernel writes its samples.
+ * Overview: rings that are made for them are tried by a hit of our own.  Then
+ * each slot of the watches that a process is about to have gets its program,
+ * before any thread is held; its events run it as soon as they are opened.
+ * Where a slot has none, the kernel writes its samples.
  */
 #ifndef WP_SAMPLERS_H
 #define WP_SAMPLERS_H
@@ -34,18 +34,23 @@ struct wp_samplers {
 int wp_samplers_rings(struct wp_rings **, struct wp_options *, size_t size,
     const struct wp_counters *, struct wp_cause *);
 
-/* Have stacks that can be known, and perhaps counted, before the first is loaded;
-   without memory none is. */
+/* Have stacks that can be known, and perhaps counted, before the first is
+   loaded; without memory none is. */
 void wp_samplers_know(struct wp_samplers *, unsigned rings, bool tally);
 
-/* Load those of watches first to first + n - 1 of a target in place of what there
-   was.  Result: whether each of their slots has one. */
+/* Load those of watches first to first + n - 1 of a target in place of what
+   there was.  Result: whether each of their slots has one. */
 bool wp_samplers_load(struct wp_samplers *, const struct wp_target *,
     size_t first, size_t n);
 
-/* Attach a slot's to its events, which are those from first on, of each ring. */
+/* Attach a slot's to its events, which are those from first on, of each
+   ring. */
 void wp_samplers_attach(const struct wp_samplers *, const struct wp_events *,
     size_t first, size_t watch, unsigned slot);
+
+/* The program of a slot that is a uprobe, to be closed.  -errno: there is
+   none. */
+int wp_samplers_take(const struct wp_samplers *, size_t watch, unsigned slot);
 
 /* The identifier of what it writes: none of the kernel's. */
 uint64_t wp_sampler_id(size_t watch, unsigned slot);

@@ -6,8 +6,9 @@
 #ifndef WP_SYNTH_H
 #define WP_SYNTH_H
 
-#include <linux/perf_event.h>
 #include <sys/types.h>
+
+#include "os/perf_event.h"
 
 #pragma GCC visibility push(default)
 

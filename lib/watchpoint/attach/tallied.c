@@ -7,8 +7,8 @@
 #include "os/array.h"
 #include "os/clock.h"
 
-/* As many stacks have numbers; and as often, ns, the table is cleared if it is too
-   full. */
+/* As many stacks have numbers; and as often, ns, the table is cleared if it is
+   too full. */
 #define STACKS ((size_t)WP_TALLY_ROWS / 2)
 #define CLEAR_EACH (UINT64_C(5) * 1000000000)
 
@@ -83,8 +83,8 @@ is_in(const struct wp_known_stack *stack, uint64_t from, uint64_t to)
 	return in;
 }
 
-/* Whether it may be of code that was mapped before what is there now: who knows it
-   may be late. */
+/* Whether it may be of code that was mapped before what is there now: who knows
+   it may be late. */
 static bool
 is_stale(const struct wp_tallied *t, const struct wp_known_stack *stack)
 {

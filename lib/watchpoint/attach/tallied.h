@@ -1,11 +1,11 @@
 /*
  * tallied: of which stacks hits are only counted, and how many there were.
  *
- * A stack gets a number, by which programs count (bpf/tally.h).  It is proved as
- * long as what its words point into stays mapped; a record says when something
- * else is mapped there, but only later.  So what was counted is looked at again
- * and again, and what may have been counted since that mapping is left out: it
- * shows in the events' counts.
+ * A stack gets a number, by which programs count (bpf/tally.h).  It is proved
+ * as long as what its words point into stays mapped; a record says when
+ * something else is mapped there, but only later.  So what was counted is
+ * looked at again and again, and what may have been counted since that mapping
+ * is left out: it shows in the events' counts.
  *
  * One thread uses it.
  */
@@ -51,8 +51,8 @@ struct wp_tallied {
 struct wp_tallied *wp_tallied_new(void);
 void wp_tallied_free(struct wp_tallied *);
 
-/* Have hits of a slot with this stack counted; or only known, where other code may
-   have been mapped since its hit. */
+/* Have hits of a slot with this stack counted; or only known, where other code
+   may have been mapped since its hit. */
 void wp_tallied_know(struct wp_tallied *, const struct wp_known *,
     const struct wp_known_stack *, uint64_t slot);
 
@@ -74,8 +74,8 @@ void wp_tallied_show(struct wp_tallied *,
 void wp_tallied_take(struct wp_tallied *,
     void (*fn)(void *arg, const struct wp_target_tally *), void *arg);
 
-/* All was taken, and programs know no stack: begin anew, with those that they did;
-   settled: none is at the table, or else they are done without. */
+/* All was taken, and programs know no stack: begin anew, with those that they
+   did; settled: none is at the table, or else they are done without. */
 void wp_tallied_renew(struct wp_tallied *, const struct wp_known *,
     bool settled);
 

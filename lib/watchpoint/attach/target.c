@@ -32,8 +32,8 @@
 /* How long to look for new threads of a process that cannot be held, in ms. */
 enum { RESCAN_LIMIT = 500 };
 
-/* Those that BPF programs write to, with what these read.  0; -errno: the kernel's
-   do as well; or with a cause, > 0: they do not. */
+/* Those that BPF programs write to, with what these read.  0; -errno: the
+   kernel's do as well; or with a cause, > 0: they do not. */
 static int
 open_sampled(struct wp_target *target, size_t size, struct wp_cause *cause)
 {
@@ -56,8 +56,8 @@ open_sampled(struct wp_target *target, size_t size, struct wp_cause *cause)
 	return 1;
 }
 
-/* Events that only count write no records, but only an event with a ring reports
-   its end to a poller. */
+/* Events that only count write no records, but only an event with a ring
+   reports its end to a poller. */
 static int
 open_rings(struct wp_target *target, struct wp_cause *cause)
 {
@@ -68,7 +68,7 @@ open_rings(struct wp_target *target, struct wp_cause *cause)
 	options->threads = options->count && options->bpf &&
 	    wp_thread_counts_open(&target->thread_counts) == 0;
 	if (options->eager)
-		return wp_rings_open_eager(&target->rings, cause);
+		return wp_rings_open_eager(&target->rings, 0, cause);
 	if (options->bpf && !options->count && !options->stop &&
 	    (got = open_sampled(target, size, cause)) >= 0)
 		return got == 0 ? 0 : -ENOTSUP;
@@ -87,7 +87,7 @@ wp_target_new(struct wp_target **out, const struct wp_features *features,
 	target->features = *features;
 	target->options = *options;
 	target->frozen_ms = -1;
-	target->thread_counts.map = -1;
+	target->thread_counts.map = target->uprobes.map = -1;
 	(void)pthread_mutex_init(&target->changing, NULL);
 	wp_options_fit(&target->options, features);
 	if (options->registers) {
@@ -121,6 +121,41 @@ plan_watch(const struct wp_target *target, const struct wp_region *region,
 	return 0;
 }
 
+bool
+wp_target_uprobes(const struct wp_target *target)
+{
+	const struct wp_options *options = &target->options;
+
+	return options->uprobes && !options->follow && !options->everywhere &&
+	    !options->stop && (options->count ? options->threads :
+	    options->tickets && target->all_sampled);
+}
+
+static bool
+may_be_uprobe(const struct wp_target *target, const struct wp_watched *watch)
+{
+	return watch->region.access == WP_EXEC && watch->region.insn &&
+	    !watch->uprobe && wp_target_uprobes(target);
+}
+
+/* Where watches take so many slots, have as many be uprobes as there are too
+   many, the last ones first.  How many slots they take then. */
+static unsigned
+spare(struct wp_target *target, size_t first, size_t n, unsigned slots)
+{
+	const unsigned most = target->features.caps.slots;
+
+	for (size_t w = first + n; w-- > first && slots > most;) {
+		struct wp_watched *watch = &target->watch[w];
+
+		if (!may_be_uprobe(target, watch))
+			continue;
+		watch->uprobe = true;
+		slots -= watch->nslots;
+	}
+	return slots;
+}
+
 static int
 add_watches(struct wp_target *target, const struct wp_region *regions,
     size_t n, struct wp_cause *cause)
@@ -144,6 +179,7 @@ add_watches(struct wp_target *target, const struct wp_region *regions,
 			return err;
 		slots += watch[first + i].nslots;
 	}
+	slots = spare(target, first, n, slots);
 	if (slots > target->features.caps.slots)
 		return wp_cause_set(cause, WP_CAUSE_TOO_MANY, slots,
 		    target->features.caps.slots);
@@ -165,18 +201,29 @@ wp_target_watch(struct wp_target *target, const struct wp_region *regions,
 	return first;
 }
 
-/* The slots of all watches of the process that a watch is in. */
-static unsigned
-process_slots(const struct wp_target *target, size_t watch)
+/* Watches first to first + n - 1 are those of the process that a watch is
+   in. */
+static size_t
+process_watches(const struct wp_target *target, size_t watch, size_t *first)
 {
-	unsigned slots = 0;
 	size_t w = watch;
 
 	while (!target->watch[w].first)
 		w--;
-	do
-		slots += target->watch[w].nslots;
-	while (++w < target->nwatches && !target->watch[w].first);
+	*first = w;
+	while (++w < target->nwatches && !target->watch[w].first)
+		;
+	return w - *first;
+}
+
+static unsigned
+count_slots(const struct wp_target *target, size_t first, size_t n)
+{
+	unsigned slots = 0;
+
+	for (size_t w = first; w < first + n; w++)
+		if (!target->watch[w].uprobe)
+			slots += target->watch[w].nslots;
 	return slots;
 }
 
@@ -185,8 +232,16 @@ wp_target_places(struct wp_target *target, size_t watch, const uint64_t *addr,
     unsigned n, struct wp_cause *cause)
 {
 	struct wp_watched *watched = &target->watch[watch];
-	const unsigned slots = process_slots(target, watch) + n;
+	size_t first, all = process_watches(target, watch, &first);
+	unsigned slots = count_slots(target, first, all);
 
+	if (slots + n > target->features.caps.slots && !watched->uprobe &&
+	    may_be_uprobe(target, watched)) {
+		watched->uprobe = true;
+		slots -= watched->nslots;
+	}
+	if (!watched->uprobe)
+		slots = spare(target, first, all, slots + n);
 	if (slots > target->features.caps.slots ||
 	    watched->nslots + n > WP_SLOTS_MAX)
 		return wp_cause_set(cause, WP_CAUSE_TOO_MANY, slots,
@@ -300,11 +355,7 @@ struct job {
 static unsigned
 job_slots(const struct wp_target *target, const struct job *job)
 {
-	unsigned slots = 0;
-
-	for (size_t i = 0; i < job->n; i++)
-		slots += target->watch[job->first + i].nslots;
-	return slots;
+	return count_slots(target, job->first, job->n);
 }
 
 /* How many descriptors all of a process's threads take. */
@@ -387,8 +438,8 @@ attr_off(const struct wp_target *target, size_t watch, unsigned slot,
 	attr->bp_addr = NOWHERE;
 }
 
-/* Put it where a thread that is stopped has its own; one that has no control block
-   has none. */
+/* Put it where a thread that is stopped has its own; one that has no control
+   block has none. */
 static void
 put_local(const struct wp_watched *watched, pid_t tid,
     struct perf_event_attr *attr)
@@ -402,6 +453,22 @@ put_local(const struct wp_watched *watched, pid_t tid,
 		attr->bp_addr = NOWHERE;
 }
 
+/* The events of a uprobe are not these, but maps, names, forks and exits are
+   reported by those of a process's first watch. */
+static int
+open_beside(const struct wp_target *target, struct wp_events *events, size_t w,
+    pid_t tid)
+{
+	struct perf_event_attr attr;
+
+	if (!target->watch[w].first)
+		return 0;
+	wp_target_attr(target, w, 0, &attr);
+	wp_attr_beside(&attr);
+	return wp_events_open(events, &attr, (uint16_t)w, 0, tid,
+	    target->rings);
+}
+
 static int
 open_slots(const struct wp_target *target, struct wp_events *events, size_t w,
     pid_t tid)
@@ -410,6 +477,8 @@ open_slots(const struct wp_target *target, struct wp_events *events, size_t w,
 	struct perf_event_attr attr;
 	int err = 0;
 
+	if (target->watch[w].uprobe)
+		return open_beside(target, events, w, tid);
 	for (unsigned s = 0; s < target->watch[w].nslots && err == 0; s++) {
 		const size_t first = events->n;
 
@@ -576,6 +645,7 @@ wp_target_open_events(struct wp_target *target, struct wp_hold *hold,
 		return err;
 	}
 	wp_target_read_before(target, hold, first, n);
+	wp_uprobes_turn(&target->uprobes, first, n, true);
 	return 0;
 }
 
@@ -666,16 +736,55 @@ attach_running(struct wp_target *target, const struct attach *attach)
 		target->threads = before;
 		return got;
 	}
+	wp_uprobes_turn(&target->uprobes, attach->job.first, attach->job.n,
+	    true);
 	target->inexact = true;
 	return 0;
 }
 
-void
-wp_target_load(struct wp_target *target, size_t first, size_t n)
+int
+wp_target_load(struct wp_target *target, size_t first, size_t n, pid_t pid,
+    struct wp_cause *cause)
 {
+	const int err = wp_uprobes_plan(target, first, n, pid, cause);
+
+	if (err < 0)
+		return err;
 	if (!wp_samplers_load(&target->samplers, target, first, n))
 		target->all_sampled = false;
 	wp_thread_counts_load(&target->thread_counts, first, n);
+	return wp_uprobes_open(target, first, n, cause);
+}
+
+int
+wp_target_loaded(struct wp_target *target, size_t first, size_t n, int err)
+{
+	if (err < 0)
+		wp_uprobes_close(&target->uprobes, first, n);
+	wp_samplers_unload(&target->samplers);
+	return err;
+}
+
+bool
+wp_target_exchange(struct wp_target *target, size_t watch, size_t first,
+    size_t n)
+{
+	target->watch[watch].uprobe = target->watch[watch].region.insn = false;
+	return spare(target, first, n, count_slots(target, first, n)) <=
+	    target->features.caps.slots;
+}
+
+bool
+wp_target_again(struct wp_target *target, size_t first, size_t n, int err)
+{
+	bool any = err == -ECANCELED;
+
+	if (err != -ENOSPC)
+		return any;
+	for (size_t w = first; w < first + n; w++)
+		if (may_be_uprobe(target, &target->watch[w]))
+			target->watch[w].uprobe = any = true;
+	return any;
 }
 
 static int
@@ -718,9 +827,12 @@ wp_target_attach(struct wp_target *target, pid_t pid, size_t first, size_t n,
 	if (err < 0)
 		return err;
 	(void)pthread_mutex_lock(&target->changing);
-	wp_target_load(target, first, n);
-	err = attach_process(target, pid, first, n, cause);
-	wp_samplers_unload(&target->samplers);
+	do {
+		err = wp_target_load(target, first, n, pid, cause);
+		if (err == 0)
+			err = attach_process(target, pid, first, n, cause);
+		err = wp_target_loaded(target, first, n, err);
+	} while (wp_target_again(target, first, n, err));
 	(void)pthread_mutex_unlock(&target->changing);
 	return err;
 }
@@ -741,7 +853,7 @@ wp_target_attach_everywhere(struct wp_target *target, size_t first, size_t n)
 	int err;
 
 	(void)pthread_mutex_lock(&target->changing);
-	wp_target_load(target, first, n);
+	(void)wp_target_load(target, first, n, -1, NULL);
 	target->armed = wp_clock_ns();
 	err = wp_target_open_thread(target, &target->events, first, n, -1);
 	for (unsigned i = 0; err == 0 && i < wp_rings_count(target->rings); i++)
@@ -879,8 +991,8 @@ wp_target_armed(const struct wp_target *target)
 	return target->armed;
 }
 
-/* Move the events of a process, each thread's with its reference behind them, to
-   others. */
+/* Move the events of a process, each thread's with its reference behind them,
+   to others. */
 static void
 take_out(struct wp_events *events, size_t first, size_t n,
     struct wp_events *out)
@@ -916,18 +1028,23 @@ wp_target_disarm(struct wp_target *target, size_t first, size_t n)
 	for (size_t w = first; w < first + n; w++)
 		wp_tickets_closing(wp_samplers_tickets(&target->samplers, w,
 		    0));
+	wp_uprobes_turn(&target->uprobes, first, n, false);
 	take_out(&target->events, first, n, &out);
 	if (!target->stopped)
-		wp_events_stop(&out);
+		wp_events_stop(&out, &target->options);
 	for (size_t w = first; w < first + n; w++)
 		wp_samplers_end(&target->samplers, &out, &target->options, w);
 	(void)pthread_mutex_unlock(&target->changing);
 	wp_uptime_add(&target->past, &out, &target->options);
 	target->past.threads = 0;	/* some may be, or have been, armed
 					   again */
-	for (size_t w = first; w < first + n; w++)
+	for (size_t w = first; w < first + n; w++) {
 		wp_events_count(&out, &target->options, w,
 		    &target->watch[w].past);
+		target->watch[w].past.value += wp_uprobes_count(
+		    &target->uprobes, w);
+	}
+	wp_uprobes_close(&target->uprobes, first, n);
 	wp_events_close(&out, 0);
 }
 
@@ -962,6 +1079,9 @@ void
 wp_target_turn_off(struct wp_target *target, size_t watch)
 {
 	target->watch[watch].off = true;
+	wp_uprobes_turn(&target->uprobes, watch, 1, false);
+	if (target->watch[watch].uprobe)
+		return;
 	(void)pthread_mutex_lock(&target->changing);
 	wp_tickets_closing(wp_samplers_tickets(&target->samplers, watch, 0));
 	(void)pthread_mutex_unlock(&target->changing);
@@ -978,7 +1098,8 @@ wp_target_stop(struct wp_target *target)
 		wp_tickets_closing(wp_samplers_tickets(&target->samplers, w,
 		    0));
 	(void)pthread_mutex_unlock(&target->changing);
-	wp_events_stop(&target->events);
+	wp_uprobes_turn(&target->uprobes, 0, target->nwatches, false);
+	wp_events_stop(&target->events, &target->options);
 	target->stopped = true;
 }
 
@@ -991,6 +1112,7 @@ wp_target_count(const struct wp_target *target, size_t watch,
 		return -EINVAL;
 	*count = target->watch[watch].past;
 	wp_events_count(&target->events, &target->options, watch, count);
+	count->value += wp_uprobes_count(&target->uprobes, watch);
 	return 0;
 }
 
@@ -1012,7 +1134,7 @@ wp_target_mark(struct wp_target *target, size_t watch, uint64_t done,
 		return -EBUSY;
 	if (watch < target->nwatches) {
 		tickets = target->watch[watch].nslots != 1 ||
-		    target->inexact ? NULL :
+		    target->watch[watch].uprobe || target->inexact ? NULL :
 		    wp_samplers_tickets(&target->samplers, watch, 0);
 		got = tickets != NULL && wp_tickets_taken(tickets) != done &&
 		    wp_tickets_mark(tickets, &target->events,
@@ -1028,6 +1150,17 @@ wp_target_uptime(const struct wp_target *target, struct wp_uptime *uptime)
 	wp_uptime_add(uptime, &target->events, &target->options);
 	if (target->past.known)
 		wp_uptime_join(uptime, &target->past);
+}
+
+int
+wp_target_thread_ended(struct wp_target *target, pid_t tid)
+{
+	int moved;
+
+	(void)pthread_mutex_lock(&target->changing);
+	moved = wp_uprobes_move(target, tid);
+	(void)pthread_mutex_unlock(&target->changing);
+	return moved;
 }
 
 bool
@@ -1104,6 +1237,7 @@ wp_target_free(struct wp_target *target)
 	wp_events_close(&target->events, 0);
 	wp_rings_close(target->rings);
 	wp_samplers_free(&target->samplers);
+	wp_uprobes_free(&target->uprobes);
 	wp_thread_counts_close(&target->thread_counts);
 	wp_counters_close(&target->counters);
 	free(target->watch);

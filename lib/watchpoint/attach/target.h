@@ -44,6 +44,7 @@ struct wp_watched {
 	unsigned nbefore;
 	struct wp_perf_count past;	/* of events that are closed */
 	bool off;		/* it was disarmed, by itself */
+	bool uprobe;		/* of execution: it takes no slot */
 };
 
 struct wp_target;
@@ -67,14 +68,14 @@ int wp_target_new(struct wp_target **, const struct wp_features *,
 int wp_target_watch(struct wp_target *, const struct wp_region *, size_t n,
     struct wp_cause *);
 
-/* An execution watch that has not been armed is on these addresses, too, each of
-   which takes a slot.  0, or -errno with a cause. */
+/* An execution watch that has not been armed is on these addresses, too, each
+   of which takes a slot.  0, or -errno with a cause. */
 int wp_target_places(struct wp_target *, size_t watch, const uint64_t *addr,
     unsigned n, struct wp_cause *);
 
-/* With options.stop, before it is armed: each thread has its own of what a watch is
-   on, at the same distance from its control block; this is that of the thread whose
-   it is on. */
+/* With options.stop, before it is armed: each thread has its own of what a
+   watch is on, at the same distance from its control block; this is that of the
+   thread whose it is on. */
 void wp_target_local(struct wp_target *, size_t watch, uint64_t block);
 
 /* Take back n watches from first on, of a process that has not been attached:
@@ -98,9 +99,9 @@ int wp_target_attach(struct wp_target *, pid_t pid, size_t first, size_t n,
     struct wp_cause *);
 
 /*
- * With options.everywhere: watch whatever runs on any processor, by watches first
- * to first + n - 1, which are of its time the only ones.  They may lie in the
- * kernel.  0 or -errno: nothing is armed.
+ * With options.everywhere: watch whatever runs on any processor, by watches
+ * first to first + n - 1, which are of its time the only ones.  They may lie in
+ * the kernel.  0 or -errno: nothing is armed.
  */
 int wp_target_attach_everywhere(struct wp_target *, size_t first, size_t n);
 
@@ -140,24 +141,24 @@ int wp_target_adopt(struct wp_target *, pid_t pid);
 /* Whether a process is held, launched or adopted. */
 bool wp_target_holds(const struct wp_target *, pid_t pid);
 
-/* The same as wp_target_launch, in two steps for two threads: the one that holds
-   the command must have started no other process in between. */
+/* The same as wp_target_launch, in two steps for two threads: the one that
+   holds the command must have started no other process in between. */
 int wp_target_hold(struct wp_target *, struct wp_command *, const char *name,
     struct wp_cause *);
 
 /* Hand a process that is held over to its caller. */
 void wp_target_give(struct wp_target *, struct wp_hold *);
 
-/* Arm the threads of a process that the caller holds with watches first to first
-   + n - 1.  They stay held.  0 or -errno with a cause. */
+/* Arm the threads of a process that the caller holds with watches first to
+   first + n - 1.  They stay held.  0 or -errno with a cause. */
 int wp_target_arm_held(struct wp_target *, struct wp_hold *, pid_t pid,
     size_t first, size_t n, struct wp_cause *);
 
 /*
  * Have a thread that is traced stop in front of an address: an execution
  * breakpoint that sends it a signal which its program ignores.  While it blocks
- * that, it does not stop.  Result: its descriptor, which the signal names; -EBUSY:
- * the program handles all of these; or -errno.
+ * that, it does not stop.  Result: its descriptor, which the signal names;
+ * -EBUSY: the program handles all of these; or -errno.
  */
 int wp_target_break(pid_t tid, uint64_t addr);
 
@@ -189,6 +190,13 @@ const struct wp_options *wp_target_options(const struct wp_target *);
 bool wp_target_bpf(const struct wp_target *);
 const struct wp_cause *wp_target_no_bpf(const struct wp_target *);
 
+/* Whether execution watches can be uprobes, as far as it is known without
+   one. */
+bool wp_target_uprobes(const struct wp_target *);
+
+/* Try one, on a child that is made for it.  0, or -errno with a cause. */
+int wp_target_try_uprobe(const struct wp_features *, struct wp_cause *);
+
 /* Its rings; nothing comes with options.count. */
 struct wp_rings *wp_target_rings(struct wp_target *);
 
@@ -211,8 +219,8 @@ uint64_t wp_target_armed(const struct wp_target *);
 int wp_target_move(struct wp_target *, size_t watch, const struct wp_region *,
     struct wp_cause *);
 
-/* Disarm watches first to first + n - 1, all of a process's, while others go on.
-   What they have counted, and for how long they were on, stays known. */
+/* Disarm watches first to first + n - 1, all of a process's, while others go
+   on.  What they have counted, and for how long they were on, stays known. */
 void wp_target_disarm(struct wp_target *, size_t first, size_t n);
 
 /* Whether watches first to first + n - 1 still watch any process: false once
@@ -221,9 +229,16 @@ void wp_target_disarm(struct wp_target *, size_t first, size_t n);
    too. */
 bool wp_target_alive(const struct wp_target *, size_t first, size_t n);
 
-/* Disarm one watch, while others of its process stay armed: from now on it hits no
-   more.  It keeps its slots. */
+/* Disarm one watch, while others of its process stay armed: from now on it hits
+   no more.  It keeps its slots. */
 void wp_target_turn_off(struct wp_target *, size_t watch);
+
+/*
+ * A thread has ended.  If its process goes on, and uprobes there were opened on it,
+ * they are opened on another one: between the two nothing is seen.  How many; or
+ * -errno: there are some that see nothing any more.
+ */
+int wp_target_thread_ended(struct wp_target *, pid_t tid);
 
 /* Disarm: nothing is counted any more.  Processes run on. */
 void wp_target_stop(struct wp_target *);
@@ -235,9 +250,9 @@ void wp_target_stop(struct wp_target *);
 int wp_target_count(const struct wp_target *, size_t watch,
     struct wp_perf_count *);
 
-/* Of hits with this stack a short copy of it is enough; and that is not known any
-   more of those of a process, since it maps other code; 0: of all.  False: it
-   makes no sense. */
+/* Of hits with this stack a short copy of it is enough; and that is not known
+   any more of those of a process, since it maps other code; 0: of all.  False:
+   it makes no sense. */
 bool wp_target_know(struct wp_target *, const struct wp_known_stack *);
 void wp_target_forget(struct wp_target *, pid_t);
 
@@ -257,18 +272,18 @@ struct wp_target_tally {
 	int64_t least_signed, largest_signed;	/* and with one */
 };
 
-/* With options.tally: a process has mapped something there (from its first byte to
-   the one behind its last) at this time, ns. */
+/* With options.tally: a process has mapped something there (from its first byte
+   to the one behind its last) at this time, ns. */
 void wp_target_remapped(struct wp_target *, pid_t, uint64_t from, uint64_t to,
     uint64_t time);
 
 /* Look at what was counted: what was there at the last look is certain, once
-   mappings are known up to then; they are up to the horizon, ns.  True: programs
-   have no room any more, so it should be taken. */
+   mappings are known up to then; they are up to the horizon, ns.  True:
+   programs have no room any more, so it should be taken. */
 bool wp_target_look_at_tallies(struct wp_target *, uint64_t horizon);
 
-/* fn is called with each that has hits which were not shown or taken: as they were
-   when they were last looked at. */
+/* fn is called with each that has hits which were not shown or taken: as they
+   were when they were last looked at. */
 void wp_target_show_tallies(struct wp_target *,
     void (*fn)(void *arg, const struct wp_target_tally *), void *arg);
 
@@ -308,10 +323,11 @@ struct wp_thread_count {
 	uint64_t count;
 };
 
-/* With options.count and options.bpf, where that can be had: of each thread that
-   hit a watch, also of those that have ended; by watches, the most frequent
-   first.  What is missing to a watch's count is of threads that are not known.
-   The array is malloc'd, for the caller to free.  How many; -ENOMEM. */
+/* With options.count and options.bpf, where that can be had: of each thread
+   that hit a watch, also of those that have ended; by watches, the most
+   frequent first.  What is missing to a watch's count is of threads that are
+   not known.  The array is malloc'd, for the caller to free.  How many;
+   -ENOMEM. */
 ssize_t wp_target_thread_counts(const struct wp_target *,
     struct wp_thread_count **);
 

@@ -9,6 +9,7 @@
 #include "ptrace/ptrace.h"
 #include "attach/target.h"
 #include "attach/thread_counts.h"
+#include "attach/uprobes.h"
 #include "attach/uptime.h"
 
 struct wp_target {
@@ -23,6 +24,7 @@ struct wp_target {
 					   are made (marks.h) */
 	struct wp_samplers samplers;	/* of what is being attached */
 	struct wp_thread_counts thread_counts;
+	struct wp_uprobes uprobes;	/* execution watches that are no slots */
 	struct wp_counters counters;	/* that are read at each hit */
 	bool all_sampled;		/* each slot so far has had one */
 	struct wp_cause no_bpf;		/* why none can; code 0: they can */
@@ -47,8 +49,23 @@ int wp_target_move_events(const struct wp_target *, const struct wp_events *,
 void wp_target_attr(const struct wp_target *, size_t watch, unsigned slot,
     struct perf_event_attr *);
 
-/* Load the programs of these watches, before any thread is held. */
-void wp_target_load(struct wp_target *, size_t first, size_t n);
+/* Load the programs of these watches, and open what are uprobes, before any
+   thread of the process (< 0: all that runs) is held.  0 or -errno with a
+   cause. */
+int wp_target_load(struct wp_target *, size_t first, size_t n, pid_t,
+    struct wp_cause *);
+
+/* They are armed; or, err, they are not, which is the result. */
+int wp_target_loaded(struct wp_target *, size_t first, size_t n, int err);
+
+/* Whether to begin anew, err being why these watches were not loaded or armed:
+   since slots are taken, more of them are uprobes now, or another one is. */
+bool wp_target_again(struct wp_target *, size_t first, size_t n, int err);
+
+/* No uprobe can be where a watch is, which is one of these: have another one of
+   them be one, if that can be. */
+bool wp_target_exchange(struct wp_target *, size_t watch, size_t first,
+    size_t n);
 
 /* Open the events of watches first to first + n - 1 for a thread, behind them
    its reference.  0 or -errno: none of them is left. */

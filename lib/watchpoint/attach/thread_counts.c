@@ -20,7 +20,7 @@ wp_thread_counts_open(struct wp_thread_counts *t)
 	};
 	if (t->map < 0)
 		return t->map;
-	if ((program = wp_thread_counter_load(t->map, 0)) < 0) {
+	if ((program = wp_thread_counter_load(t->map, 0, NULL)) < 0) {
 		wp_thread_counts_close(t);
 		return program;
 	}
@@ -53,7 +53,7 @@ wp_thread_counts_load(struct wp_thread_counts *t, size_t first, size_t n)
 	}
 	for (size_t w = first; w < first + n; w++) {
 		unload(t, w);
-		t->program[w] = wp_thread_counter_load(t->map, w);
+		t->program[w] = wp_thread_counter_load(t->map, w, NULL);
 	}
 }
 

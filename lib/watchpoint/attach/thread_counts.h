@@ -1,6 +1,6 @@
 /*
- * thread_counts: the BPF programs that count the hits of each thread, where hits
- * are only counted; one for each watch.
+ * thread_counts: the BPF programs that count the hits of each thread, where
+ * hits are only counted; one for each watch.
  */
 #ifndef WP_THREAD_COUNTS_H
 #define WP_THREAD_COUNTS_H

@@ -1,9 +1,10 @@
 /*
  * tickets: numbers of hits, compared with counts.
  *
- * The kernel counts a hit before its program runs, and the trap lets nothing else
- * run on its processor.  An event is read where it counts, by an interrupt, or
- * else while its thread does not run there: so never in the middle of a hit.
+ * The kernel counts a hit before its program runs, and the trap lets nothing
+ * else run on its processor.  An event is read where it counts, by an
+ * interrupt, or else while its thread does not run there: so never in the
+ * middle of a hit.
  *
  *	numbers of a processor      counts of its events
  *	--------|----------------------|--------|--------|-----> time
@@ -122,8 +123,8 @@ counted(const struct wp_events *events, uint64_t format, size_t watch,
 	return sum;
 }
 
-/* Whether all that was accessed on a processor took a number; what is newly known
-   to have taken none is added to *missed. */
+/* Whether all that was accessed on a processor took a number; what is newly
+   known to have taken none is added to *missed. */
 static bool
 agrees(struct wp_tickets *t, const struct wp_events *events, uint64_t format,
     size_t watch, unsigned ring, uint64_t *missed)

@@ -1,6 +1,7 @@
 /*
- * tickets: the numbers that the programs of a slot take at its hits (bpf/ticket.h),
- * and whether they took one at each hit that the kernel has counted.
+ * tickets: the numbers that the programs of a slot take at its hits
+ * (bpf/ticket.h), and whether they took one at each hit that the kernel has
+ * counted.
  *
  * One thread uses them.
  */
@@ -45,7 +46,8 @@ void wp_tickets_loaded(struct wp_tickets *);
 uint64_t wp_tickets_taken(const struct wp_tickets *);
 
 /* Compare with what the events of a watch have counted; records have that id.
-   False: they are hit too often to say; or events count that have no program. */
+   False: they are hit too often to say; or events count that have no
+   program. */
 bool wp_tickets_mark(struct wp_tickets *, const struct wp_events *,
     const struct wp_options *, size_t watch, uint64_t id,
     struct wp_ticket_mark *);

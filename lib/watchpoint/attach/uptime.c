@@ -27,10 +27,11 @@ end_of_slot(const struct wp_events *events, size_t first)
 	return i;
 }
 
-/* How long a slot was off whose thread ran for this long. */
+/* How long a slot was off whose thread ran for this long, of which so much is
+   not known of the slot. */
 static uint64_t
 slot_off(struct wp_uptime *uptime, const struct wp_events *events, size_t first,
-    uint64_t ran, uint64_t format)
+    uint64_t ran, uint64_t vague, uint64_t format)
 {
 	const struct wp_event *event = &events->event[first];
 	const size_t end = end_of_slot(events, first);
@@ -40,7 +41,7 @@ slot_off(struct wp_uptime *uptime, const struct wp_events *events, size_t first,
 		return 0;
 	for (size_t i = first; i < end; i++)
 		on += running(&events->event[i], format);
-	if (on >= ran)
+	if (on + vague >= ran)
 		return 0;
 	if (ran - on > uptime->worst) {
 		uptime->worst = ran - on;
@@ -59,10 +60,10 @@ add_thread(struct wp_uptime *uptime, const struct wp_events *events,
 	uint64_t ran = 0, off = 0;
 
 	for (size_t i = reference; i < end; i++)
-		ran += running(&events->event[i], format);
-
+		ran += events->event[i].ran;
 	for (size_t i = first; i < reference; i = end_of_slot(events, i)) {
-		uint64_t one = slot_off(uptime, events, i, ran, format);
+		uint64_t one = slot_off(uptime, events, i, ran,
+		    events->event[reference].vague, format);
 
 		if (one > off)
 			off = one;
@@ -70,18 +71,6 @@ add_thread(struct wp_uptime *uptime, const struct wp_events *events,
 	uptime->known = true;
 	uptime->ran += ran;
 	uptime->off += off;
-}
-
-/* The first event behind a reference, and those of the same kind. */
-static size_t
-end_of_references(const struct wp_events *events, size_t i)
-{
-	const pid_t tid = events->event[i++].tid;
-
-	while (tid < 0 && i < events->n &&
-	    events->event[i].watch == WP_EVENT_REFERENCE)
-		i++;
-	return i;
 }
 
 static int
@@ -118,18 +107,16 @@ wp_uptime_add(struct wp_uptime *uptime, const struct wp_events *events,
     const struct wp_options *options)
 {
 	const uint64_t format = wp_attr_format(options);
-	size_t first = 0;
+	size_t reference, end;
 
-	for (size_t i = 0; i < events->n; i++)
-		if (events->event[i].watch == WP_EVENT_REFERENCE) {
-			const size_t end = end_of_references(events, i);
-
-			add_thread(uptime, events, first, i, end, format);
-			if (events->event[i].tid < 0)
-				uptime->processors += (unsigned)(end - i);
-			first = end;
-			i = end - 1;
-		}
+	for (size_t first = 0; first < events->n; first = end) {
+		end = wp_events_of_thread(events, first, &reference);
+		if (reference == end)
+			continue;
+		add_thread(uptime, events, first, reference, end, format);
+		if (events->event[reference].tid < 0)
+			uptime->processors += (unsigned)(end - reference);
+	}
 	uptime->threads += count_threads(events);
 }
 

@@ -4,9 +4,17 @@
  * Overview.  An event runs while its thread does, on its processor.  Each
  * thread has one more that never fires, on any processor: its reference.  It is
  * opened after the events of the thread's slots, in the same way inherited, and
- * disabled before them.  So a slot's events run together at least as long as
- * the reference; where they do not, the slot was off: its events were disabled
- * by someone else, or the thread was on a processor where it has none.
+ * read before they are disabled.  So a slot's events run together at least as
+ * long as the reference ran until then; where they do not, the slot was off:
+ * its events were disabled by someone else, or the thread was on a processor
+ * where it has none.
+ *
+ * The kernel takes the events of a thread that executes a program from it one
+ * after the other, and forgets for how long each ran since its time was taken
+ * last: when the thread was switched, or when that event was read or disabled.
+ * So slots are read before their reference, and what the thread may have run in
+ * between is not known.  The reference is taken first, because it alone is not
+ * pinned, so nothing comes in between that is forgotten of the slots alone.
  *
  * Where whatever runs is watched, each processor has a reference instead.
  *
@@ -45,7 +53,7 @@ struct wp_uptime {
 	unsigned executed;	/* of these, that executed another program */
 };
 
-/* Add the events of threads, which are all disabled. */
+/* Add the events of threads, which are all stopped. */
 void wp_uptime_add(struct wp_uptime *, const struct wp_events *,
     const struct wp_options *);
 

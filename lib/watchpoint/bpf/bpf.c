@@ -122,6 +122,12 @@ wp_bpf_load(const struct bpf_insn *insns, unsigned n)
 }
 
 int
+wp_bpf_load_uprobe(const struct bpf_insn *insns, unsigned n)
+{
+	return load(BPF_PROG_TYPE_KPROBE, insns, n);
+}
+
+int
 wp_bpf_trace(const char *name, const struct bpf_insn *insns, unsigned n)
 {
 	const int program = load(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, n);

@@ -14,7 +14,8 @@
 /* A ring buffer of so many bytes: a power of two, and at least a page. */
 int wp_bpf_ringbuf(size_t size);
 
-/* An array of one element of so many bytes, for programs, that can be mapped. */
+/* An array of one element of so many bytes, for programs, that can be
+   mapped. */
 int wp_bpf_shared(size_t size);
 
 /* A map of so many elements at most; the key behind one, or the first (key
@@ -35,7 +36,11 @@ int wp_bpf_per_cpu(size_t size);
 /* A program for events. */
 int wp_bpf_load(const struct bpf_insn *, unsigned n);
 
-/* One that runs at a tracepoint of this name, until the descriptor is closed. */
+/* The same for uprobes. */
+int wp_bpf_load_uprobe(const struct bpf_insn *, unsigned n);
+
+/* One that runs at a tracepoint of this name, until the descriptor is
+   closed. */
 int wp_bpf_trace(const char *name, const struct bpf_insn *, unsigned n);
 
 #endif

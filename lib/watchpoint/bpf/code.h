@@ -8,6 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Headers older than Linux 5.12 have none of these. */
+#ifndef BPF_ATOMIC
+#define BPF_ATOMIC	0xc0
+#define BPF_FETCH	0x01
+#define BPF_CMPXCHG	(0xf0 | BPF_FETCH)
+#endif
+
 enum { WP_CODE_INSNS = 4096, WP_CODE_PASSES = 64 };
 
 #define FP BPF_REG_10

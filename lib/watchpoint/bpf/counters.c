@@ -1,9 +1,9 @@
 /*
  * counters: the programs that count.
  *
- * Registers: R6 what the program is given, R7 what the processor's were at its last
- * switch, R8 the thread's own, R9 whether one could not be read.  On the stack lies
- * what enum stack says.
+ * Registers: R6 what the program is given, R7 what the processor's were at its
+ * last switch, R8 the thread's own, R9 whether one could not be read.  On the
+ * stack lies what enum stack says.
  */
 #include "bpf/counters.h"
 
@@ -267,7 +267,8 @@ wp_code_counters(struct code *c, const struct wp_counters *w)
 
 /* --- at a switch --- */
 
-/* R8: what is known of the thread with this task; where it jumps if nothing is. */
+/* R8: what is known of the thread with this task; where it jumps if nothing
+   is. */
 static unsigned
 look_up_thread(struct code *c, const struct wp_counters *w)
 {
@@ -332,7 +333,8 @@ come(struct code *c, const struct wp_counters *w)
 	land(c, unknown);
 }
 
-/* Counts since the last switch become the processor's own, as they were read. */
+/* Counts since the last switch become the processor's own, as they were
+   read. */
 static void
 note_since(struct code *c, const struct wp_counters *w)
 {
@@ -361,8 +363,8 @@ open_switching(const struct wp_counters *w)
 
 /* --- when a thread has ended --- */
 
-/* Its task is about to be freed, and may be another's next.  As it ends, the kernel
-   may still write for it, which begins it anew; not from here on. */
+/* Its task is about to be freed, and may be another's next.  As it ends, the
+   kernel may still write for it, which begins it anew; not from here on. */
 static int
 open_ending(const struct wp_counters *w)
 {

@@ -1,9 +1,9 @@
 /*
  * counters: how much was counted in a thread between its hits.
  *
- * Overview: an event that threads inherit can be read neither by a program at the
- * hit nor, where it is one of several processors' events, as a whole.  So the
- * counters are the processors', of which each has its own, and two programs
+ * Overview: an event that threads inherit can be read neither by a program at
+ * the hit nor, where it is one of several processors' events, as a whole.  So
+ * the counters are the processors', of which each has its own, and two programs
  * divide what they count among the threads: at each switch, what was counted on
  * this processor since the last one is the outgoing thread's; when a thread has
  * ended, it is forgotten.  A thread is known from its first hit on.
@@ -13,11 +13,11 @@
  *	counter   100            107   109         130  134
  *	A's                      +7    `-- +2 -------- +4   = 6 since its hit
  *
- * Kernels were seen to switch without running a program there, now and then.  So
- * whether they did is proved: the first counter is that of switches, which goes
- * up by one from one to the next; a processor's counts name the thread that came;
- * and a thread that comes again must have gone.  Otherwise, what it has counted
- * is not known, and it is forgotten.
+ * Kernels were seen to switch without running a program there, now and then.
+ * So whether they did is proved: the first counter is that of switches, which
+ * goes up by one from one to the next; a processor's counts name the thread
+ * that came; and a thread that comes again must have gone.  Otherwise, what it
+ * has counted is not known, and it is forgotten.
  */
 #ifndef WP_COUNTERS_H
 #define WP_COUNTERS_H
@@ -57,8 +57,8 @@ wp_counters_thread(unsigned n)
 	return (2 * n + 2) * (unsigned)sizeof(uint64_t);
 }
 
-/* Begin to count what has its bit (1 << counter) in `which'.  0, or -errno with a
-   cause: nothing is left. */
+/* Begin to count what has its bit (1 << counter) in `which'.  0, or -errno with
+   a cause: nothing is left. */
 int wp_counters_open(struct wp_counters *, uint32_t which, struct wp_cause *);
 void wp_counters_close(struct wp_counters *);
 

@@ -1,9 +1,9 @@
 /*
  * known: stacks that are known already, of which a hit needs a short copy.
  *
- * To find the callers of a hit, unwinding looks at few words of the stack.  Which
- * these are is known once a hit with the same place in the program, the same
- * stack pointer and the same values in these words was unwound
+ * To find the callers of a hit, unwinding looks at few words of the stack.
+ * Which these are is known once a hit with the same place in the program, the
+ * same stack pointer and the same values in these words was unwound
  * (os/known_stack.h).  Then a program copies the stack only as far as they lie:
  *
  *	process, pc, sp  - hash ->  entry: [ words ][ words ] ...  (ways)
@@ -11,13 +11,13 @@
  *	stack at the hit   -------------- all equal? -> sample with a short copy
  *	                                       `-> else: sample with a whole one
  *
- * A short copy is of that hit, as a whole one is.  So what is found by it is true,
- * whatever the entries say and whatever has been mapped since; the comparison
- * shows only that it is enough.
+ * A short copy is of that hit, as a whole one is.  So what is found by it is
+ * true, whatever the entries say and whatever has been mapped since; the
+ * comparison shows only that it is enough.
  *
  * Entries are in memory that programs share with user space, where one thread
- * writes: with bpf(2), programs would not run for a moment (docs/kernel.md), and
- * hits be lost.  An entry's version says whether a program saw it whole.
+ * writes: with bpf(2), programs would not run for a moment (docs/kernel.md),
+ * and hits be lost.  An entry's version says whether a program saw it whole.
  */
 #ifndef WP_KNOWN_H
 #define WP_KNOWN_H
@@ -59,8 +59,8 @@ wp_known_mix(uint64_t pc, uint64_t sp, uint64_t pid)
 	return (sp << 24 ^ pc) + pid;
 }
 
-/* What a sample's raw bytes have behind the ticket where short copies are tried:
-   how long one would be; the copy is whole. */
+/* What a sample's raw bytes have behind the ticket where short copies are
+   tried: how long one would be; the copy is whole. */
 struct wp_known_trial {
 	uint64_t size;
 };
@@ -85,9 +85,9 @@ void wp_known_close(struct wp_known *);
 /* Whether a stack makes sense; to be asked of those that others made. */
 bool wp_known_is_valid(const struct wp_known_stack *);
 
-/* Add one that is valid, in place of the oldest with its place and pointer, or of
-   those that have its entry.  Hits of this slot are counted by number; 0: none
-   are.  False: they are not, since it was there, as was asked for then. */
+/* Add one that is valid, in place of the oldest with its place and pointer, or
+   of those that have its entry.  Hits of this slot are counted by number; 0:
+   none are.  False: they are not, since it was there, as was asked for then. */
 bool wp_known_add(const struct wp_known *, const struct wp_known_stack *,
     uint64_t number, uint64_t slot);
 

@@ -5,17 +5,20 @@
 #ifndef WP_SAMPLER_H
 #define WP_SAMPLER_H
 
-#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "os/perf_event.h"
+#include "bpf/guard.h"
 #include "bpf/known.h"
 #include "bpf/tally.h"
 #include "os/filter.h"
 
 struct wp_sampler {
 	uint64_t id;		/* that samples have */
-	int cpu;		/* that its events count on */
+	int cpu;		/* that its events count on; */
+	const struct wp_guard *uprobe;	/* or it is of this one, on all of them;
+					   NULL: of events */
 	int ringbuf;		/* a BPF ring buffer, for samples */
 	int tickets;		/* the slot's (ticket.h), with PERF_SAMPLE_RAW:
 				   an array that can be mapped; else < 0 */
@@ -36,8 +39,8 @@ struct wp_sampler {
 /*
  * Load it for events of this attribute.  What it does not write is left to the
  * kernel: hits of the kernel and of 32-bit code, of a process in another pid
- * namespace, and those that find no room.  A descriptor; -ENOTSUP: there is none
- * for this processor or attribute; or -errno.
+ * namespace, and those that find no room.  A descriptor; -ENOTSUP: there is
+ * none for this processor or attribute; or -errno.
  */
 int wp_sampler_load(const struct perf_event_attr *, const struct wp_sampler *);
 

@@ -1,5 +1,6 @@
-/* sampler_aarch64: there are no such programs, for an access is trapped before it
-   is made there, and the kernel steps over it only for samples of its own. */
+/* sampler_aarch64: there are no such programs, for an access is trapped before
+   it is made there, and the kernel steps over it only for samples of its
+   own. */
 #include "bpf/sampler.h"
 
 #include <errno.h>

@@ -1,10 +1,11 @@
 /*
  * sampler_x86_64: the program that writes a sample.
  *
- * Registers: R6 what the program is given, R7 the record, R8 and R9 sizes of the
- * stack's copy.  Before there is a record: R7 the watched bytes' address, R8 the
- * number, R9 the tickets; then R7 a version, R8 the stacks that are known, R9
- * what is compared with them.  On the stack lies what enum stack says.
+ * Registers: R6 what the program is given, R7 the record, R8 and R9 sizes of
+ * the stack's copy.  Before there is a record: R7 the watched bytes' address,
+ * R8 the number, R9 the tickets; then R7 a version, R8 the stacks that are
+ * known, R9 what is compared with them.  On the stack lies what enum stack
+ * says.
  *
  *	counters -> ticket -> whose hit -> filter -> known? -> sample -> exit
  *	                                      |         `-> less stack -> exit
@@ -45,10 +46,10 @@ enum stack {
 _Static_assert((int)COUNTS < (int)TIME, "they do not overlap");
 
 /*
- * The bytes are read between two looks at the counter that found it the same, and
- * so often, all equal: a copy may go byte by byte, and then one that is equal to
- * another is still torn only if there was a write in each and one between each
- * two, all by different processors.
+ * The bytes are read between two looks at the counter that found it the same,
+ * and so often, all equal: a copy may go byte by byte, and then one that is
+ * equal to another is still torn only if there was a write in each and one
+ * between each two, all by different processors.
  */
 enum { READS = 3, TRIES = 8 };
 
@@ -173,8 +174,8 @@ readings(const struct wp_sampler *sampler)
 	return w == NULL ? 0 : w->n - w->hidden;
 }
 
-/* What a record has of the stack: so many bytes of a copy, and how many there would
-   be of a short one, if that is tried. */
+/* What a record has of the stack: so many bytes of a copy, and how many there
+   would be of a short one, if that is tried. */
 struct extent {
 	uint32_t copy, trial;	/* 0: none */
 };
@@ -256,12 +257,13 @@ try_ticket(struct code *c, unsigned len, unsigned unread[READS])
 	return done;
 }
 
-/* Each hit takes one, whatever becomes of it; with the bytes, unless they cannot
-   be read, or others are quicker each time. */
+/* Each hit takes one, whatever becomes of it; with the bytes, unless they are
+   code, cannot be read, or others are quicker each time. */
 static void
 take_ticket(struct code *c, const struct perf_event_attr *attr,
     const struct wp_sampler *sampler)
 {
+	const unsigned tries = attr->bp_type == HW_BREAKPOINT_X ? 0 : TRIES;
 	unsigned done[TRIES], unread[TRIES][READS];
 
 	set_wide(c, BPF_REG_7, 0, attr->bp_addr);
@@ -271,16 +273,16 @@ take_ticket(struct code *c, const struct perf_event_attr *attr,
 	store(c, BPF_DW, FP, AGAIN, BPF_REG_1);
 	set(c, BPF_REG_1, (int)attr->bp_len);
 	store(c, BPF_DW, FP, LEN, BPF_REG_1);
-	for (unsigned i = 0; i < TRIES; i++)
+	for (unsigned i = 0; i < tries; i++)
 		done[i] = try_ticket(c, (unsigned)attr->bp_len, unread[i]);
-	for (unsigned i = 0; i < TRIES; i++)
+	for (unsigned i = 0; i < tries; i++)
 		for (unsigned k = 0; k < READS; k++)
 			land(c, unread[i][k]);
 	set(c, BPF_REG_8, 0);
 	store(c, BPF_DW, FP, LEN, BPF_REG_8);
 	set(c, BPF_REG_8, 1);
 	atomic(c, BPF_ADD | BPF_FETCH, BPF_REG_8, 0);
-	for (unsigned i = 0; i < TRIES; i++)
+	for (unsigned i = 0; i < tries; i++)
 		land(c, done[i]);
 	add(c, BPF_REG_8, 1);
 	store(c, BPF_DW, FP, NUMBER, BPF_REG_8);
@@ -470,10 +472,22 @@ compare_known(struct code *c, const struct wp_sampler *sampler, unsigned way,
 
 /* --- filters --- */
 
+/* Changes R0 to R5, too. */
+static void
+set_cpu(struct code *c, unsigned to, const struct wp_sampler *sampler)
+{
+	if (sampler->uprobe == NULL) {
+		set(c, to, sampler->cpu);
+		return;
+	}
+	call(c, BPF_FUNC_get_smp_processor_id);
+	copy(c, to, BPF_REG_0);
+}
+
 /* Jump if the relation is as said. */
 static void
-jump_if(struct code *c, const struct wp_filter_node *node, bool truth, int cpu,
-    struct jumps *to)
+jump_if(struct code *c, const struct wp_filter_node *node, bool truth,
+    const struct wp_sampler *sampler, struct jumps *to)
 {
 	static const int relations[][2] = {
 		[WP_FILTER_EQUAL] = {BPF_JNE, BPF_JEQ},
@@ -485,7 +499,7 @@ jump_if(struct code *c, const struct wp_filter_node *node, bool truth, int cpu,
 	};
 
 	if (node->number == WP_FILTER_CPU)
-		set(c, BPF_REG_1, cpu);
+		set_cpu(c, BPF_REG_1, sampler);
 	else
 		load(c, BPF_W, BPF_REG_1, FP, node->number == WP_FILTER_PID ?
 		    PID_TID + 4 : PID_TID);
@@ -505,7 +519,7 @@ jump_if_sure(struct code *c, const struct wp_sampler *sampler, unsigned i,
 
 	switch (node->kind) {
 	case WP_FILTER_COMPARE:
-		jump_if(c, node, truth, sampler->cpu, to);
+		jump_if(c, node, truth, sampler, to);
 		break;
 	case WP_FILTER_NOT:
 		jump_if_sure(c, sampler, node->left, !truth, to);
@@ -535,14 +549,16 @@ jump_if_sure(struct code *c, const struct wp_sampler *sampler, unsigned i,
 
 /* What it writes is of 64-bit code. */
 static int
-begin(struct code *c)
+begin(struct code *c, const struct wp_sampler *sampler)
 {
 	struct stat st;
 
-	if (stat("/proc/self/ns/pid", &st) != 0)
+	if (sampler->uprobe == NULL && stat("/proc/self/ns/pid", &st) != 0)
 		return -errno;
 	load(c, BPF_DW, BPF_REG_1, BPF_REG_6, REG(cs));
 	pass_if(c, BPF_JNE, BPF_REG_1, CS_64);
+	if (sampler->uprobe != NULL)	/* its guard has them */
+		return 0;
 	set_wide(c, BPF_REG_1, 0, st.st_dev);
 	set_wide(c, BPF_REG_2, 0, st.st_ino);
 	copy(c, BPF_REG_3, FP);
@@ -586,7 +602,9 @@ put_start(struct code *c, const struct perf_event_attr *attr,
 	store(c, BPF_DW, BPF_REG_7, offsetof(struct wp_sample, time),
 	    BPF_REG_1);
 	put(c, offsetof(struct wp_sample, addr), attr->bp_addr);
-	put(c, offsetof(struct wp_sample, cpu), (uint32_t)sampler->cpu);
+	set_cpu(c, BPF_REG_1, sampler);
+	store(c, BPF_DW, BPF_REG_7, offsetof(struct wp_sample, cpu),
+	    BPF_REG_1);
 }
 
 static void
@@ -600,6 +618,13 @@ submit(struct code *c)
 }
 
 static void
+take_time(struct code *c)
+{
+	call(c, BPF_FUNC_ktime_get_ns);
+	store(c, BPF_DW, FP, TIME, BPF_REG_0);
+}
+
+static void
 put_sample(struct code *c, const struct perf_event_attr *attr,
     const struct wp_sampler *sampler, struct extent extent)
 {
@@ -607,6 +632,8 @@ put_sample(struct code *c, const struct perf_event_attr *attr,
 	size_t at = sizeof(struct wp_sample);
 
 	reserve(c, size, sampler->ringbuf);
+	if (sampler->uprobe != NULL)
+		take_time(c);	/* others may have run since the hit */
 	put_start(c, attr, sampler, size);
 	if ((attr->sample_type & PERF_SAMPLE_CALLCHAIN) != 0) {
 		put(c, at, 0);
@@ -695,8 +722,8 @@ load_value(struct code *c)
 	land(c, constant);
 }
 
-/* A hit of the way of R5 is counted, if it is to be, and that is all; else go on.
-   Meanwhile the entry of R8 may have changed. */
+/* A hit of the way of R5 is counted, if it is to be, and that is all; else go
+   on.  Meanwhile the entry of R8 may have changed. */
 static void
 put_tally(struct code *c, const struct perf_event_attr *attr,
     const struct wp_sampler *sampler, struct jumps *unknown)
@@ -717,8 +744,8 @@ put_tally(struct code *c, const struct perf_event_attr *attr,
 	land(c, not);
 }
 
-/* A sample with a short copy of the stack, if the stack is known, or only a count;
-   else go on. */
+/* A sample with a short copy of the stack, if the stack is known, or only a
+   count; else go on. */
 static void
 put_known(struct code *c, const struct perf_event_attr *attr,
     const struct wp_sampler *sampler)
@@ -786,19 +813,22 @@ wp_sampler_load(const struct perf_event_attr *attr,
 	struct code c = {.n = 0};
 	int err;
 
-	/* what the program itself reads, a stack for one, may be watched: then it
-	   hits while it runs, which is counted and delivered by nobody */
+	/* what the program itself reads, a stack for one, may be watched: then
+	   it hits while it runs, which is counted and delivered by nobody */
 	if ((attr->bp_type & HW_BREAKPOINT_R) != 0 ||
 	    record_size(attr, sampler, whole) > UINT16_MAX)
 		return -ENOTSUP;
-	copy(&c, BPF_REG_6, BPF_REG_1);
-	call(&c, BPF_FUNC_ktime_get_ns);
-	store(&c, BPF_DW, FP, TIME, BPF_REG_0);
+	if (sampler->uprobe != NULL) {
+		wp_code_guard(&c, sampler->uprobe);
+	} else {
+		copy(&c, BPF_REG_6, BPF_REG_1);
+		take_time(&c);
+	}
 	if (readings(sampler) > 0)
 		wp_code_counters(&c, sampler->counters);
 	if ((attr->sample_type & PERF_SAMPLE_RAW) != 0)
 		take_ticket(&c, attr, sampler);
-	if ((err = begin(&c)) < 0)
+	if ((err = begin(&c, sampler)) < 0)
 		return err;
 	if (filter != NULL && filter->n > 0)
 		jump_if_sure(&c, sampler, filter->n - 1, false, &unwanted);
@@ -810,5 +840,6 @@ wp_sampler_load(const struct perf_event_attr *attr,
 		put_sample(&c, attr, sampler, (struct extent){0, 0});
 	}
 	end(&c);
-	return is_full(&c) ? -E2BIG : wp_bpf_load(c.insn, c.n);
+	return is_full(&c) ? -E2BIG : (sampler->uprobe != NULL ?
+	    wp_bpf_load_uprobe : wp_bpf_load)(c.insn, c.n);
 }

@@ -123,8 +123,8 @@ jump_by(struct code *c, int op, unsigned a, unsigned b)
 	return c->n - 1;
 }
 
-/* Take the row of R2 if it is free, or its own already.  Results: where it jumps
-   then. */
+/* Take the row of R2 if it is free, or its own already.  Results: where it
+   jumps then. */
 static void
 take(struct code *c, unsigned taken[3])
 {

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 
 #include "bpf/bpf.h"
+#include "bpf/code.h"
+#include "bpf/guard.h"
 
 #define INSN(op, dst, src, offset, value) (struct bpf_insn){		\
 	.code = (op), .dst_reg = (dst), .src_reg = (src),		\
@@ -26,7 +28,7 @@
 	INSN(BPF_JMP | (op) | BPF_K, reg, 0, over, value)
 #define STORE(dst, offset, src)						\
 	INSN(BPF_STX | BPF_MEM | BPF_DW, dst, src, offset, 0)
-#define FP	BPF_REG_10
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 int
 wp_thread_counter_map(unsigned max)
@@ -39,8 +41,9 @@ _Static_assert(offsetof(struct wp_thread_key, tid) == 0 &&
     offsetof(struct bpf_pidns_info, pid) == 0, "the key begins with it");
 
 int
-wp_thread_counter_load(int map, uint64_t watch)
+wp_thread_counter_load(int map, uint64_t watch, const struct wp_guard *guard)
 {
+	struct code c = {.n = 0};
 	struct stat ns;
 
 	if (stat("/proc/self/ns/pid", &ns) != 0)
@@ -82,5 +85,10 @@ wp_thread_counter_load(int map, uint64_t watch)
 		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
 	};
 
-	return wp_bpf_load(program, sizeof(program) / sizeof(program[0]));
+	if (guard == NULL)
+		return wp_bpf_load(program, COUNT(program));
+	wp_code_guard(&c, guard);
+	for (size_t i = 0; i < COUNT(program); i++)
+		c.insn[c.n++] = program[i];
+	return wp_bpf_load_uprobe(c.insn, c.n);
 }

@@ -17,9 +17,11 @@ struct wp_thread_key {
    -errno. */
 int wp_thread_counter_map(unsigned max);
 
-/* The program for the events of a watch, whose samples it drops.  It does not
-   count threads of another pid namespace, those for which the map has no room,
-   and hits amid another program.  A descriptor, or -errno. */
-int wp_thread_counter_load(int map, uint64_t watch);
+/* The program for the events of a watch, whose samples it drops; or for a
+   uprobe, if there is a guard.  It does not count threads of another pid
+   namespace, those for which the map has no room, and hits amid another
+   program.  A descriptor, or -errno. */
+struct wp_guard;
+int wp_thread_counter_load(int map, uint64_t watch, const struct wp_guard *);
 
 #endif

@@ -1,29 +1,30 @@
 /*
  * ticket: what a BPF program adds to the sample of a hit, as its
- * PERF_SAMPLE_RAW: a number that puts the hits of a slot in order, and the bytes
- * that it read there.
+ * PERF_SAMPLE_RAW: a number that puts the hits of a slot in order, and the
+ * bytes that it read there.
  *
- * Numbers go up by one from hit to hit, over all processors, from 1 on; a hit of
- * which there is no sample has one, too.  No other number was taken while the
- * bytes were read: so the numbers have the order in which the bytes were read.
- * A sample that was given none has four zero bytes there, as the kernel writes
- * them.
+ * Numbers go up by one from hit to hit, over all processors, from 1 on; a hit
+ * of which there is no sample has one, too.  No other number was taken while
+ * the bytes were read: so the numbers have the order in which the bytes were
+ * read.  A sample that was given none has four zero bytes there, as the kernel
+ * writes them.
  *
- * A mark says that the kernel has counted as many hits as numbers were taken.  It
- * is a record as of PERF_RECORD_READ, of the slot's event: its value is how many
- * numbers are known to have been taken by then, with their samples in front of it
- * or lost; and in place of the time that the event has run is a number such that
- * each access which takes a later one than the value was made after that number
- * was taken, and that all accesses before it were seen.
+ * A mark says that the kernel has counted as many hits as numbers were taken.
+ * It is a record as of PERF_RECORD_READ, of the slot's event: its value is how
+ * many numbers are known to have been taken by then, with their samples in
+ * front of it or lost; and in place of the time that the event has run is a
+ * number such that each access which takes a later one than the value was made
+ * after that number was taken, and that all accesses before it were seen.
  */
 #ifndef WP_TICKET_H
 #define WP_TICKET_H
 
-#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "os/perf_event.h"
 
 #define WP_TICKET_MAGIC 0x544b4357u	/* "WCKT" */
 #define WP_TICKET_VERSION 1

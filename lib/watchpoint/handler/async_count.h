@@ -15,10 +15,11 @@
 #ifndef WP_ASYNC_COUNT_H
 #define WP_ASYNC_COUNT_H
 
-#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "os/perf_event.h"
 
 struct wp_async_count {
 	struct perf_event_mmap_page *ring;	/* NULL: none */

@@ -37,12 +37,12 @@
 #ifndef WP_CHANNEL_H
 #define WP_CHANNEL_H
 
-#include <linux/perf_event.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "os/perf_event.h"
 #include "os/attr.h"
 #include "os/slot.h"
 

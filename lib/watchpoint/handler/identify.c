@@ -12,6 +12,7 @@
 #include "handler/step.h"
 #include "handler/trap_run.h"
 #include "os/siginfo_perf.h"
+#include "os/trap_cpu.h"
 
 /* Add what sig_data names, of the kernel or of the tracer: watches of ours,
    open or not.  times: how many accesses there were; 0: not known. */

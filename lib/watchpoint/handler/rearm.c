@@ -18,6 +18,7 @@
 
 #include "os/libc.h"
 #include "os/perf.h"
+#include "os/trap_cpu.h"
 #include "handler/step.h"
 #include "handler/trap_run.h"
 

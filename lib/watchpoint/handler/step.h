@@ -51,10 +51,6 @@ void wp_step_end(struct wp_step *, ucontext_t *);
  * What differs by processor: step_x86_64.c, step_aarch64.c.
  */
 
-/* Whether a thread that goes on from a trap, as its handler found it, makes the
-   same access again. */
-bool wp_cpu_traps_before(void);
-
 /* Where it goes on after the instruction at the context. */
 uint64_t wp_cpu_next(const ucontext_t *);
 

@@ -7,12 +7,6 @@
 
 #ifdef __aarch64__	/* static checks see it elsewhere, too */
 
-bool
-wp_cpu_traps_before(void)
-{
-	return true;
-}
-
 /* A code's field of n bits from bit low on, as a signed number of words. */
 static int64_t
 words(uint32_t code, unsigned low, unsigned n)

@@ -4,12 +4,6 @@
 
 #include "handler/capture.h"
 
-bool
-wp_cpu_traps_before(void)
-{
-	return false;
-}
-
 uint64_t
 wp_cpu_next(const ucontext_t *context)
 {

@@ -46,6 +46,7 @@
 #include "handler/step.h"
 #include "handler/trap_run.h"
 #include "os/libc.h"
+#include "os/trap_cpu.h"
 
 enum { RETURN_LEN = 16 };	/* bytes of the code that handlers return to */
 

@@ -111,8 +111,8 @@ void wp_fallback_hit(const struct wp_watch *, const struct wp_hit *,
 /* A warning about a watch: its label and what follows, by the helper's way. */
 void wp_fallback_warning(const struct wp_watch *, const char *what);
 
-/* A watch is not on in a thread any more, or in none: if there is a helper, it cannot
-   vouch for the program. */
+/* A watch is not on in a thread any more, or in none: if there is a helper, it
+   cannot vouch for the program. */
 void wp_fallback_unwatched(void);
 
 /* Count a stray access and keep its report; call wp_stray_handler's, if there

@@ -20,12 +20,14 @@
 #include "handler/capture.h"
 #include "handler/channel_futex.h"
 #include "os/libc.h"
+#include "os/trap_cpu.h"
 #include "probe/probe.h"
 #include "handler/step.h"
-#include "inside/copies.h"
-#include "inside/delivery.h"
-#include "inside/helper.h"
-#include "inside/table.h"
+#include "program/copies.h"
+#include "arming/delivery.h"
+#include "inside/fork.h"
+#include "arming/helper.h"
+#include "program/table.h"
 
 enum {
 	ATTR_MAX = 4096,	/* no struct wp_attr will ever be as long */
@@ -397,13 +399,6 @@ warn_inexact(const struct wp_watch *w)
 	    "and there is no helper to hold them still");
 }
 
-void
-wp_watch_publish(struct wp_watch *w, uint32_t serial)
-{
-	atomic_store(&w->serial, serial);
-	wp_helper_describe(w);
-}
-
 /* Open its events and give it its serial; enable it, if on.  On failure it has
    its serial if it has events. */
 static int
@@ -470,6 +465,27 @@ unpublish(struct wp_watch *w)
 	return w->delivery == NULL;
 }
 
+/* In a child made by fork(2); locked.  0, or -errno after a line that says
+   why. */
+static int
+reopen(struct wp_watch *w)
+{
+	char line[sizeof(last.text) + 2 * WP_LABEL_MAX];
+	uint32_t serial = atomic_exchange(&w->serial, 0);
+	bool on = atomic_load(&w->on);
+	int err;
+
+	(void)wp_helper_start(NULL);
+	if ((err = arm(w, w->delivery, serial, on, false)) < 0) {
+		atomic_store(&w->serial, serial);
+		(void)snprintf(line, sizeof(line),
+		    "%s is not watched in process %d: %s", w->label, getpid(),
+		    last.text);
+		wp_fallback_line(line);
+	}
+	return err;
+}
+
 static int
 open_watch(const struct wp_attr *attr, struct wp_watch **out)
 {
@@ -481,6 +497,8 @@ open_watch(const struct wp_attr *attr, struct wp_watch **out)
 	finish_all();
 	if ((err = choose()) < 0)
 		return err;
+	if (!wp_fork_prepare(reopen))
+		return wp_cause_set(&last, WP_CAUSE_NO_MEMORY);
 	if ((w = wp_watches_new(&serial)) == NULL)
 		return wp_cause_set(&last, WP_CAUSE_WATCHES, WP_WATCHES_MAX);
 	if ((err = fill(w, attr, &readable)) < 0 ||
@@ -535,25 +553,6 @@ wp_open(const struct wp_attr *from, struct wp_watch **out)
 	if (err == 0)
 		(void)warn_taken();
 	*out = w;
-	return err;
-}
-
-int
-wp_watch_reopen(struct wp_watch *w)
-{
-	char line[sizeof(last.text) + 2 * WP_LABEL_MAX];
-	uint32_t serial = atomic_exchange(&w->serial, 0);
-	bool on = atomic_load(&w->on);
-	int err;
-
-	(void)wp_helper_start(NULL);
-	if ((err = arm(w, w->delivery, serial, on, false)) < 0) {
-		atomic_store(&w->serial, serial);
-		(void)snprintf(line, sizeof(line),
-		    "%s is not watched in process %d: %s", w->label, getpid(),
-		    last.text);
-		wp_fallback_line(line);
-	}
 	return err;
 }
 

@@ -3,9 +3,9 @@
  * blocks of code in which something is watched, frozen or permitted.
  *
  * Overview.  Blocks that freeze, or watch, the same bytes, nested or in several
- * threads, share one watch: it is opened by the first to enter and closed by the
- * last to leave.  Permits are a list in each thread, which the signal handler
- * reads.
+ * threads, share one watch: it is opened by the first to enter and closed by
+ * the last to leave.  Permits are a list in each thread, which the signal
+ * handler reads.
  *
  * A block is left in order by the macro.  When longjmp(3) jumps out of it, or
  * the thread ends in it, the C library runs the cleanup routines that lie on
@@ -16,8 +16,9 @@
  * Lock order: the lock here, then wp_watches_lock.
  */
 #include "os/clock.h"
-#include "inside/helper.h"
-#include "inside/table.h"
+#include "arming/helper.h"
+#include "program/scope_lock.h"
+#include "program/table.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -52,13 +53,13 @@ struct held {
 					   has it too, but it watches nothing
 					   there */
 	enum kind kind;
-	unsigned scopes;		/* blocks that have it; 0: of WP_WATCH */
+	unsigned scopes;		/* blocks that have it; 0: of
+					   WP_WATCH */
 	uint32_t gaps;			/* wp_helper_gaps, when it was opened */
 	struct place place;		/* where it was opened */
 };
 
-static struct {
-	pthread_mutex_t mutex;
+static struct {		/* by wp_scope_lock */
 	struct held held[WP_WATCHES_MAX];
 	struct {
 		const char *file;
@@ -66,78 +67,7 @@ static struct {
 	} reported[PLACES];		/* failures there were reported */
 	unsigned nreported;
 	char missed[TEXT_MAX];		/* wp_stray_missed_text */
-} table = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-
-/* Whether this thread has it, or is about to. */
-static _Thread_local volatile bool locked
-    __attribute__((tls_model("initial-exec")));
-
-/* The signals that were blocked when it locked. */
-static _Thread_local uint64_t outside
-    __attribute__((tls_model("initial-exec")));
-
-/* What a thread had when it locked. */
-struct before {
-	sigset_t mask;
-	int cancel;
-};
-
-static void
-forked(void)
-{
-	(void)pthread_mutex_init(&table.mutex, NULL);
-}
-
-static void
-prepare(void)
-{
-	(void)pthread_atfork(NULL, NULL, forked);
-}
-
-/*
- * Nothing of the program's runs in a thread that has the lock, but handlers of
- * watches, whose signals wp_open wants to see as the program has them; these
- * may not leave by longjmp in the meantime (wp_scope_locked).
- */
-static void
-lock(struct before *before)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	sigset_t most;
-
-	(void)sigfillset(&most);
-	(void)sigdelset(&most, SIGTRAP);
-	(void)sigdelset(&most, WP_SIGNAL);
-	if (wp_state.event_signal != 0)
-		(void)sigdelset(&most, wp_state.event_signal);
-	(void)pthread_sigmask(SIG_BLOCK, &most, &before->mask);
-	memcpy(&outside, &before->mask, sizeof(outside));
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before->cancel);
-	(void)pthread_once(&once, prepare);
-	locked = true;
-	(void)pthread_mutex_lock(&table.mutex);
-}
-
-static void
-unlock(const struct before *before)
-{
-	(void)pthread_mutex_unlock(&table.mutex);
-	locked = false;
-	(void)pthread_setcancelstate(before->cancel, NULL);
-	(void)pthread_sigmask(SIG_SETMASK, &before->mask, NULL);
-}
-
-bool
-wp_scope_locked(void)
-{
-	return locked;
-}
-
-uint64_t
-wp_scope_mask(void)
-{
-	return outside;
-}
+} table;
 
 /* The entry of these bytes, or NULL; locked. */
 static struct held *
@@ -229,32 +159,32 @@ wp_watch_variable(const volatile void *addr, size_t len, const char *name,
     const char *file, int line)
 {
 	const struct place place = {name, file, line};
-	struct before before;
+	struct wp_scope_before before;
 	struct held *h;
 	char text[TEXT_MAX];
 	int err = 0;
 
-	lock(&before);
+	wp_scope_lock(&before);
 	if (held_find(addr, len, WATCHED) == NULL)
 		err = held_open(&h, addr, len, &place, WATCHED);
 	if (err < 0)
 		put_line(text, &place, "WP_WATCH", "is not in force: ",
 		    wp_cause());
-	unlock(&before);
+	wp_scope_unlock(&before);
 	return err;
 }
 
 int
 wp_unwatch_variable(const volatile void *addr, size_t len)
 {
-	struct before before;
+	struct wp_scope_before before;
 	struct held *h;
 
-	lock(&before);
+	wp_scope_lock(&before);
 	h = held_find(addr, len, WATCHED);
 	if (h != NULL)
 		held_close(h);
-	unlock(&before);
+	wp_scope_unlock(&before);
 	return h != NULL ? 0 : -ENOENT;
 }
 
@@ -360,14 +290,14 @@ wp_scope_freeze(struct wp_scope *scope, const volatile void *addr, size_t len,
     const char *name, const char *file, int line)
 {
 	const struct place place = {name, file, line};
-	struct before before;
+	struct wp_scope_before before;
 
-	lock(&before);
+	wp_scope_lock(&before);
 	if (enter(scope, addr, len, &place, FROZEN) < 0)
 		miss(1, &place, "is not in force: ", wp_cause());
 	else if (((struct held *)scope->freeze)->watch->inexact)
 		miss(1, &place, "may not cover every thread", "");
-	unlock(&before);
+	wp_scope_unlock(&before);
 	return scope;
 }
 
@@ -376,14 +306,14 @@ wp_scope_watch(struct wp_scope *scope, const volatile void *addr, size_t len,
     const char *name, const char *file, int line)
 {
 	const struct place place = {name, file, line};
-	struct before before;
+	struct wp_scope_before before;
 	char text[TEXT_MAX];
 
-	lock(&before);
+	wp_scope_lock(&before);
 	if (enter(scope, addr, len, &place, SCOPED) < 0)
 		put_line(text, &place, "WP_SCOPE", "is not in force: ",
 		    wp_cause());
-	unlock(&before);
+	wp_scope_unlock(&before);
 	return scope;
 }
 
@@ -426,16 +356,16 @@ wp_scope_permit_in(struct wp_scope *scope, const volatile void *addr,
     size_t len, const void *frame, const char *name, const char *file, int line)
 {
 	const struct place place = {name, file, line};
-	struct before before;
+	struct wp_scope_before before;
 	char text[TEXT_MAX];
 
 	if (is_local(scope, frame))
 		return wp_scope_permit(scope, addr, len);
-	lock(&before);
+	wp_scope_lock(&before);
 	put_line(text, &place, "WP_PERMIT", "is not in force: ",
 	    "it is part of a coroutine or of another object, and other code "
 	    "would have it too; use wp::permitted");
-	unlock(&before);
+	wp_scope_unlock(&before);
 	scope->state = LEFT;
 	return scope;
 }
@@ -512,9 +442,9 @@ static void
 held_leave(struct wp_scope *scope)
 {
 	struct held *h = scope->freeze;
-	struct before before;
+	struct wp_scope_before before;
 
-	lock(&before);
+	wp_scope_lock(&before);
 	if (scope->state == INSIDE && --h->scopes == 0) {
 		if (h->kind == FROZEN)
 			freeze_end(h);
@@ -522,7 +452,7 @@ held_leave(struct wp_scope *scope)
 			watch_end(h);
 	}
 	scope->state = LEFT;
-	unlock(&before);
+	wp_scope_unlock(&before);
 }
 
 static void

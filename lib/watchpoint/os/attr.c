@@ -63,6 +63,8 @@ sample_what(struct perf_event_attr *attr, const struct wp_options *options,
 		attr->exclude_callchain_user = 1;
 		attr->exclude_callchain_kernel = !options->callchain;
 	}
+	if (options->physical)
+		attr->sample_type |= PERF_SAMPLE_PHYS_ADDR;
 	if (options->stop || options->tickets)
 		attr->sample_type |= PERF_SAMPLE_RAW;
 	attr->sample_id_all = 1;
@@ -136,6 +138,7 @@ wp_attr_watch(struct perf_event_attr *attr, const struct wp_slot *slot,
 {
 	watch_slot(attr, slot, options->kernel);
 	lifetime(attr, options);
+	attr->pinned = attr->inherit;	/* uptime.h */
 	if (!options->count)
 		sample_what(attr, options, side);
 	else if (options->threads)
@@ -161,6 +164,27 @@ wp_attr_fires(struct perf_event_attr *attr)
 }
 
 void
+wp_attr_uprobe(struct perf_event_attr *attr, uint32_t type, const char *path,
+    uint64_t offset)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->size = sizeof(*attr);
+	attr->type = type;
+	attr->uprobe_path = (uintptr_t)path;
+	attr->probe_offset = offset;
+}
+
+void
+wp_attr_beside(struct perf_event_attr *attr)
+{
+	attr->type = PERF_TYPE_SOFTWARE;
+	attr->config = PERF_COUNT_SW_DUMMY;
+	attr->bp_type = 0;
+	attr->bp_addr = attr->bp_len = 0;
+	attr->exclude_kernel = 1;
+}
+
+void
 wp_attr_ring(struct perf_event_attr *attr, uint32_t watermark)
 {
 	never_fires(attr);
@@ -182,11 +206,32 @@ wp_attr_side(struct perf_event_attr *attr, bool tasks)
 }
 
 void
-wp_attr_programs(struct perf_event_attr *attr)
+wp_attr_programs(struct perf_event_attr *attr, bool code)
 {
 	wp_attr_side(attr, true);
 	attr->inherit = attr->remove_on_exec = 0;
 	attr->comm = attr->comm_exec = 1;
+	attr->mmap = attr->mmap2 = code;
+}
+
+void
+wp_attr_tracepoint(struct perf_event_attr *attr, uint64_t id)
+{
+	common(attr);
+	attr->type = PERF_TYPE_TRACEPOINT;
+	attr->config = id;
+	attr->sample_period = 1;
+	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |
+	    PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |
+	    PERF_SAMPLE_CPU | PERF_SAMPLE_RAW;
+	attr->sample_id_all = 1;
+}
+
+void
+wp_attr_mappings(struct perf_event_attr *attr)
+{
+	wp_attr_programs(attr, true);
+	attr->mmap_data = 1;
 }
 
 void

@@ -7,12 +7,12 @@
 #ifndef WP_ATTR_H
 #define WP_ATTR_H
 
-#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "os/perf_event.h"
 #include "os/features.h"
 #include "os/slot.h"
 
@@ -30,6 +30,8 @@ struct wp_options {
 	bool callchain;		/* with kernel: its callchain */
 	bool follow;		/* child processes too */
 	bool everywhere;	/* whatever runs, on each processor */
+	bool uprobes;		/* with bpf: execution watches that find no slot
+				   are uprobes, where they can */
 	bool stop;		/* one thread alone, which stops: its sample
 				   has room for a value (value_sample.h) */
 	bool registers;		/* with stop: by debug registers, not events; so
@@ -56,6 +58,8 @@ struct wp_options {
 	bool remove_on_exec;	/* watches end at execve */
 	bool inherit_thread;	/* the kernel can tell threads from children */
 	bool format_lost;	/* the kernel counts lost records */
+	bool physical;		/* samples have the physical address that was
+				   accessed; not with bpf */
 	bool for_perf;		/* what perf needs to unwind by itself: mappings
 				   of data, where unwind tables lie, too; and a
 				   callchain, were it empty */
@@ -89,6 +93,14 @@ void wp_attr_inside(struct perf_event_attr *, const struct wp_slot *,
    the stack pointer and the pc, in this order, of each overflow
    (async_count.h). */
 void wp_attr_fires(struct perf_event_attr *);
+
+/* A uprobe, by its PMU's type, so far into a file; there its programs run. */
+void wp_attr_uprobe(struct perf_event_attr *, uint32_t type, const char *path,
+    uint64_t offset);
+
+/* In place of an event that is a uprobe: one that never fires, with its
+   side. */
+void wp_attr_beside(struct perf_event_attr *);
 
 /* The event that owns a ring and never fires; records wake its poller when
    watermark bytes wait. */
@@ -175,8 +187,15 @@ wp_sample_end(uint8_t *to, size_t n)
 void wp_attr_side(struct perf_event_attr *, bool tasks);
 
 /* The same of all threads that are on a processor, and which programs they
-   execute. */
-void wp_attr_programs(struct perf_event_attr *);
+   execute; or, code, also what they map to execute it. */
+void wp_attr_programs(struct perf_event_attr *, bool code);
+
+/* One that makes a sample whenever its tracepoint, of this id, is passed on a
+   processor: its raw bytes are the tracepoint's. */
+void wp_attr_tracepoint(struct perf_event_attr *, uint64_t id);
+
+/* The same, and what they map. */
+void wp_attr_mappings(struct perf_event_attr *);
 
 /* One that says nothing but for how long its thread, and with inherit threads
    that it makes, have run. */

@@ -82,6 +82,8 @@
 	    "attach to itself")						\
 	X(NO_SLOT, ENOSPC, "no free slot in thread %d: %u of the "	\
 	    "processor's %u are wanted, %s")				\
+	X(NO_UPROBE, EPERM, "no slot is left for %#llx, and no uprobe "	\
+	    "can be there: %s")						\
 	X(DENIED_PARANOID, EACCES, "not permitted: "			\
 	    "kernel.perf_event_paranoid is %d; run as root (sudo), or "	\
 	    "have processes of your own permitted: "			\

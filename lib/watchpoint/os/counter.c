@@ -2,11 +2,11 @@
 #include "os/counter.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "os/perf_event.h"
 #include "os/perf.h"
 
 /* The time that a thread runs is that of the processor while it does. */

@@ -31,8 +31,8 @@ bool wp_counter_is_hardware(unsigned);
 bool wp_counter_is_time(unsigned);
 
 /* Count on a processor, for all that runs there: always, or not at all.  A
-   descriptor, close-on-exec, or -errno; -EBUSY: all of the processor's counters are
-   taken. */
+   descriptor, close-on-exec, or -errno; -EBUSY: all of the processor's counters
+   are taken. */
 int wp_counter_open(unsigned counter, int cpu);
 
 #pragma GCC visibility pop

@@ -1,7 +1,7 @@
 /*
- * known_stack: a stack that was unwound, by the words that its unwinding read: of a
- * hit at the same place, with the same stack pointer and the same words, no more
- * of the stack need be copied than has these words.
+ * known_stack: a stack that was unwound, by the words that its unwinding read:
+ * of a hit at the same place, with the same stack pointer and the same words,
+ * no more of the stack need be copied than has these words.
  */
 #ifndef WP_KNOWN_STACK_H
 #define WP_KNOWN_STACK_H
@@ -9,12 +9,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* How many words, at most; and how far above the stack pointer they end, in bytes:
-   a power of two. */
+/* How many words, at most; and how far above the stack pointer they end, in
+   bytes: a power of two. */
 enum { WP_KNOWN_WORDS = 32, WP_KNOWN_REACH = 2048 };
 
-/* Where the value is that the instruction in front of the pc stored into all bytes
-   of the watch. */
+/* Where the value is that the instruction in front of the pc stored into all
+   bytes of the watch. */
 enum wp_known_source {
 	WP_KNOWN_NOWHERE,	/* it is not known */
 	WP_KNOWN_CONSTANT,	/* in the instruction */

@@ -13,6 +13,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* Headers older than Linux 5.9 have no number for it. */
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
 /* The text of an errno value; NULL: it is none.  strerror(3) of glibc may
    translate, and allocate for that. */
 static inline const char *
@@ -36,8 +41,8 @@ wp_libc_alone(void)
 	return &__libc_single_threaded != NULL && __libc_single_threaded != 0;
 }
 
-/* gettid(2), which some C libraries remember: it is another one in a thread that
-   was made by clone(2). */
+/* gettid(2), which some C libraries remember: it is another one in a thread
+   that was made by clone(2). */
 static inline pid_t
 wp_libc_tid(void)
 {

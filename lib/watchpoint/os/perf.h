@@ -8,11 +8,12 @@
 #ifndef WP_PERF_H
 #define WP_PERF_H
 
-#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "os/perf_event.h"
 
 #pragma GCC visibility push(default)
 

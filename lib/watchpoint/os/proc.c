@@ -454,14 +454,20 @@ wp_proc_threads(pid_t pid, pid_t **tids, size_t *cap)
 }
 
 /* Each is a directory there, besides "." and the one from above. */
-bool
-wp_proc_has_threads(pid_t pid)
+int
+wp_proc_count_threads(pid_t pid)
 {
 	char path[PROC_PATH_MAX];
 	struct stat st;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	return stat(path, &st) == 0 && st.st_nlink > 3;
+	return stat(path, &st) == 0 ? (int)st.st_nlink - 2 : 0;
+}
+
+bool
+wp_proc_has_threads(pid_t pid)
+{
+	return wp_proc_count_threads(pid) > 1;
 }
 
 int
@@ -871,22 +877,32 @@ wp_proc_comm(pid_t pid, pid_t tid, char comm[64])
 	return 0;
 }
 
+/* A number of the auxiliary vector, which has 4 bytes in a 32-bit process. */
+static uint64_t
+auxv_number(const char *at, size_t word)
+{
+	uint64_t number = 0;
+
+	memcpy(&number, at, word);
+	return number;
+}
+
 int
 wp_proc_auxv(pid_t pid, uint64_t type, uint64_t *value)
 {
-	char text[4096 + 1];
-	uint64_t pair[2];
+	char text[4096 + 1] = {0};
 	ssize_t n = proc_slurp(wp_proc_living(pid), "auxv", text, sizeof(text));
+	/* types are small, and the value of the first one is not 0 */
+	const size_t word = auxv_number(text, sizeof(uint64_t)) > UINT32_MAX ?
+	    sizeof(uint32_t) : sizeof(uint64_t);
 
 	if (n < 0)
 		return (int)n;
-	for (size_t i = 0; i + sizeof(pair) <= (size_t)n; i += sizeof(pair)) {
-		memcpy(pair, text + i, sizeof(pair));
-		if (pair[0] == type) {
-			*value = pair[1];
+	for (size_t i = 0; i + 2 * word <= (size_t)n; i += 2 * word)
+		if (auxv_number(text + i, word) == type) {
+			*value = auxv_number(text + i + word, word);
 			return 0;
 		}
-	}
 	return -ENOENT;
 }
 
@@ -972,6 +988,57 @@ wp_proc_open_mapped(pid_t pid, int root, uint64_t start, uint64_t end,
 	    (unsigned long long)end);
 	fd = wp_proc_open_same(AT_FDCWD, name, maj, min, ino);
 	return fd < 0 && err == -ESTALE ? err : fd == -ENOENT ? -ESRCH : fd;
+}
+
+/* Which mapping an address is in. */
+struct code_file {
+	uint64_t addr;
+	struct wp_proc_map map;
+};
+
+static int
+take_code(void *arg, const struct wp_proc_map *map)
+{
+	struct code_file *code = arg;
+
+	if (code->addr < map->start || code->addr >= map->end)
+		return 0;
+	code->map = *map;
+	return 1;
+}
+
+int
+wp_proc_open_code(pid_t pid, uint64_t addr, uint64_t *offset)
+{
+	struct code_file code = {.addr = addr};
+	const struct wp_proc_map *map = &code.map;
+	const int got = wp_proc_maps(pid, take_code, &code);
+	int root, fd;
+
+	if (got < 0)
+		return got;
+	if (got == 0 || map->ino == 0 || map->shared || map->path[0] != '/' ||
+	    (map->prot & PROT_EXEC) == 0)
+		return -ENOEXEC;
+	*offset = map->offset + (addr - map->start);
+	root = wp_proc_root(pid);
+	fd = wp_proc_open_mapped(pid, root, map->start, map->end,
+	    map->deleted ? "" : map->path, map->maj, map->min, map->ino);
+	if (root >= 0)
+		(void)close(root);
+	return fd;
+}
+
+bool
+wp_proc_has_our_pids(pid_t pid)
+{
+	char name[PROC_PATH_MAX];
+	struct stat ours, its;
+
+	(void)snprintf(name, sizeof(name), "/proc/%d/ns/pid",
+	    wp_proc_living(pid));
+	return stat("/proc/self/ns/pid", &ours) == 0 && stat(name, &its) == 0 &&
+	    ours.st_ino == its.st_ino && ours.st_dev == its.st_dev;
 }
 
 ssize_t

@@ -34,8 +34,8 @@ struct wp_proc_status {
 
 int wp_proc_status(pid_t pid, struct wp_proc_status *);
 
-/* The most that a thread's process has mapped at a time, kB; 0: it has no memory
-   (any more).  0 or -errno. */
+/* The most that a thread's process has mapped at a time, kB; 0: it has no
+   memory (any more).  0 or -errno. */
 int wp_proc_peak(pid_t tid, uint64_t *kb);
 
 /* Whether a thread still has its process's memory, as far as /proc shows. */
@@ -84,8 +84,8 @@ int wp_proc_cpu(pid_t pid, pid_t tid);
    more, though it may take its time.  True when there is no such thread. */
 bool wp_proc_exiting(pid_t tid);
 
-/* The signal that ended a process, which is no more, or a zombie; 0: none did, or
-   it is not known.  pidfd refers to it. */
+/* The signal that ended a process, which is no more, or a zombie; 0: none did,
+   or it is not known.  pidfd refers to it. */
 int wp_proc_killed(pid_t pid, int pidfd);
 
 /* Whether a process has not executed a program since it was created, as seen
@@ -101,14 +101,18 @@ int wp_proc_has_executed(pid_t pid);
    its size in elements).  Result: how many. */
 int wp_proc_threads(pid_t pid, pid_t **tids, size_t *cap);
 
+/* How many threads it has now, those included that are ending; 0: none. */
+int wp_proc_count_threads(pid_t pid);
+
 /* The same of the ids of all processes that /proc shows. */
 int wp_proc_processes(pid_t **pids, size_t *cap);
 
 /* Whether a process has several threads. */
 bool wp_proc_has_threads(pid_t pid);
 
-/* The first thread of a process may end before the others: then it has no memory
-   and no root any more.  Result: one that has, or the first if none has. */
+/* The first thread of a process may end before the others: then it has no
+   memory and no root any more.  Result: one that has, or the first if none
+   has. */
 pid_t wp_proc_living(pid_t pid);
 
 /* One line of /proc/PID/maps. */
@@ -140,8 +144,8 @@ int wp_proc_first_page(pid_t pid, uint64_t start, uint64_t *first);
    true unless it is known that they cannot. */
 bool wp_proc_shares(pid_t pid, uint64_t addr, uint64_t len);
 
-/* The mapping that these bytes are in, if nobody else can have it, as above; else both
-   are 0. */
+/* The mapping that these bytes are in, if nobody else can have it, as above;
+   else both are 0. */
 void wp_proc_own(pid_t pid, uint64_t addr, uint64_t len, uint64_t *start,
     uint64_t *end);
 
@@ -217,6 +221,14 @@ int wp_proc_open_same(int dir, const char *path, unsigned maj, unsigned min,
  */
 int wp_proc_open_mapped(pid_t pid, int root, uint64_t start, uint64_t end,
     const char *path, unsigned maj, unsigned min, uint64_t ino);
+
+/* Open the file whose code is mapped at an address, read-only; *offset: which
+   byte of it is there.  A descriptor, or -errno; -ENOEXEC: it is no file, or
+   one that is mapped shared. */
+int wp_proc_open_code(pid_t pid, uint64_t addr, uint64_t *offset);
+
+/* Whether a process is in our own PID namespace. */
+bool wp_proc_has_our_pids(pid_t pid);
 
 /* Read a process's memory (process_vm_readv, else /proc/PID/mem).  Result: how
    many bytes could be read from addr on, or -errno when none. */

@@ -121,8 +121,8 @@ by_memory(const void *a, const void *b)
 	return order == 1 ? -1 : order == 2 ? 1 : 0;
 }
 
-/* Whether they are still in that order: one that has executed another program has
-   another memory, and may have misled. */
+/* Whether they are still in that order: one that has executed another program
+   has another memory, and may have misled. */
 static bool
 in_order(const struct scan *s)
 {
@@ -182,8 +182,8 @@ look_for_each(struct scan *s, size_t first, size_t end, const pid_t *pids,
 				add(s, &s->one[k], pids[i]);
 }
 
-/* Those that cannot be compared: what all have had at most is read once, and only
-   few are worth a closer look. */
+/* Those that cannot be compared: what all have had at most is read once, and
+   only few are worth a closer look. */
 static void
 look_at_peaks(struct scan *s, const pid_t *pids, size_t n)
 {

@@ -23,6 +23,9 @@ struct wp_region {
 	uint64_t addr;		/* first byte */
 	uint64_t len;		/* bytes, at least 1; ignored for WP_EXEC */
 	enum wp_access access;
+	bool insn;		/* of execution: an instruction surely begins
+				   there, so that a uprobe can be in place of a
+				   slot */
 };
 
 #define WP_SLOTS_MAX 16		/* more than any processor has */

@@ -17,8 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "inside/helper.h"
-#include "inside/table.h"
+#include "arming/helper.h"
+#include "program/table.h"
 
 enum { STATUS_UNWATCHED = 125 };
 

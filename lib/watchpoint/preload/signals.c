@@ -12,7 +12,7 @@
 #include <errno.h>
 
 #include "handler/trap.h"
-#include "inside/table.h"
+#include "program/table.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 

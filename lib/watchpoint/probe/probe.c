@@ -23,6 +23,7 @@
 #include "os/libc.h"
 #include "os/perf.h"
 #include "os/proc.h"
+#include "os/trap_cpu.h"
 
 /* The longest range tried: AMD's masks have 12 bits at least where there are
    masks, and the kernel does not check which processors have more. */
@@ -136,7 +137,7 @@ try_attributes(struct wp_features *features)
 
 	attr = dummy(sizeof(word));
 	attr.exclude_kernel = 0;
-	features->kernel = opens(attr);
+	features->kernel = opens(attr) && wp_cpu_traps_kernel();
 	attr.sample_type = PERF_SAMPLE_CALLCHAIN;
 	features->callchain = opens(attr);
 }

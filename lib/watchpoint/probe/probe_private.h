@@ -2,9 +2,9 @@
 #ifndef WP_PROBE_PRIVATE_H
 #define WP_PROBE_PRIVATE_H
 
-#include <linux/perf_event.h>
 #include <stdint.h>
 
+#include "os/perf_event.h"
 #include "probe/probe.h"
 
 /* The attribute of a watch of this process's own accesses, disabled, each of

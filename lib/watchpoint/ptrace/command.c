@@ -91,8 +91,8 @@ is_soon(void *limit)
 	return wp_clock_ns() < *(const uint64_t *)limit;
 }
 
-/* It runs, or is stopped with its process: have it stop for us, whatever it does.
-   0 or -errno. */
+/* It runs, or is stopped with its process: have it stop for us, whatever it
+   does.  0 or -errno. */
 static int
 stop_here(pid_t tid, int *status)
 {

@@ -40,15 +40,25 @@ wp_trace_thread_block(pid_t tid)
 int
 wp_trace_call(pid_t tid, int64_t *result)
 {
-	struct user_regs_struct regs;
+	/* of a 32-bit program: bx cx dx si di bp ax ds es fs gs orig_ax ... */
+	enum { NARROW_AX = 6, NARROW_ORIG_AX = 11, NARROW_REGS = 17 };
+	union {
+		struct user_regs_struct r;
+		int32_t narrow[NARROW_REGS];
+	} regs;
+	const ssize_t len = wp_trace_regset(tid, NT_PRSTATUS, &regs,
+	    sizeof(regs));
 
-	/* that of a 32-bit program is shorter */
-	if (wp_trace_regset(tid, NT_PRSTATUS, &regs, sizeof(regs)) !=
-	    (ssize_t)sizeof(regs) || (int64_t)regs.orig_rax < 0 ||
-	    regs.orig_rax > INT_MAX)
+	if (len == (ssize_t)sizeof(regs.narrow)) {
+		*result = regs.narrow[NARROW_AX];
+		return regs.narrow[NARROW_ORIG_AX] < 0 ? -1 :
+		    regs.narrow[NARROW_ORIG_AX];
+	}
+	if (len != (ssize_t)sizeof(regs.r) || (int64_t)regs.r.orig_rax < 0 ||
+	    regs.r.orig_rax > INT_MAX)
 		return -1;
-	*result = (int64_t)regs.rax;
-	return (int)regs.orig_rax;
+	*result = (int64_t)regs.r.rax;
+	return (int)regs.r.orig_rax;
 }
 
 static int

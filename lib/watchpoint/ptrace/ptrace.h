@@ -42,8 +42,8 @@ struct wp_hold {
  * with all of them stopped, there are no others: then no thread is left that
  * could create one.  0 or -errno: -ESRCH ended; -EPERM not allowed, or traced
  * by another; -ETIMEDOUT one would not stop.  On failure none is held, but for
- * a hold that was not empty: it is a command's (wp_hold_command), which must not
- * run before somebody has decided whether it is to.
+ * a hold that was not empty: it is a command's (wp_hold_command), which must
+ * not run before somebody has decided whether it is to.
  *
  * Threads that are not stopped cannot be released by a call: call this from a
  * thread that ends soon after it has let the others go.
@@ -54,7 +54,8 @@ int wp_hold_process(struct wp_hold *, pid_t pid);
    meantime. */
 int wp_hold_others(struct wp_hold *, pid_t pid, pid_t tid);
 
-/* Hold one thread of it.  It need not have stopped if it sleeps in the kernel. */
+/* Hold one thread of it.  It need not have stopped if it sleeps in the
+   kernel. */
 int wp_hold_thread(struct wp_hold *, pid_t pid, pid_t tid);
 
 /* Let all go, each with the signal it was about to get, and free. */
@@ -97,9 +98,9 @@ struct wp_patience {
 };
 
 /* Let the one thread of a hold run on, with the signal it was stopped by, until
-   it stops again or ends.  0 or -errno: -EINTR, there is no more patience (NULL:
-   endless), and it was stopped where it was, unless it sleeps where no stop
-   reaches it. */
+   it stops again or ends.  0 or -errno: -EINTR, there is no more patience
+   (NULL: endless), and it was stopped where it was, unless it sleeps where no
+   stop reaches it. */
 int wp_hold_continue(struct wp_hold *, const struct wp_patience *,
     struct wp_stop *);
 
@@ -165,8 +166,8 @@ int wp_trace_next(pid_t tid, struct wp_trace *);
    id of what another made. */
 pid_t wp_trace_made(pid_t tid);
 
-/* Whether the calling thread traces any thread, of which some may have been made
-   just now and have reported nothing yet.  Its children do not count. */
+/* Whether the calling thread traces any thread, of which some may have been
+   made just now and have reported nothing yet.  Its children do not count. */
 bool wp_trace_any(void);
 
 void wp_trace_interrupt(pid_t tid);		/* let it stop soon */
@@ -188,8 +189,8 @@ bool wp_trace_asleep(pid_t tid);
    known. */
 uint64_t wp_trace_pc(pid_t tid);
 
-/* Where a stopped thread's control block is, at which its thread-local storage is; 0:
-   it has none, or that is not known. */
+/* Where a stopped thread's control block is, at which its thread-local storage
+   is; 0: it has none, or that is not known. */
 uint64_t wp_trace_thread_block(pid_t tid);
 
 /* The system call that a thread has just come out of, by its number, and what

@@ -98,8 +98,8 @@ wp_trace_next(pid_t tid, struct wp_trace *trace)
 	return 1;
 }
 
-/* For what is traced it is never asked whether it is a "clone" child, and others
-   that its caller starts are none. */
+/* For what is traced it is never asked whether it is a "clone" child, and
+   others that its caller starts are none. */
 bool
 wp_trace_any(void)
 {

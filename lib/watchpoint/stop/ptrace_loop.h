@@ -173,8 +173,8 @@ int wp_ptrace_loop_settle(struct wp_ptrace_loop *, const sigset_t *wake);
 /* Whether a thread but this one has something to report now. */
 bool wp_ptrace_loop_others(const struct wp_ptrace_loop *, pid_t tid);
 
-/* Whether any thread is traced; where processes are the owner's business, also one
-   that was made and has not stopped yet. */
+/* Whether any thread is traced; where processes are the owner's business, also
+   one that was made and has not stopped yet. */
 bool wp_ptrace_loop_busy(const struct wp_ptrace_loop *);
 
 /* Handle what threads report now, of threads that were not there as well.  1:

@@ -26,8 +26,8 @@ struct wp_shared_vm {
 void wp_shared_vm_add(struct wp_shared_vm *, const struct wp_loan *);
 
 /* Whether a child may still have the memory of process pid (0: of any), as
-   shares says (wp_sharers_has); NULL: that cannot be asked.  Those that have not
-   are forgotten. */
+   shares says (wp_sharers_has); NULL: that cannot be asked.  Those that have
+   not are forgotten. */
 bool wp_shared_vm_left(struct wp_shared_vm *, pid_t pid,
     bool (*shares)(pid_t tid, pid_t child));
 

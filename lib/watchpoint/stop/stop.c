@@ -362,8 +362,8 @@ wp_stops_end(struct wp_stops *stops)
 		const int sig = t->pass;
 
 		tid = traced->tid;
-		wp_events_stop(&t->events);
-		wp_events_stop(&t->scouts);
+		wp_events_stop(&t->events, &stops->target->options);
+		wp_events_stop(&t->scouts, &stops->target->options);
 		if (t->held) {
 			wp_ptrace_loop_forget(&stops->loop, traced);
 			wp_trace_let_go(tid, sig);

@@ -21,9 +21,9 @@
  * the thread's processor, where an access and its trap are done, or have not
  * begun.
  *
- * Scouts.  A process may have more events of the same kind, of another target, that
- * say what may have to move: at a hit of one all its threads are held, and its owner
- * may move watches before any of them goes on.
+ * Scouts.  A process may have more events of the same kind, of another target,
+ * that say what may have to move: at a hit of one all its threads are held, and
+ * its owner may move watches before any of them goes on.
  *
  * Death.  Stops are looked at and not taken, so if the tracing process is
  * killed, every thread goes on, at most with a signal that it ignores; and all
@@ -35,11 +35,11 @@
 #ifndef WP_STOP_H
 #define WP_STOP_H
 
-#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "os/perf_event.h"
 #include "os/cause.h"
 #include "attach/target.h"
 
@@ -95,14 +95,14 @@ int wp_stops_new(struct wp_stops **, struct wp_target *,
 int wp_stops_attach(struct wp_stops *, pid_t pid, size_t first, size_t n,
     struct wp_cause *);
 
-/* Of a running process, when it is attached: whether others have its memory, and
-   write unseen (sharers.h); these were looked for before, and again since.  Until
-   this is said nothing is known of its values. */
+/* Of a running process, when it is attached: whether others have its memory,
+   and write unseen (sharers.h); these were looked for before, and again since.
+   Until this is said nothing is known of its values. */
 void wp_stops_lend(struct wp_stops *, pid_t pid, bool lent);
 
-/* Processes that are attached from now on have watches first to first + n - 1 of
-   these scouts, too: a target with options.stop and eager, which outlives it, and
-   is the same each time. */
+/* Processes that are attached from now on have watches first to first + n - 1
+   of these scouts, too: a target with options.stop and eager, which outlives
+   it, and is the same each time. */
 void wp_stops_scout(struct wp_stops *, struct wp_target *scouts, size_t first,
     size_t n);
 
@@ -115,8 +115,8 @@ void wp_stops_begin_moving(struct wp_stops *);
 int wp_stops_move(struct wp_stops *, pid_t pid, struct wp_target *, size_t watch,
     const struct wp_region *);
 
-/* Whether nobody else has mapped what a process has there, as was seen when a watch
-   moved; false: that is not known. */
+/* Whether nobody else has mapped what a process has there, as was seen when a
+   watch moved; false: that is not known. */
 bool wp_stops_owns(const struct wp_stops *, pid_t pid, uint64_t addr,
     uint64_t len);
 

@@ -247,8 +247,9 @@ first_signal(struct wp_stop_thread *thread, bool made)
 
 enum { BIRTH_US = 50, BIRTH_TRIES = 100000 };
 
-/* Where each thread has its own of what is watched, one that was just made is known
-   by its maker, and stops only then: before it runs.  0; -ESRCH: it has ended. */
+/* Where each thread has its own of what is watched, one that was just made is
+   known by its maker, and stops only then: before it runs.  0; -ESRCH: it has
+   ended. */
 static int
 await_birth(const struct wp_stops *stops, const struct wp_stop_process *process,
     pid_t tid)
@@ -296,8 +297,8 @@ wp_stop_disarm(struct wp_stops *stops, struct wp_stop_thread *thread)
 {
 	const struct wp_stop_process *process = thread->process;
 
-	wp_events_stop(&thread->events);
-	wp_events_stop(&thread->scouts);
+	wp_events_stop(&thread->events, &stops->target->options);
+	wp_events_stop(&thread->scouts, &stops->target->options);
 	wp_uptime_add(&stops->uptime, &thread->events, &stops->target->options);
 	for (size_t w = process->first; w < process->first + process->n; w++)
 		wp_events_count(&thread->events, &stops->target->options, w,

@@ -1,9 +1,9 @@
 /*
  * stop_move: watches that move while all threads of their process are held.
  *
- * A thread that hits a scout stops behind its access, as at any hit.  By then the
- * record is in the ring, and is found at the next stop of any thread.  Only then are
- * the others held: until that they run.
+ * A thread that hits a scout stops behind its access, as at any hit.  By then
+ * the record is in the ring, and is found at the next stop of any thread.  Only
+ * then are the others held: until that they run.
  */
 #include "os/clock.h"
 #include "stop/stop_private.h"
@@ -103,8 +103,8 @@ wp_stops_begin_moving(struct wp_stops *stops)
 		process->scouted = true;
 }
 
-/* Samples of a thread that could not be held would get what is at the new place for
-   what they left. */
+/* Samples of a thread that could not be held would get what is at the new place
+   for what they left. */
 static void
 give_up_process(struct wp_stops *stops, const struct wp_stop_process *process)
 {

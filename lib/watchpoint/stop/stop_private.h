@@ -145,11 +145,11 @@ struct wp_stop_process *wp_stop_add_process(struct wp_stops *, pid_t pid,
 int wp_stop_add(struct wp_stops *, struct wp_stop_process *, pid_t tid,
     bool made);
 
-/* A thread that was just created, perhaps of a child; by a thread of this process,
-   NULL: by its parent, unless that only has it since its maker was killed.  0;
-   -ECHILD, its maker was killed before it was seen to make it, and which watches it
-   had is not known; -ESRCH, nothing of ours, or it was released or killed in the
-   meantime; or -errno. */
+/* A thread that was just created, perhaps of a child; by a thread of this
+   process, NULL: by its parent, unless that only has it since its maker was
+   killed.  0; -ECHILD, its maker was killed before it was seen to make it, and
+   which watches it had is not known; -ESRCH, nothing of ours, or it was
+   released or killed in the meantime; or -errno. */
 int wp_stop_adopt(struct wp_stops *, pid_t tid,
     const struct wp_stop_process *maker);
 
@@ -220,8 +220,8 @@ void wp_stop_void_baselines(struct wp_stops *, struct wp_stop_thread *);
    are now. */
 void wp_stop_take_baselines(struct wp_stops *, struct wp_stop_process *);
 
-/* A watch of it, from 0, has moved.  Nothing of before holds; held: all its threads
-   are stopped. */
+/* A watch of it, from 0, has moved.  Nothing of before holds; held: all its
+   threads are stopped. */
 void wp_stop_begin_anew(struct wp_stops *, struct wp_stop_process *, size_t i,
     bool held);
 

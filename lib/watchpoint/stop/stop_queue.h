@@ -9,12 +9,12 @@
 #ifndef WP_STOP_QUEUE_H
 #define WP_STOP_QUEUE_H
 
-#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "os/perf_event.h"
 #include "stop/value_sample.h"
 
 /* A record, and what was found out about it. */

@@ -134,9 +134,9 @@ wp_stop_forget_process(struct wp_stops *stops, struct wp_stop_process *process)
 		drop_process(stops, process);
 }
 
-/* The maker was killed, or its process ended, before the stop that shows what it
-   made: the child is another process's by now.  Whatever of its memory others
-   have, too, is not known any more. */
+/* The maker was killed, or its process ended, before the stop that shows what
+   it made: the child is another process's by now.  Whatever of its memory
+   others have, too, is not known any more. */
 static int
 adopt_orphan(struct wp_stops *stops, pid_t pid, struct wp_stop_process **out)
 {
@@ -176,9 +176,9 @@ any_made(const struct wp_stop_process *process, pid_t pid)
 	return thread != NULL;
 }
 
-/* The parent of a child whose maker is not known, if it is that: another one has
-   it once its maker was killed (prctl(2), PR_SET_CHILD_SUBREAPER).  What made it
-   stops right after, and never sleeps before. */
+/* The parent of a child whose maker is not known, if it is that: another one
+   has it once its maker was killed (prctl(2), PR_SET_CHILD_SUBREAPER).  What
+   made it stops right after, and never sleeps before. */
 static const struct wp_stop_process *
 find_maker(const struct wp_stops *stops, pid_t pid, pid_t parent)
 {

@@ -1,10 +1,10 @@
 /* trace_sample_aarch64: registers of a traced thread, in perf's order. */
 #include <elf.h>
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <string.h>
 #include <sys/user.h>
 
+#include "os/perf_event.h"
 #include "ptrace/ptrace.h"
 #include "stop/trace_sample.h"
 

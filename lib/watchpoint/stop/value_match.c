@@ -272,7 +272,8 @@ is_wanted(const struct look *look, size_t i)
 	return look->touched[i].last != NULL && is_data(look, i);
 }
 
-/* Whether each thread has its own, of which others may write all without a hit. */
+/* Whether each thread has its own, of which others may write all without a
+   hit. */
 static bool
 is_local(const struct look *look, size_t i)
 {
@@ -513,8 +514,8 @@ wp_stop_void_baselines(struct wp_stops *stops, struct wp_stop_thread *thread)
 			unsettle(stops, process, i);
 }
 
-/* Whether nobody else has the bytes mapped.  To look that up takes longer than a hit,
-   and a watch that moves often stays in one mapping. */
+/* Whether nobody else has the bytes mapped.  To look that up takes longer than
+   a hit, and a watch that moves often stays in one mapping. */
 static bool
 is_own(struct wp_stop_process *process, const struct wp_region *region)
 {

@@ -199,7 +199,8 @@ expect_equal(const struct ex_record *a, const struct ex_record *b)
 	assert_int_equal(a->sample.stack_len, b->sample.stack_len);
 	assert_memory_equal(a->sample.stack, b->sample.stack,
 	    a->sample.stack_len);
-	/* it is written a little before the other, or after, by the same clock */
+	/* it is written a little before the other, or after, by the same
+	   clock */
 	assert_true(llabs((long long)(a->time - b->time)) <
 	    LIVE_PATIENCE_MS * INT64_C(1000000));
 }
@@ -811,8 +812,8 @@ mapped_bytes(void)
 	return sum;
 }
 
-/* What hits did not come to yet is not mapped; and all arrive, around the end and
-   again. */
+/* What hits did not come to yet is not mapped; and all arrive, around the end
+   and again. */
 TEST(buffers_are_mapped_as_they_fill)
 {
 	enum { EACH = 64, ROUNDS = 30 };
@@ -997,8 +998,8 @@ run_refused(struct outcome *o, const struct refused *how,
 	finish(&r, o);
 }
 
-/* Whatever refuses programs, hits come by rings, without a complaint; who insists on
-   BPF gets the reason, as from doctor. */
+/* Whatever refuses programs, hits come by rings, without a complaint; who
+   insists on BPF gets the reason, as from doctor. */
 static void
 expect_rings(const struct refused *how)
 {

@@ -144,8 +144,8 @@ TEST(what_may_be_of_other_code_is_left_out)
 	end_tallies();
 }
 
-/* Nor what was seen while nothing was known of the mapping; and nothing is certain
-   before all is known up to then. */
+/* Nor what was seen while nothing was known of the mapping; and nothing is
+   certain before all is known up to then. */
 TEST(a_look_is_certain_once_mappings_are_known)
 {
 	NEEDS_ARRAYS;
@@ -179,8 +179,8 @@ TEST(a_row_that_is_written_is_not_read)
 	end_tallies();
 }
 
-/* The stack of a hit from before that mapping; or as old as one of which nothing
-   is known any more. */
+/* The stack of a hit from before that mapping; or as old as one of which
+   nothing is known any more. */
 TEST(what_becomes_known_too_late_is_not_counted)
 {
 	NEEDS_ARRAYS;

@@ -1110,7 +1110,8 @@ count_bpf_maps(void)
 	return n;
 }
 
-/* A process can have only so many mappings; what was known at the end stays so. */
+/* A process can have only so many mappings; what was known at the end stays
+   so. */
 TEST(what_is_disarmed_takes_no_mapping)
 {
 	const struct wp_options options = {.bpf = true};

@@ -62,8 +62,8 @@ expect_all(const struct outcome *o)
 	assert_int_equal(o->status, 0);
 }
 
-/* How many of several ways to die are tried: the last ones take ten seconds, which
-   is much for a test of every day. */
+/* How many of several ways to die are tried: the last ones take ten seconds,
+   which is much for a test of every day. */
 static size_t
 tried(size_t n, size_t long_ones)
 {
@@ -530,8 +530,8 @@ TEST(killed_while_hits_are_made)
 
 /* --- where it cannot be run --- */
 
-/* What may be in place of the explainer: NULL, nothing; else a script, or what none
-   can execute. */
+/* What may be in place of the explainer: NULL, nothing; else a script, or what
+   none can execute. */
 static const char *const instead[] = {
 	NULL, "no program", "#!/bin/sh\nexit 0\n", "#!/bin/sh\nkill -SEGV $$\n",
 	"#!/bin/sh\nexec sleep 1000\n",

@@ -1,5 +1,6 @@
 /*
- * recorder: --last keeps the newest hits, and reports them when they are wanted.
+ * recorder: --last keeps the newest hits, and reports them when they are
+ * wanted.
  */
 #include "test.h"
 
@@ -47,7 +48,8 @@ begin(struct target *t, struct running *w, const char *last, const char *more)
 	    "--last", last, "-p", t->pid, more, NULL});
 }
 
-/* What has become of all accesses; so many were reported, and that in the end. */
+/* What has become of all accesses; so many were reported, and that in the
+   end. */
 static void
 expect_account(const struct outcome *o, json_int_t hits, json_int_t reported)
 {
@@ -70,8 +72,8 @@ expect_last(const json_t *last, json_int_t count, const char *reason)
 	assert_string_equal(text_of(last, "reason"), reason);
 }
 
-/* A hit wrote this, as instructions and values say; and the one before it, if it
-   is not the first of those that are kept, was the one before it. */
+/* A hit wrote this, as instructions and values say; and the one before it, if
+   it is not the first of those that are kept, was the one before it. */
 static void
 expect_put(const json_t *hit, json_int_t value, bool first)
 {

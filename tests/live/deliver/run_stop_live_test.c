@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -14,6 +15,7 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 
+#include "explainers.h"
 #include "live.h"
 #include "os/proc.h"
 #include "refuse.h"
@@ -330,17 +332,33 @@ TEST(a_report_that_nobody_reads)
 	target_end(&t, 7);
 }
 
-/* Whether a program is done, though nobody reads its report before; then all of it
-   is there. */
+/* When there is something in the pipe, of which any more may have no room. */
 static void
-expect_unhindered(const char *more)
+kill_explainer(const struct running *w)
 {
-	enum { WRITES = 2 * 20 };
-	const char *const argv[] = {victim("acts"), "stop_often", "20", NULL};
+	const pid_t pid = explainer_of(w->pid);
+	int bytes = 0;
+
+	for (int ms = 0; bytes == 0; ms++) {
+		assert_true(ms < COMMAND_PATIENCE_MS);
+		assert_int_equal(ioctl(w->out, FIONREAD, &bytes), 0);
+		(void)usleep(1000);
+	}
+	(void)usleep(20000);
+	assert_true(pid > 0);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+}
+
+/* Whether a program is done, though nobody reads its report before, and if so
+   the explainer dies in between; then all of it is there. */
+static void
+expect_unhindered(const char *more, bool killed)
+{
+	const int times = killed ? 200 : 20;
+	char number[16], line[4096];
 	struct target t;
 	struct running w;
 	struct outcome o;
-	char line[4096];
 	int fifo;
 
 	(void)unlink(scratch_path("fifo"));
@@ -349,30 +367,40 @@ expect_unhindered(const char *more)
 	fifo = open(scratch_path("fifo"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	assert_true(fifo >= 0 && fcntl(fifo, F_SETFL, 0) == 0 &&
 	    fcntl(fifo, F_SETPIPE_SZ, 4096) == 4096);
-	target_start(&t, argv);
+	(void)snprintf(number, sizeof(number), "%d", times);
+	target_start(&t, (const char *[]){victim("acts"), "stop_often", number,
+	    NULL});
 	start(&w, LIST(watchctl(), "--stop", "-w", "word", "-o", "json", "-O",
 	    scratch_path("fifo"), "-p", t.pid, more));
 	(void)close(w.out);
 	w.out = fifo;
 	hear(&w, line, sizeof(line));
-	assert_int_equal(target_act(&t), WRITES);
+	say(&t.run, "go\n");
+	if (killed)
+		kill_explainer(&w);
+	assert_int_equal(target_done(&t.run), 2 * times);
 	target_end(&t, 7);
 	finish(&w, &o);
 	assert_int_equal(o.status, 0);
-	expect_hits(&o, WRITES);
+	expect_hits(&o, (unsigned)(2 * times));
 	outcome_free(&o);
 }
 
-/* Nor does it keep threads that are created, or signals, children or the programs
-   that these execute. */
+/* Nor does it keep threads that are created, or signals, children or the
+   programs that these execute. */
 TEST(who_does_not_read_hinders_nobody)
 {
-	expect_unhindered(NULL);
+	expect_unhindered(NULL, false);
+}
+
+TEST(nor_if_the_explainer_is_killed)
+{
+	expect_unhindered(NULL, true);
 }
 
 TEST(nor_children_that_are_watched)
 {
-	expect_unhindered("-f");
+	expect_unhindered("-f", false);
 }
 
 /* --- killed --- */
@@ -566,8 +594,8 @@ TEST(a_command_by_debug_registers)
 }
 
 #if !SANITIZED	/* whose library must come first, and calls what it likes */
-/* What holds the registers has no memory for a thread: that is not watched, which
-   is no green exit. */
+/* What holds the registers has no memory for a thread: that is not watched,
+   which is no green exit. */
 TEST(little_memory_by_debug_registers)
 {
 	bool doubted = false, whole = false;
@@ -828,8 +856,8 @@ TEST(what_registers_cannot)
 	target_end(&t, 7);
 }
 
-/* Not even for a moment.  The last one, since what is refused stays so: the second
-   register. */
+/* Not even for a moment.  The last one, since what is refused stays so: the
+   second register. */
 TEST(a_command_that_cannot_be_watched_does_not_run)
 {
 	static const struct refuse_arg second[] = {

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "beside.h"
 #include "live.h"
 #include "ptrace/ptrace.h"
 #include "refuse.h"
@@ -23,9 +24,9 @@
 #include "watching.h"
 
 enum {
-	/* of each mode; where $THOROUGH is set, and sanitizers make watchctl slow
-	   to begin */
-	KILLS = 8,
+	/* of each mode; where $THOROUGH is set, and sanitizers make watchctl
+	   slow to begin */
+	KILLS = 50,
 	THOROUGH_KILLS = SANITIZED ? 60 : 80,
 	PROCESSES = 64,		/* at most */
 };
@@ -33,10 +34,10 @@ enum {
 static const struct mode {
 	enum { ATTACH, TWO, COMMAND } on;
 	const char *option[7];
-	const char *environment;	/* one variable, or NULL */
+	const char *delivery;	/* $WATCHPOINT_DELIVERY, or NULL */
 	bool pauses;		/* it may leave its process stopped */
 	bool helper;		/* who is killed is a process of watchctl's */
-} modes[] = {
+} attached[] = {
 	{ATTACH, {"-w", "word"}},
 	{ATTACH, {"-x", "bump"}},
 	{ATTACH, {"-w", "word", "-f"}},
@@ -48,26 +49,28 @@ static const struct mode {
 	{ATTACH, {"-w", "word", "--on-hit", "pause"}, .pauses = true},
 	{ATTACH, {"-w", "word", "--on-hit", "core"}},
 	{ATTACH, {"-w", "word", "--on-hit", "exec true"}},
+}, commands[] = {
 	{COMMAND, {"-w", "word"}},
 	{COMMAND, {"-w", "libc.so.6!environ", "-f"}},
 	{COMMAND, {"-w", "word", "-o", "perf"}},
 	{COMMAND, {"-w", "word", "--stop"}},
 	{COMMAND, {"-w", "word", "--on-hit", "exec true"}},
+}, inside[] = {
 	{COMMAND, {"-w", "word", "--inside"}},
-	{COMMAND, {"-w", "word", "--inside"}, "WATCHPOINT_DELIVERY=async"},
+	{COMMAND, {"-w", "word", "--inside"}, "async"},
 	{COMMAND, {"-w", "word", "--inside", "-f"}},
-	{COMMAND, {"-w", "word", "--inside", "-f"},
-	    "WATCHPOINT_DELIVERY=async"},
-}, refused[] = {
+	{COMMAND, {"-w", "word", "--inside", "-f"}, "async"},
+}, refused_attached[] = {
 	{ATTACH, {"-w", "word", "--stop"}},
 	{TWO, {"-w", "word", "--stop"}},
 	{ATTACH, {"-w", "word", "--on-hit", "pause"}, .pauses = true},
 	{ATTACH, {"-w", "word", "--on-hit", "core"}},
 	{ATTACH, {"-w", "word", "--on-hit", "exec true"}},
+	{ATTACH, {"-w", "word", "--stop"}, .helper = true},
+}, refused_commands[] = {
 	{COMMAND, {"-w", "word", "--stop"}},
 	{COMMAND, {"-w", "word", "--inside"}},
 	{COMMAND, {"-w", "word", "--inside", "-f"}},
-	{ATTACH, {"-w", "word", "--stop"}, .helper = true},
 	{COMMAND, {"-w", "word", "--stop"}, .helper = true},
 	{COMMAND, {"-w", "word", "--inside"}, .helper = true},
 	{COMMAND, {"-w", "word", "--inside", "-f"}, .helper = true},
@@ -155,7 +158,7 @@ name_of(const struct mode *mode)
 		    mode->option[i]);
 	(void)snprintf(name + n, sizeof(name) - n, "%s%s%s",
 	    mode->on == COMMAND ? "--" : mode->on == TWO ? "-p -p" : "-p",
-	    mode->environment != NULL ? ", by events that signal" : "",
+	    mode->delivery != NULL ? ", by events that signal" : "",
 	    mode->helper ? ", a helper" : "");
 	return name;
 }
@@ -311,9 +314,12 @@ static void
 start_watch(struct running *w, const struct mode *mode, const char *report)
 {
 	const char *argv[ARGS];
-	size_t n = append(argv, 0, LIST("/usr/bin/env", mode->environment));
+	size_t n = append(argv, 0, LIST(watchctl()));
 
-	n = append(argv, n, LIST(watchctl()));
+	if (mode->delivery != NULL)
+		(void)setenv("WATCHPOINT_DELIVERY", mode->delivery, 1);
+	else
+		(void)unsetenv("WATCHPOINT_DELIVERY");
 	n = append(argv, n, mode->option);
 	n = append(argv, n, LIST("-O", report));
 	for (unsigned i = 0; i < targets; i++)
@@ -626,34 +632,53 @@ storm(const struct mode *mode)
 	assert_true(watched > 0);
 }
 
-/* In each of those that attach, or of those that start a command. */
+/* In each mode, at moments within the time that the first of those that attach
+   takes to begin. */
 static void
-storms(const struct mode *mode, size_t n, bool commands)
+storms(const struct mode *first, const struct mode *mode, size_t n)
 {
-	find_span(mode);
+	find_span(first);
 	for (size_t i = 0; i < n; i++)
-		if ((mode[i].on == COMMAND) == commands)
-			storm(&mode[i]);
+		storm(&mode[i]);
 }
 
 TEST(killed_attached)
 {
-	storms(modes, COUNT(modes), false);
+	storms(attached, attached, COUNT(attached));
 }
 
 TEST(killed_with_a_command)
 {
-	storms(modes, COUNT(modes), true);
+	storms(attached, commands, COUNT(commands));
+}
+
+TEST(killed_inside)
+{
+	storms(attached, inside, COUNT(inside));
 }
 
 TEST(killed_attached_without_events)
 {
-	storms(refused, COUNT(refused), false);
+	storms(refused_attached, refused_attached, COUNT(refused_attached));
 }
 
 TEST(killed_with_a_command_without_events)
 {
-	storms(refused, COUNT(refused), true);
+	storms(refused_attached, refused_commands, COUNT(refused_commands));
+}
+
+/* What is known of debug information is kept, or most of the time would go
+   into that of the C library; and so who writes it is killed, too. */
+static void
+keep_index(void)
+{
+	struct outcome o;
+
+	(void)setenv("XDG_CACHE_HOME", scratch_path("cache"), 1);
+	run(&o, LIST(watchctl(), "--stop", "-w", "word", "-O", "/dev/null",
+	    "--", victim("storm"), "once"));
+	assert_int_equal(o.status, 7);
+	outcome_free(&o);
 }
 
 static int
@@ -664,6 +689,8 @@ begin(void **state)
 		return -1;
 	seed[0] = (unsigned short)now_us();
 	print_message("seed %u\n", seed[0]);
+	if (getenv("THOROUGH") == NULL)
+		keep_index();
 	return plain_library();
 }
 
@@ -690,64 +717,28 @@ begin_refused(void **state)
 	return be_refused(state) != 0 ? -1 : begin(state);
 }
 
-enum { GROUPS = 4 };
-
-static int
-run_group(unsigned group)
-{
-	const CMUnitTestFunction of[GROUPS] = {
-		killed_attached, killed_with_a_command,
-		killed_attached_without_events,
-		killed_with_a_command_without_events,
-	};
-
-	return run_live_tests(
-	    .only = (const CMUnitTestFunction[]){of[group], NULL},
-	    .before_all = group < 2 ? begin : begin_refused,
-	    .after_all = finish_all);
-}
-
-/* Run a group in a process of its own, which ends with this one. */
-static pid_t
-start_group(unsigned group, FILE *output)
-{
-	const pid_t parent = getpid(), pid = fork();
-
-	if (pid != 0)
-		return pid;
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent || dup2(fileno(output), 1) < 0 ||
-	    dup2(fileno(output), 2) < 0)
-		_exit(1);
-	exit(run_group(group));
-}
-
-static int
-end_group(pid_t pid, FILE *output)
-{
-	int status = 1, c;
-
-	(void)waitpid(pid, &status, 0);
-	rewind(output);
-	while ((c = getc(output)) != EOF)
-		(void)putchar(c);
-	(void)fclose(output);
-	return status != 0;
-}
-
 /* Beside each other: they mostly wait. */
+static const struct {
+	CMUnitTestFunction test;
+	CMFixtureFunction before;
+} parts[] = {
+	{killed_attached, begin},
+	{killed_with_a_command, begin},
+	{killed_inside, begin},
+	{killed_attached_without_events, begin_refused},
+	{killed_with_a_command_without_events, begin_refused},
+};
+
+static int
+run_part(unsigned i)
+{
+	return run_live_tests(
+	    .only = (const CMUnitTestFunction[]){parts[i].test, NULL},
+	    .before_all = parts[i].before, .after_all = finish_all);
+}
+
 int
 main(void)
 {
-	FILE *output[GROUPS];
-	pid_t pid[GROUPS];
-	int failed = 0;
-
-	for (unsigned i = 0; i < GROUPS; i++)
-		if ((output[i] = tmpfile()) == NULL ||
-		    (pid[i] = start_group(i, output[i])) < 0)
-			return 1;
-	for (unsigned i = 0; i < GROUPS; i++)
-		failed += end_group(pid[i], output[i]);
-	return failed;
+	return run_beside(COUNT(parts), run_part);
 }

@@ -152,8 +152,8 @@ gaps_of(const struct outcome *o)
 	return n;
 }
 
-/* Of one thread nothing is missed; of several that is not known, since another one may
-   have gone on until it was held. */
+/* Of one thread nothing is missed; of several that is not known, since another
+   one may have gone on until it was held. */
 static void
 expect_moves_while_held(const char *argument, bool gaps)
 {
@@ -215,8 +215,8 @@ TEST(two_move_while_held)
 	outcome_free(&o);
 }
 
-/* What the next instruction writes is a hit already, and so is what comes after the
-   pointer was written back. */
+/* What the next instruction writes is a hit already, and so is what comes after
+   the pointer was written back. */
 TEST(held_at_once)
 {
 	struct moving m;
@@ -286,8 +286,9 @@ TEST(waits_for_a_null_pointer)
 	outcome_free(&o);
 }
 
-/* Whether it ends green if a pointer is written so, by n hits or with the victim;
-   both: by that way two SPECs are followed, and each takes two slots. */
+/* Whether it ends green if a pointer is written so, by n hits or with the
+   victim; both: by that way two SPECs are followed, and each takes two
+   slots. */
 static void
 expect_status(const char *argument, bool both, const char *what, const char *n,
     int status)
@@ -326,8 +327,8 @@ TEST(the_same_is_written)
 	expect_status(NULL, false, "s\nk\n", "4", 0);
 }
 
-/* Two SPECs whose way leads through the same pointer: each write to it is recorded
-   for both, and is one. */
+/* Two SPECs whose way leads through the same pointer: each write to it is
+   recorded for both, and is one. */
 TEST(a_write_recorded_twice_is_one)
 {
 	expect_status(NULL, true, "s\nk\n", "4", 0);

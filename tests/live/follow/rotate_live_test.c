@@ -1,6 +1,6 @@
 /*
- * rotate: slots that move over an object of 24 elements.  The victim writes to them
- * as it is told.
+ * rotate: slots that move over an object of 24 elements.  The victim writes to
+ * them as it is told.
  */
 #include "test.h"
 
@@ -8,7 +8,7 @@
 #include "scratch.h"
 #include "watching.h"
 
-enum { ELEMENTS = 24, SLOTS = 4, HOT = 17 };
+enum { ELEMENTS = 24, SLOTS = 4, HOT = 17, DWELLS_MAX = 6 };
 
 /* What is known of each part at the end. */
 struct parts {
@@ -111,8 +111,8 @@ elements_hit(void)
 	return n;
 }
 
-/* Watch all of it while it does something, until there are hits of so many elements.
-   Result: where it lies. */
+/* Watch all of it while it does something, until there are hits of so many
+   elements.  Result: where it lies. */
 static unsigned long long
 watch_wide(const char *more, const char *act, unsigned elements,
     struct outcome *o)
@@ -174,27 +174,37 @@ order(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* An element that alone is hit keeps its slot longer than others usually do. */
+/* An element that alone is hit keeps its slot longer than others usually do: on
+   a machine that is so busy that slots seldom move, over several runs. */
 TEST(dwells_where_hits_come)
 {
-	struct outcome o;
-	struct parts p;
-	const unsigned long long first = watch_wide(NULL, "h 800\n", 1,
-	    &o);
-	double hot;
+	double share[ELEMENTS] = {0}, sorted[ELEMENTS], usual = 1, hot = 0;
 
-	take_parts(&o, first, &p);
-	hot = p.share[HOT];
-	for (size_t i = 0; i < p.n; i++)
-		assert_int_equal(p.hits[i] > 0, i == HOT);
-	qsort(p.share, p.n, sizeof(*p.share), order);
-	if (hot < 1.3 * p.share[p.n / 2])
+	for (int run = 0; run < DWELLS_MAX && hot < 1.3 * usual; run++) {
+		struct outcome o;
+		struct parts p;
+		const unsigned long long first = watch_wide(NULL, "h 800\n", 1,
+		    &o);
+
+		take_parts(&o, first, &p);
+		assert_int_equal(p.n, ELEMENTS);
+		for (size_t i = 0; i < p.n; i++) {
+			assert_int_equal(p.hits[i] > 0, i == HOT);
+			share[i] += p.share[i];
+		}
+		outcome_free(&o);
+		memcpy(sorted, share, sizeof(sorted));
+		qsort(sorted, ELEMENTS, sizeof(*sorted), order);
+		hot = share[HOT];
+		usual = sorted[ELEMENTS / 2];
+	}
+	if (hot < 1.3 * usual)
 		fail_msg("the hot one had a slot for %g, others for %g", hot,
-		    p.share[p.n / 2]);
-	outcome_free(&o);
+		    usual);
 }
 
-/* What the kernel writes over several parts is a hit of each that has a slot. */
+/* What the kernel writes over several parts is a hit of each that has a
+   slot. */
 TEST(kernel_writes)
 {
 	struct outcome o;
@@ -210,8 +220,9 @@ TEST(kernel_writes)
 	outcome_free(&o);
 }
 
-/* A run that is shorter than a round sees a stray write or does not; several do, for
-   each begins elsewhere.  Its status is that of the stray write, or 0. */
+/* A run that is shorter than a round sees a stray write or does not; several
+   do, for each begins elsewhere.  Its status is that of the stray write, or
+   0. */
 TEST(a_suite_finds_what_one_run_misses)
 {
 	enum { RUNS_MAX = 100 };

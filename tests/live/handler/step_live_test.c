@@ -19,6 +19,7 @@
 #include "refuse.h"
 #include "handler/step.h"
 #include "handler/watches.h"
+#include "os/trap_cpu.h"
 
 #ifdef __x86_64__
 
@@ -29,14 +30,26 @@ enum {
 	RESUME = 1 << 16,	/* the flag, in eflags */
 };
 
-/* What the library's own step_x86_64.c would say otherwise.  All instructions
-   that are stepped over here are one byte long. */
+/* What the library's own step_x86_64.c and trap_x86_64.c would say otherwise.
+   All instructions that are stepped over here are one byte long. */
 static bool steps = true;
 
 bool
 wp_cpu_traps_before(void)
 {
 	return steps;
+}
+
+bool
+wp_cpu_kernel_steps(void)
+{
+	return false;
+}
+
+bool
+wp_cpu_traps_kernel(void)
+{
+	return true;
 }
 
 uint64_t

@@ -17,7 +17,7 @@
 #include "program.h"
 #include "record/record.h"
 #include "handler/trap.h"
-#include "inside/table.h"
+#include "program/table.h"
 
 #ifdef __x86_64__
 

@@ -25,8 +25,8 @@
 #include "live.h"
 #include "scratch.h"
 #include "handler/watches.h"
-#include "inside/helper.h"
-#include "inside/table.h"
+#include "arming/helper.h"
+#include "program/table.h"
 #include "watching.h"
 
 #ifdef __clang__

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "beside.h"
 #include "handler/channel.h"
 #include "live.h"
 #include "refuse.h"
@@ -1060,18 +1061,24 @@ begin_refused(void **state)
 	return be_refused(state) < 0 ? -1 : begin(state);
 }
 
+/* The second part has debug registers, and nothing else that would show it. */
+static int
+run_part(unsigned part)
+{
+	const CMUnitTestFunction by_registers[] = {
+		strays_and_what_was_not_seen, children_are_watched_too,
+		a_child_that_begins_slowly_is_watched, macros_and_children,
+		children_survive_the_helper, children_that_are_not_watched,
+		the_watch_of_children_may_end_before, NULL,
+	};
+
+	return part == 0 ? run_live_tests(.before_all = begin,
+	    .after_all = scratch_remove) : run_live_tests(.only = by_registers,
+	    .before_all = begin_refused, .after_all = scratch_remove);
+}
+
 int
 main(void)
 {
-	int failed = run_live_tests(.before_all = begin,
-	    .after_all = scratch_remove);
-
-	/* with debug registers, and nothing else that would show it */
-	return failed + run_live_tests(.only = (const CMUnitTestFunction[]){
-	    strays_and_what_was_not_seen, children_are_watched_too,
-	    a_child_that_begins_slowly_is_watched, macros_and_children,
-	    children_survive_the_helper,
-	    children_that_are_not_watched, the_watch_of_children_may_end_before,
-	    NULL}, .before_all = begin_refused,
-	    .after_all = scratch_remove);
+	return run_beside(2, run_part);
 }

@@ -19,8 +19,8 @@
 #include "os/proc.h"
 #include "helper/tracer_process.h"
 #include "handler/watches.h"
-#include "inside/helper.h"
-#include "inside/table.h"
+#include "arming/helper.h"
+#include "program/table.h"
 
 enum { THREADS = 4, TRACER_KILLS = 100, HELPER_KILLS = 40 };
 

@@ -1,7 +1,7 @@
 /*
- * arguments: execution watches, of a function with its arguments, and of a line.
- * The same program with and without optimization: in registers, in memory of the
- * function's own, and on the stack.
+ * arguments: execution watches, of a function with its arguments, and of a
+ * line.  The same program with and without optimization: in registers, in
+ * memory of the function's own, and on the stack.
  */
 #include "test.h"
 
@@ -101,8 +101,8 @@ expect_many(const char *program, const char *want)
 	outcome_free(&o);
 }
 
-/* What a vector register has was not captured: that one is left out, where it is
-   only there. */
+/* What a vector register has was not captured: that one is left out, where it
+   is only there. */
 TEST(arguments_on_the_stack)
 {
 	static const char on_stack[] = "a:long:1 b:long:2 c:long:3 d:long:4 "
@@ -210,8 +210,6 @@ TEST(lines_that_cannot_be_watched)
 		    "behind it"},
 		{{"nowhere.c:5"}, "no debug information has lines of such a "
 		    "source file"},
-		{{"places.c:103", "places.c:103", "combine"}, "take 5 slots "
-		    "together"},
 	};
 
 	for (size_t i = 0; i < COUNT(rows); i++) {

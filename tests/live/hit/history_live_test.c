@@ -322,9 +322,9 @@ feed(struct ex_history *h, enum shown shown, bool drop)
 }
 
 /*
- * Hits that were made while another processor was held up, between its write and
- * its ticket, for longer than others take to hit LONG times: a virtual one that
- * was taken away.  Its write may hide behind each of theirs.
+ * Hits that were made while another processor was held up, between its write
+ * and its ticket, for longer than others take to hit LONG times: a virtual one
+ * that was taken away.  Its write may hide behind each of theirs.
  */
 enum { LONG = 8 };
 
@@ -392,9 +392,9 @@ judge_all(unsigned least)
 	}
 }
 
-/* Two threads, and four that are moved between processors.  It is nine in ten of
-   two threads where nobody else runs; where others do, writes hide for less time
-   than LONG, too. */
+/* Two threads, and four that are moved between processors.  It is nine in ten
+   of two threads where nobody else runs; where others do, writes hide for less
+   time than LONG, too. */
 TEST(claims_are_what_the_threads_saw)
 {
 	static const struct {

@@ -1,10 +1,11 @@
 /*
- * known: a stack that is known already needs no whole copy: with a short one the
- * callers are the same, for hits from recursion, with alloca, in signal handlers,
- * inlined, behind tail calls, called by libraries, and of several threads.
+ * known: a stack that is known already needs no whole copy: with a short one
+ * the callers are the same, for hits from recursion, with alloca, in signal
+ * handlers, inlined, behind tail calls, called by libraries, and of several
+ * threads.
  *
- * Each hit of which a short copy would be made is copied whole, and unwound both
- * ways.
+ * Each hit of which a short copy would be made is copied whole, and unwound
+ * both ways.
  */
 #include "test.h"
 
@@ -274,8 +275,8 @@ look_at(const struct perf_event_header *header)
 		expect_same(r.pid, &r.sample, size);
 }
 
-/* A target by BPF which says how short copies would be.  False, and the reason is
-   printed: that cannot be. */
+/* A target by BPF which says how short copies would be.  False, and the reason
+   is printed: that cannot be. */
 static bool
 make_target(void)
 {

@@ -974,8 +974,8 @@ warns_of_another(const struct outcome *o)
 	return strstr(o->err, "seems to have the memory of process") != NULL;
 }
 
-/* What the other one writes is seen only if that is watched, and then by another
-   watch. */
+/* What the other one writes is seen only if that is watched, and then by
+   another watch. */
 TEST(knows_nothing_of_what_another_had_before)
 {
 	static const char *const by[] = {NULL, "--stop", "-f",
@@ -1150,7 +1150,8 @@ find_samples(const char *data, size_t size, size_t *end, size_t max)
 	return n;
 }
 
-/* So much of a recording; hole: and the rest, of which the beginning is lost. */
+/* So much of a recording; hole: and the rest, of which the beginning is
+   lost. */
 static void
 expect_no_old(const char *data, size_t size, size_t kept, bool hole,
     size_t hits)
@@ -1183,8 +1184,9 @@ expect_no_old(const char *data, size_t size, size_t kept, bool hole,
 	outcome_free(&o);
 }
 
-/* Two threads store at the same time: what one found, the other's hit shows, or a
-   mark behind both.  Where that is lost, the first one's old value is not known. */
+/* Two threads store at the same time: what one found, the other's hit shows, or
+   a mark behind both.  Where that is lost, the first one's old value is not
+   known. */
 TEST(a_damaged_recording_proves_no_order)
 {
 	static const char *const by[] = {NULL, "--delivery=ring"};

@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include "beside.h"
 #include "child.h"
 #include "live.h"
 #include "refuse.h"
@@ -1173,28 +1174,24 @@ run_mode(const struct mode *m)
 	return m->refused ? run_refused(m) : run_all(m);
 }
 
+static int
+run_part(unsigned part)
+{
+	return run_mode(&modes[part]);
+}
+
+/* With the name of a mode, in that one only. */
 int
 main(int argc, char **argv)
 {
-	int failed = 0, status;
-
 	if (argc > 1 && strcmp(argv[1], "--executed") == 0)
 		return be_executed();
 	if (getenv("WATCHCTL") == NULL) {
 		print_error("WATCHCTL has to name the helper\n");
 		return 1;
 	}
-	for (size_t i = 0; i < COUNT(modes); i++) {
-		const char *only = argc > 1 ? argv[1] : modes[i].name;
-		pid_t pid;
-
-		if (strcmp(only, modes[i].name) != 0)
-			continue;
-		(void)fflush(NULL);
-		if ((pid = fork()) == 0)
-			exit(run_mode(&modes[i]) != 0);
-		if (waitpid(pid, &status, 0) != pid || status != 0)
-			failed = 1;
-	}
-	return failed;
+	for (size_t i = 0; argc > 1 && i < COUNT(modes); i++)
+		if (strcmp(argv[1], modes[i].name) == 0)
+			return run_mode(&modes[i]);
+	return argc > 1 ? 2 : run_beside(COUNT(modes), run_part);
 }

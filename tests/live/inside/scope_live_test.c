@@ -322,7 +322,8 @@ TEST(what_is_too_long_is_counted)
 	assert_int_equal(wp_stray_count(), 0);
 }
 
-/* It is no permit: that a permitted write was made is still known where it ends. */
+/* It is no permit: that a permitted write was made is still known where it
+   ends. */
 TEST(what_is_not_in_force_permits_nothing)
 {
 	static volatile char too_large[1024];

@@ -1,6 +1,6 @@
 /*
- * policy_file: policies that are learned of real programs and held against them,
- * and findings for CI: the same in another build.
+ * policy_file: policies that are learned of real programs and held against
+ * them, and findings for CI: the same in another build.
  */
 #include "test.h"
 

@@ -1338,13 +1338,81 @@ TEST(a_reference_runs_as_long_as_a_slots_events)
 			await(shared->stored == 1);
 		else	/* in their midst */
 			(void)usleep((unsigned)round * 500);
-		wp_events_stop(&s.events);
+		wp_events_stop(&s.events, &options);
 		wp_uptime_add(&uptime, &s.events, &options);
 		assert_true(uptime.known);
 		assert_int_equal(uptime.off, 0);
 		assert_true(round % 2 != 0 || uptime.ran > 0);
 		shot_end(&s);
 		child_kill(pid);
+	}
+}
+
+enum { MANY = 150, BRIEFLY = 200000 };	/* ns */
+
+/* A child that sleeps, or executes a program soon. */
+static void
+make_child(bool sleeps)
+{
+	const pid_t pid = fork();
+	const uint64_t began = wp_clock_ns();
+
+	assert_true(pid >= 0);
+	if (pid != 0)
+		return;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (sleeps)
+		for (;;)
+			(void)pause();
+	while (wp_clock_ns() < began + BRIEFLY)
+		;
+	(void)execl("/bin/true", "true", NULL);
+	_exit(1);
+}
+
+/* What stops an event of many takes long. */
+static void
+make_children(void *unused)
+{
+	(void)unused;
+	(void)signal(SIGCHLD, SIG_IGN);
+	while (!shared->armed)
+		(void)usleep(1000);
+	for (int i = 0; i < MANY; i++)
+		make_child(true);
+	for (shared->stored = 1;;) {
+		make_child(false);
+		(void)usleep(100);
+	}
+}
+
+/* The kernel forgets for how long its events ran since it was last asked. */
+TEST(a_child_that_executes_a_program_is_no_gap)
+{
+	struct wp_options options = {.follow = true};
+
+	wp_options_fit(&options, &live_features);
+	for (unsigned round = 0; round < 10; round++) {
+		struct wp_uptime uptime = {0};
+		struct shot s;
+		pid_t pid;
+
+		memset(shared, 0, sizeof(*shared));
+		pid = child_start(make_children, NULL);
+		shot_begin(&s);
+		shot_arm(&s, attr_of(slot(HW_BREAKPOINT_W, area, 8), options),
+		    pid);
+		assert_int_equal(wp_events_reference(&s.events, &options, pid,
+		    s.rings), 0);
+		shared->armed = 1;
+		await(shared->stored == 1);
+		(void)usleep(round * 100);
+		wp_events_stop(&s.events, &options);
+		wp_uptime_add(&uptime, &s.events, &options);
+		child_kill(pid);
+		shot_end(&s);
+		assert_true(uptime.known && uptime.ran > 0);
+		assert_int_equal(uptime.off, 0);
 	}
 }
 

@@ -358,8 +358,8 @@ be_traced(int unused)
 	return ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0;
 }
 
-/* It is stopped before its first instruction, and goes on when watchctl has most
-   likely looked at it. */
+/* It is stopped before its first instruction, and goes on when watchctl has
+   most likely looked at it. */
 TEST(of_a_process_whose_loader_has_not_begun)
 {
 	struct running r, w;

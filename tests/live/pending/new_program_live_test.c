@@ -189,7 +189,8 @@ TEST(a_program_without_it_is_doubted)
 	outcome_free(&o);
 }
 
-/* One that is watched is not traced, and so not caught as it executes another. */
+/* One that is watched is not traced, and so not caught as it executes
+   another. */
 TEST(what_a_watched_program_executes_is_doubted)
 {
 	static const char *const scripts[] = {
@@ -230,8 +231,8 @@ is_doubted_after(const char *seconds, const char *sleeps)
 	return whole;
 }
 
-/* Also when that has ended before anybody could see it, and the watch goes on.  A
-   busy machine may take longer to come so far. */
+/* Also when that has ended before anybody could see it, and the watch goes on.
+   A busy machine may take longer to come so far. */
 TEST(what_a_watched_program_executes_quickly_is_doubted)
 {
 	static const char *const seconds[] = {"0.5", "4", "32", "128"};

@@ -1,5 +1,6 @@
 /*
- * thread_local: one instance of a thread-local variable is watched (victim/locals).
+ * thread_local: one instance of a thread-local variable is watched
+ * (victim/locals).
  */
 #include "test.h"
 
@@ -98,8 +99,8 @@ expect_hit(const struct outcome *o, size_t i, const char *tid, const char *new)
 		fail_msg("%zu: '%s', not '%s'", i, maybe_text(hit, "new"), new);
 }
 
-/* Where a thread's storage is, is not in a sample: what a thread writes into its own
-   is known when it stops. */
+/* Where a thread's storage is, is not in a sample: what a thread writes into
+   its own is known when it stops. */
 static void
 expect_instances(const char *const options[], bool stops)
 {
@@ -159,8 +160,8 @@ expect_own(const struct outcome *o, size_t i, const char *tid, const char *addr,
 	assert_int_equal(number_of(hit, "watch"), 1);
 }
 
-/* Each thread's own is watched for what that thread does, from its first instruction
-   on. */
+/* Each thread's own is watched for what that thread does, from its first
+   instruction on. */
 TEST_WITH(each_thread_its_own, start_victim, end_victim)
 {
 	enum { MADE = 20 };
@@ -260,8 +261,8 @@ await_gone(const char *pid, const char *tid)
 	}
 }
 
-/* Its memory is written before watchctl takes its end in: that is not reported, and
-   nothing is lost. */
+/* Its memory is written before watchctl takes its end in: that is not reported,
+   and nothing is lost. */
 static void
 expect_no_other(const char *const options[])
 {
@@ -321,8 +322,8 @@ is_traced(const char *pid, const char *tid)
 	return traced;
 }
 
-/* Its end is seen, if it is killed as its thread's storage is looked for: there is
-   no other process for which this one could be left out. */
+/* Its end is seen, if it is killed as its thread's storage is looked for: there
+   is no other process for which this one could be left out. */
 TEST_WITH(of_a_process_that_ends_meanwhile, start_victim, NULL)
 {
 	siginfo_t info = {.si_pid = 0};

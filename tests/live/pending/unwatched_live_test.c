@@ -99,7 +99,8 @@ watch_word(struct running *w, const struct puppet *p,
 	watch_start(w, argv);
 }
 
-/* Stop the tracer of a process that is not stopped by it.  Result: the tracer. */
+/* Stop the tracer of a process that is not stopped by it.  Result: the
+   tracer. */
 static pid_t
 stop_tracer(pid_t pid)
 {
@@ -356,8 +357,8 @@ may_number(void)
 	return errno == EEXIST;
 }
 
-/* A process executes another program and ends, and before watchctl looks, a child
-   of another one that is watched has its number, and ends.  That takes a
+/* A process executes another program and ends, and before watchctl looks, a
+   child of another one that is watched has its number, and ends.  That takes a
    privilege: without, there is no such child. */
 TEST(an_end_of_another_with_the_same_number)
 {
@@ -410,7 +411,8 @@ main(int argc, char **argv)
 	holder_start();
 	failed = run_live_tests(.except = (const CMUnitTestFunction[]){
 	    a_thread_of_one_that_watches_itself, NULL});
-	/* by debug registers, too, where -f is refused; what is refused stays so */
+	/* by debug registers, too, where -f is refused; what is refused stays
+	   so */
 	failed += run_live_tests(.before_all = be_refused, .except =
 	    (const CMUnitTestFunction[]){the_maker_is_killed,
 	    one_of_two_makers_is_killed, the_parent_is_not_the_maker,

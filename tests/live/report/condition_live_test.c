@@ -1,6 +1,7 @@
 /*
- * condition: --if, --every, --max-rate and --once choose among real hits, in each
- * way of watching and in a recording, and the account has what they left out.
+ * condition: --if, --every, --max-rate and --once choose among real hits, in
+ * each way of watching and in a recording, and the account has what they left
+ * out.
  */
 #include "test.h"
 

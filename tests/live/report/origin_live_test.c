@@ -1,6 +1,6 @@
 /*
- * origin: on which host and as which rank a report was made; names of files made
- * of that; and names of backtraces that are the same in each process.
+ * origin: on which host and as which rank a report was made; names of files
+ * made of that; and names of backtraces that are the same in each process.
  */
 #include "test.h"
 

@@ -18,7 +18,8 @@ enum { WRITES = 200, HALF = WRITES / 2 };
 
 static const char *const modes[] = {"-n1000000", "--stop", "--inside"};
 
-/* Watch a variable of the victim; the report, of this form, goes into a file. */
+/* Watch a variable of the victim; the report, of this form, goes into a
+   file. */
 static void
 watch(struct outcome *o, const char *form, const char *variable,
     const char *const *options)
@@ -214,7 +215,8 @@ static bool
 needs_programs(void)
 {
 	const int map = wp_thread_counter_map(1);
-	const int program = map < 0 ? map : wp_thread_counter_load(map, 0);
+	const int program = map < 0 ? map : wp_thread_counter_load(map, 0,
+	    NULL);
 
 	(void)unsetenv("WATCHCTL_DELIVERY");
 	if (program < 0)
@@ -228,7 +230,8 @@ needs_programs(void)
 }
 #define NEEDS_PROGRAMS if (!needs_programs()) skip()
 
-/* Lines of threads; the counts of those that have none are added to *unknown. */
+/* Lines of threads; the counts of those that have none are added to
+   *unknown. */
 static size_t
 thread_counts(const struct outcome *o, json_int_t each, json_int_t *unknown)
 {

@@ -27,7 +27,8 @@ static const char source[] =
 
 enum { WIDTH = 60 };
 
-/* What is written to a terminal of so many columns: 0: one that does not say. */
+/* What is written to a terminal of so many columns: 0: one that does not
+   say. */
 static void
 watch_on_terminal(unsigned short columns, const char *term, struct outcome *o)
 {

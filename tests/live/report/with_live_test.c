@@ -202,8 +202,8 @@ TEST(a_recording_has_them)
 	outcome_free(&text);
 }
 
-/* Of what the kernel writes, the kernel makes the sample.  What follows is counted
-   from there on. */
+/* Of what the kernel writes, the kernel makes the sample.  What follows is
+   counted from there on. */
 TEST(kernel_hits_have_none)
 {
 	struct running w;

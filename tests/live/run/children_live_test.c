@@ -5,12 +5,18 @@
 #include "test.h"
 
 #include <linux/capability.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "live.h"
+#include "os/proc.h"
 #include "refuse.h"
 #include "scratch.h"
 
@@ -69,6 +75,92 @@ TEST(who_ends_in_the_program_is_named_and_doubted)
 		for (size_t i = 0; i < COUNT(acts); i++)
 			expect(modes[m], VOUCHED, acts[i], DOUBTED,
 			    "ended without executing another program");
+}
+
+enum { CROWD = 300 };
+
+static volatile long shared_word;
+
+static void *
+sleep_on(void *arg)
+{
+	for (;;)
+		(void)pause();
+	return arg;
+}
+
+static void
+make_crowd(void)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < CROWD; i++)
+		assert_int_equal(pthread_create(&thread, NULL, sleep_on, NULL),
+		    0);
+}
+
+/* Have a child write as soon as another process is held, and so before this one
+   is. */
+static void
+lend_while_held(pid_t other)
+{
+	while (wp_proc_tracer(other) == 0)
+		;
+	if (vfork() == 0) {
+		shared_word = 99;
+		_exit(0);
+	}
+}
+
+/* 0: a crowd of threads. */
+static pid_t
+start_lender(pid_t other)
+{
+	const pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid != 0)
+		return pid;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (other == 0)
+		make_crowd();
+	else
+		lend_while_held(other);
+	(void)sleep_on(NULL);
+	_exit(0);
+}
+
+static void
+end_lender(pid_t pid)
+{
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* Neither look for who has the memory sees it. */
+TEST(who_is_made_while_they_are_attached_is_doubted)
+{
+	const pid_t held = start_lender(0), lender = start_lender(held);
+	struct wp_proc_status status;
+	char spec[32], pid[2][16];
+	struct outcome o;
+
+	(void)snprintf(spec, sizeof(spec), "%p:8", (void *)(uintptr_t)
+	    &shared_word);
+	(void)snprintf(pid[0], sizeof(pid[0]), "%d", held);
+	(void)snprintf(pid[1], sizeof(pid[1]), "%d", lender);
+	do
+		assert_int_equal(wp_proc_status(held, &status), 0);
+	while (status.threads <= CROWD);
+	run(&o, (const char *[]){watchctl(), "-w", spec, "-O", "/dev/null",
+	    "--allow", "*", "--error-exitcode", "66", "-t", "0.1", "-p",
+	    pid[0], "-p", pid[1], NULL});
+	end_lender(lender);
+	end_lender(held);
+	if (o.status != DOUBTED ||
+	    !names_child(&o, "ended without executing another program"))
+		fail_msg("status %d: %s", o.status, o.err);
+	outcome_free(&o);
 }
 
 TEST(who_goes_on_in_the_program_is_named_and_doubted)

@@ -1,7 +1,7 @@
 /*
- * kernel_memory: the kernel's own memory is watched, whoever has the kernel touch
- * it.  What is touched is a page of a file in memory, of which no process but those
- * that are started here knows; and what a file of /sys shows.
+ * kernel_memory: the kernel's own memory is watched, whoever has the kernel
+ * touch it.  What is touched is a page of a file in memory, of which no process
+ * but those that are started here knows; and what a file of /sys shows.
  */
 #include "test.h"
 
@@ -20,8 +20,8 @@
 #include "scratch.h"
 #include "watching.h"
 
-/* How often the victim writes, and shells do; and how often a test is begun anew
-   where the kernel has moved the page meanwhile. */
+/* How often the victim writes, and shells do; and how often a test is begun
+   anew where the kernel has moved the page meanwhile. */
 enum { WRITES = 200, SHELLS = 2, TRIES = 5 };
 
 struct watched {
@@ -93,8 +93,8 @@ await_watch(struct running *w, const char *recording)
 	}
 }
 
-/* Watch so many bytes of the page, with these options, until all have written.  A
-   recording ends by itself. */
+/* Watch so many bytes of the page, with these options, until all have written.
+   A recording ends by itself. */
 static void
 watch_page(struct watched *all, const char *len, const char *recording,
     const char *const more[], struct outcome *o)

@@ -241,9 +241,9 @@ TEST(a_running_process_goes_on)
 	}
 }
 
-/* What is noted of a program that is executed takes a byte for each SPEC, of which
-   there are so many that nothing else is of this size.  It cannot be watched, and
-   goes on. */
+/* What is noted of a program that is executed takes a byte for each SPEC, of
+   which there are so many that nothing else is of this size.  It cannot be
+   watched, and goes on. */
 TEST(a_program_that_is_executed_goes_on)
 {
 	enum { SPECS = 23 };
@@ -270,8 +270,8 @@ TEST(a_program_that_is_executed_goes_on)
 	free(scratch_read("it", NULL));
 }
 
-/* A child for which the thread that traces has no memory is not watched in silence.
-   Its structure for one is of this size, and so are others. */
+/* A child for which the thread that traces has no memory is not watched in
+   silence.  Its structure for one is of this size, and so are others. */
 TEST(a_child_that_is_not_traced_is_doubted)
 {
 	unsigned doubted = 0;

@@ -318,8 +318,8 @@ orphan_status(void)
 	    WEXITSTATUS(status);
 }
 
-/* Kill number i of n.  Either the command has not become what it should be, or it
-   goes on to its end.  Result: whether it does. */
+/* Kill number i of n.  Either the command has not become what it should be, or
+   it goes on to its end.  Result: whether it does. */
 static bool
 kill_command(unsigned i, unsigned n, unsigned span)
 {

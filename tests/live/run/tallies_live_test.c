@@ -209,8 +209,8 @@ static const struct shared rounds[] = {
 	{.what = SET, .threads = 2, .each = 1000, .forks = true},
 };
 
-/* Until hits are only counted: it takes some until a backtrace is known.  How many
-   rounds that were. */
+/* Until hits are only counted: it takes some until a backtrace is known.  How
+   many rounds that were. */
 static unsigned
 play_until_tallied(const struct wp_tally *rows)
 {
@@ -263,7 +263,8 @@ TEST(each_hit_counts_once)
 	}
 }
 
-/* A value that follows from the hit before it is known only if none is left out. */
+/* A value that follows from the hit before it is known only if none is left
+   out. */
 TEST(additions_are_delivered)
 {
 	enum { PLAYED = 10 };

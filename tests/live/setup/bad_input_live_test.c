@@ -205,6 +205,11 @@ TEST(refused_options)
 		{{"-w", "x", "--exe", "/nowhere"}, "give the path of an "
 		    "executable file"},
 		{{"-w", "x", "--exe", "/"}, "--exe /: not a file"},
+		{{"-w", "x", "--cgroup", ""}, "--cgroup '': "},
+		{{"-w", "x", "--cgroup", "/no\nwhere"}, "--cgroup "
+		    "'/no\\nwhere': "},
+		{{"-w", "x", "--cgroup", "/etc/passwd"}, "--cgroup "
+		    "'/etc/passwd': "},
 		{{"-w", "x", "-p", "1", "true"}, "exclude each other"},
 		{{"-w", "x", "-O", "/nonexistent/file", "true"},
 		    "/nonexistent/file"},

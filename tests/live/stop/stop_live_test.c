@@ -195,9 +195,9 @@ doze(void)
 	(void)sigtimedwait(&stops, NULL, &limit);
 }
 
-/* Until nobody is watched any more; then all that was counted is there.  How long
-   that takes depends on who else wants the processors: patience is with each
-   step. */
+/* Until nobody is watched any more; then all that was counted is there.  How
+   long that takes depends on who else wants the processors: patience is with
+   each step. */
 static void
 watch_to_its_end(size_t n)
 {
@@ -928,8 +928,8 @@ fork_when_asked(void *unused)
 		(void)pause();
 }
 
-/* Of two programs, of which the first has no watch, it is not known either what an
-   orphan is to have. */
+/* Of two programs, of which the first has no watch, it is not known either what
+   an orphan is to have. */
 TEST(an_orphan_of_one_without_watches)
 {
 	const pid_t maker = child_start(fork_when_asked, NULL);

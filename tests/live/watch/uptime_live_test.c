@@ -220,8 +220,8 @@ watch_halved(const char *delivery, struct outcome *account)
 	assert_int_equal(account->status, NOT_VOUCHED);
 }
 
-/* The kernel says nothing where it runs no program: then what the hit before left
-   is not what was found, and what was reported is taken back. */
+/* The kernel says nothing where it runs no program: then what the hit before
+   left is not what was found, and what was reported is taken back. */
 TEST(hits_that_no_program_gets_take_values_back)
 {
 	static const char back[] = "old values in this report may be wrong";

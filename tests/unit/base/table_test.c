@@ -131,4 +131,20 @@ TEST(sorts_and_keeps_the_order_of_equals)
 	}
 }
 
+/* Each byte, how many there are, and what came before them counts. */
+TEST(hashes_of_bytes)
+{
+	char bytes[20] = {0};
+	const uint64_t hash = ex_hash_bytes(0, bytes, sizeof(bytes));
+
+	assert_true(hash == ex_hash_bytes(0, bytes, sizeof(bytes)));
+	assert_true(hash != ex_hash_bytes(1, bytes, sizeof(bytes)));
+	for (size_t i = 0; i < sizeof(bytes); i++) {
+		assert_true(hash != ex_hash_bytes(0, bytes, i));
+		bytes[i] = 1;
+		assert_true(hash != ex_hash_bytes(0, bytes, sizeof(bytes)));
+		bytes[i] = 0;
+	}
+}
+
 RUN_TESTS()

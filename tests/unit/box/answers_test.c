@@ -328,8 +328,8 @@ TEST_WITH(opens_the_names_of_code, begin, finish)
 	(void)remove(path);
 }
 
-/* Of a child that has ended before it was known, a file is had by its inode, and
-   nothing else. */
+/* Of a child that has ended before it was known, a file is had by its inode,
+   and nothing else. */
 TEST_WITH(a_child_may_have_ended, begin, finish)
 {
 	const pid_t parent = start_resting();

@@ -1,4 +1,5 @@
-/* code: a program that is too long is known as such, and stays in its bounds. */
+/* code: a program that is too long is known as such, and stays in its
+   bounds. */
 #include "test.h"
 
 #include <string.h>

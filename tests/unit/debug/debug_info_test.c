@@ -121,9 +121,9 @@ TEST(looks_no_further_than_aranges)
 	ex_module_free(m);
 }
 
-/* Two units that share a table of abbreviations, as clang's do that were optimized
-   together, are in .debug_aranges; one that has its own table is not, though there
-   are as many tables as units that are. */
+/* Two units that share a table of abbreviations, as clang's do that were
+   optimized together, are in .debug_aranges; one that has its own table is not,
+   though there are as many tables as units that are. */
 TEST(knows_not_all_of_shared_tables)
 {
 	static const char *const links[] = {LINK_SHARED, LINK_SHARED ZLIB};
@@ -146,8 +146,8 @@ TEST(knows_not_all_of_shared_tables)
 	}
 }
 
-/* clang writes names of all units, so that what is not among them is known to be
-   nowhere; gdb does not. */
+/* clang writes names of all units, so that what is not among them is known to
+   be nowhere; gdb does not. */
 TEST(looks_no_further_than_names)
 {
 	static const struct {

@@ -104,8 +104,8 @@ TEST(knows_what_is_whole)
 	    &unit, 1), 0);
 }
 
-/* A table whose names are all equal and have all entries there are does not take
-   long. */
+/* A table whose names are all equal and have all entries there are does not
+   take long. */
 TEST(takes_no_time)
 {
 	enum { NAMES = 20000, ENTRIES = 1 << 20, ABBREVS = 8 };

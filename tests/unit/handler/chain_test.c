@@ -12,8 +12,8 @@
 
 #include "child.h"
 #include "handler/trap.h"
-#include "inside/delivery.h"
-#include "inside/table.h"
+#include "arming/delivery.h"
+#include "program/table.h"
 
 /* What a program sees; shared with the child. */
 struct seen {

@@ -1,6 +1,6 @@
 /*
- * history: what it claims of hits is what they did, in races that are played, in
- * which everything is known.
+ * history: what it claims of hits is what they did, in races that are played,
+ * in which everything is known.
  */
 #include "test.h"
 

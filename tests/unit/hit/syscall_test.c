@@ -284,6 +284,7 @@ TEST_WITH(arguments_of_32_bit_programs_are_others, begin, NULL)
 	struct ex_syscall call;
 
 	set_args((const uint64_t[6]){3, WORD, 64});
+	made.user[PERF_REG_X86_BX] = UINT64_MAX;
 	set_chain(old);
 	call = explain();
 	assert_text("the call", call.name, "read");
@@ -300,6 +301,114 @@ TEST_WITH(arguments_of_32_bit_programs_are_others, begin, NULL)
 	assert_false(explain().has_bytes);
 	made.record.sample.user = (struct ex_perf_regs){0};
 	assert_false(explain().has_bytes);
+}
+
+#define NARROW_WORD	UINT64_C(0x8001000)
+#define NARROW_SP	UINT64_C(0xff800000)
+
+/* A 32-bit program's call; what is above 4 bytes in registers is not its. */
+static struct ex_syscall
+explain_narrow(const char *function, const uint32_t arg[6])
+{
+	static const unsigned reg[] = {
+		PERF_REG_X86_BX, PERF_REG_X86_CX, PERF_REG_X86_DX,
+		PERF_REG_X86_SI, PERF_REG_X86_DI, PERF_REG_X86_BP,
+	};
+	const char *const chain[4] = {"copy_to_user", function};
+
+	made.record.sample.user.abi = PERF_SAMPLE_REGS_ABI_32;
+	made.sample.addr = NARROW_WORD;
+	made.user[PERF_REG_X86_SP] = NARROW_SP;
+	for (size_t i = 0; i < 6; i++)
+		made.user[reg[i]] = arg[i] | UINT64_C(0xabcd) << 32;
+	set_chain(chain);
+	return explain();
+}
+
+TEST_WITH(calls_of_32_bit_programs, begin, NULL)
+{
+	static const struct {
+		const char *function, *name;
+		uint32_t arg[6];
+		uint64_t bytes;
+		int fd;			/* -1: none */
+	} narrow[] = {
+		{"__ia32_sys_read", "read", {3, NARROW_WORD, 64}, 64, 3},
+		{"__ia32_compat_sys_newfstat", "fstat", {4, NARROW_WORD}, 64,
+		    4},
+		{"__ia32_compat_sys_ia32_fstat64", "fstat64",
+		    {4, NARROW_WORD}, 96, 4},
+		{"__ia32_sys_clock_gettime", "clock_gettime", {1, NARROW_WORD},
+		    16, -1},
+		{"__ia32_sys_clock_gettime32", "clock_gettime",
+		    {1, NARROW_WORD}, 8, -1},
+		{"__ia32_sys_nanosleep_time32", "nanosleep",
+		    {0, NARROW_WORD}, 8, -1},
+		{"__ia32_sys_sendfile64", "sendfile64", {1, 2, NARROW_WORD}, 8,
+		    -1},
+		{"__ia32_compat_sys_sendfile", "sendfile", {1, 2, NARROW_WORD},
+		    4, -1},
+		{"__ia32_compat_sys_select", "select", {33, NARROW_WORD}, 8,
+		    -1},
+		{"__ia32_compat_sys_wait4", "wait4", {1, 0, 0, NARROW_WORD}, 72,
+		    -1},
+	};
+
+	for (size_t i = 0; i < COUNT(narrow); i++) {
+		const struct ex_syscall call = explain_narrow(
+		    narrow[i].function, narrow[i].arg);
+
+		assert_text("the call", call.name, narrow[i].name);
+		assert_true(call.has_bytes);
+		assert_int_equal(call.bytes, narrow[i].bytes);
+		assert_int_equal(call.has_fd ? call.fd : -1, narrow[i].fd);
+	}
+	/* numbers are those of such programs, too */
+	made.sample.number = 3;
+	assert_text("number 3", explain_narrow("do_fast_syscall_32",
+	    narrow[0].arg).name, "read");
+	made.sample.number = 422;
+	assert_text("number 422", explain_narrow("do_fast_syscall_32",
+	    (const uint32_t[6]){NARROW_WORD}).name, "futex");
+}
+
+TEST_WITH(vectors_and_sockets_of_32_bit_programs, begin, NULL)
+{
+	uint32_t *const word = (uint32_t *)made.stack.bytes;
+	struct ex_syscall call;
+
+	word[4] = 0x8000000, word[5] = 16;
+	word[6] = NARROW_WORD, word[7] = 24;
+	call = explain_narrow("do_readv", (const uint32_t[6]){3,
+	    NARROW_SP + 16, 2});
+	assert_text("the call", call.name, "readv");
+	assert_true(call.has_bytes && call.writes);
+	assert_int_equal(call.bytes, 24);
+	/* struct msghdr: name, its length, vector, its length, control, ... */
+	memset(word, 0, 64);
+	word[10] = NARROW_SP + 16, word[11] = 2;
+	word[4] = 0x8000000, word[5] = 16;
+	word[6] = NARROW_WORD, word[7] = 24;
+	call = explain_narrow("__ia32_compat_sys_recvmsg",
+	    (const uint32_t[6]){3, NARROW_SP + 32});
+	assert_int_equal(call.bytes, 24);
+	/* one call for all, which has its arguments in memory */
+	memset(word, 0, 64);
+	word[0] = 5, word[1] = NARROW_WORD, word[2] = 100;
+	call = explain_narrow("__ia32_compat_sys_socketcall",
+	    (const uint32_t[6]){10, NARROW_SP});
+	assert_text("the call", call.name, "recvfrom");
+	assert_int_equal(call.bytes, 100);
+	assert_true(call.writes && call.has_fd);
+	assert_int_equal(call.fd, 5);
+	call = explain_narrow("__ia32_compat_sys_socketcall",
+	    (const uint32_t[6]){99, NARROW_SP});
+	assert_text("the call", call.name, "socketcall");
+	assert_false(call.has_bytes || call.has_fd);
+	call = explain_narrow("__ia32_compat_sys_socketcall",
+	    (const uint32_t[6]){17, 16});
+	assert_text("the call", call.name, "recvmsg");
+	assert_false(call.has_bytes || call.has_fd);
 }
 
 TEST_WITH(vectors_are_read_from_the_sampled_stack, begin, NULL)
@@ -567,23 +676,37 @@ TEST_WITH(the_end_of_a_long_path_is_reported, begin, NULL)
 	(void)close(dir);
 }
 
-TEST(rows_are_found_by_name_and_number)
+static void
+find_rows(bool narrow)
 {
-	assert_null(ex_syscall_row("no_such"));
-	assert_null(ex_syscall_row_number(-1));
-	assert_null(ex_syscall_row_number(100000));
+	unsigned found = 0;
+
+	assert_null(ex_syscall_row("no_such", narrow));
+	assert_null(ex_syscall_row_number(-1, narrow));
+	assert_null(ex_syscall_row_number(100000, narrow));
 	for (int number = 0; number < 1000; number++) {
 		const struct ex_syscall_row *row =
-		    ex_syscall_row_number(number);
+		    ex_syscall_row_number(number, narrow);
+		char name[64];
 
 		if (row == NULL)
 			continue;
+		found++;
 		assert_int_equal(row->number, number);
-		assert_ptr_equal(ex_syscall_row(row->name), row);
+		(void)snprintf(name, sizeof(name), "%s%s", row->name,
+		    row->old ? "_time32" : "");
+		assert_ptr_equal(ex_syscall_row(name, narrow), row);
 		for (unsigned i = 0; i < EX_SYSCALL_PARTS; i++)
 			assert_true(row->part[i].at < 6 &&
 			    row->part[i].len < 6);
 	}
+	assert_true(found > 100);
+}
+
+TEST(rows_are_found_by_name_and_number)
+{
+	find_rows(false);
+	find_rows(true);
 }
 
 RUN_TESTS()

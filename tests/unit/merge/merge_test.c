@@ -338,8 +338,8 @@ TEST(hostile_text)
 	free(report);
 }
 
-/* What is in no order that a run has, and very many watches of one run: it takes
-   no more time and memory than is allowed for, and is told. */
+/* What is in no order that a run has, and very many watches of one run: it
+   takes no more time and memory than is allowed for, and is told. */
 TEST(hostile_order)
 {
 	struct merged *m = merged_new();

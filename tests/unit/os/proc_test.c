@@ -506,8 +506,8 @@ count_maps(void *arg, const struct wp_proc_map *map)
 	return ++*(int *)arg == 3 ? 77 : 0;
 }
 
-/* A private mapping is its own, a shared one is not, nor is what lies in none or in
-   both. */
+/* A private mapping is its own, a shared one is not, nor is what lies in none
+   or in both. */
 TEST(knows_what_is_its_own)
 {
 	const int prot = PROT_READ | PROT_WRITE;

@@ -222,8 +222,8 @@ leave_soon(void *unused)
 	_exit(0);
 }
 
-/* One that is about to execute a program, or to end, is given a moment; on a machine
-   with no time it may take longer. */
+/* One that is about to execute a program, or to end, is given a moment; on a
+   machine with no time it may take longer. */
 TEST(who_leaves_soon_does_not_count)
 {
 	bool stays = true;

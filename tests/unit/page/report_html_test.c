@@ -139,8 +139,8 @@ TEST(names_and_sources_are_text)
 
 enum { WRITERS = 3000, NAME = 3000 };
 
-/* A writer of its own, whose names are as long as they may be in a page, and longer
-   in markup. */
+/* A writer of its own, whose names are as long as they may be in a page, and
+   longer in markup. */
 static void
 add_writer(struct made_report *m, unsigned i, const char *name,
     const struct ex_watch *watch)

@@ -1,4 +1,5 @@
-/* descendants: which of them executed another program before the watch ended. */
+/* descendants: which of them executed another program before the watch
+   ended. */
 #include "test.h"
 
 #include <unistd.h>
@@ -20,8 +21,8 @@ end_at_once(void *arg)
 	(void)arg;
 }
 
-/* Two that are gone, and of whose end there was no record, are made at 10 and at
-   30.  Result: which is blamed if the watch ends then; 0: none. */
+/* Two that are gone, and of whose end there was no record, are made at 10 and
+   at 30.  Result: which is blamed if the watch ends then; 0: none. */
 static uint64_t
 blamed(uint64_t since)
 {

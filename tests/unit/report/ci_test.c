@@ -16,11 +16,11 @@ static char *
 written(void (*put)(const struct ci *, struct buffer *),
     const struct report_end *end, const char *doubt)
 {
-	struct ci ci;
+	struct ci ci = {0};
 	struct buffer b = {0};
 	char *text;
 
-	ci_begin(&ci, &two_watches, end, "victim", doubt, 1.5);
+	ci_end(&ci, &two_watches, end, "victim", doubt, 1.5);
 	assert_false(ci.failed);
 	put(&ci, &b);
 	text = strdup(buffer_text(&b));
@@ -318,10 +318,10 @@ TEST(paths_of_sources)
 {
 	char directory[4096], path[8192];
 	struct ex_frame frame = {.file = "/else/x.c"};
-	struct ci ci;
+	struct ci ci = {0};
 
 	assert_non_null(getcwd(directory, sizeof(directory)));
-	ci_begin(&ci, &two_watches, &clean, "", "", 0);
+	ci_end(&ci, &two_watches, &clean, "", "", 0);
 	assert_null(ci_path(&ci, NULL));
 	assert_string_equal(ci_path(&ci, &frame), "/else/x.c");
 	(void)snprintf(path, sizeof(path), "%s/src/x.c", directory);

@@ -1,7 +1,7 @@
 /*
  * many_stacks: a recording of more distinct backtraces than there is memory for
- * is reported to its end, with every hit and its backtrace; the table at the end
- * says of how many hits it knows no more than their number.
+ * is reported to its end, with every hit and its backtrace; the table at the
+ * end says of how many hits it knows no more than their number.
  *
  * That memory holds some 25,000 of them.
  */

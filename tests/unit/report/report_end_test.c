@@ -18,8 +18,8 @@ count_write(void *cookie, const char *text, size_t len)
 	return (ssize_t)len;
 }
 
-/* Hits with so many backtraces; then the end, which takes more room than what is
-   held back before it. */
+/* Hits with so many backtraces; then the end, which takes more room than what
+   is held back before it. */
 static void
 assert_one_piece(const struct report_ops *ops, bool summary_only)
 {

@@ -27,6 +27,13 @@ TEST(begins_with_what_is_watched)
 	const struct report_start recorded = {
 		.frozen_ms = -1, .watches = made_list, .nwatches = 1,
 	};
+	const struct ex_watch place = {
+		.id = 1, .spec = "run", .addr = 0x401000, .len = 1,
+		.access = WP_EXEC,
+	}, *const places[] = {&place};
+	const struct report_start uprobe = {
+		.frozen_ms = -1, .watches = places, .nwatches = 1,
+	};
 	const struct {
 		const struct report_start *start;
 		const char *text;
@@ -39,6 +46,8 @@ TEST(begins_with_what_is_watched)
 		    "         in victim[4335], 3 threads, frozen 0.8 ms\n"},
 		{&recorded, "watching counter (8 bytes at 0x404090) for "
 		    "writes in a recording\n"},
+		{&uprobe, "watching run (at 0x401000) for execution by a "
+		    "uprobe in a recording\n"},
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -294,7 +303,8 @@ TEST(sums_up)
 	free(m.text);
 }
 
-/* A row for each writer, and with -v below it one for each of its backtraces. */
+/* A row for each writer, and with -v below it one for each of its
+   backtraces. */
 TEST(joins_the_backtraces_of_a_writer)
 {
 	const struct ex_frame directly[] = {

@@ -135,8 +135,8 @@ TEST(holds_many)
 	summary_free(s);
 }
 
-/* Of too many rows the most frequent stay; what the others counted is in one; and
-   a backtrace that comes again may have been one of them. */
+/* Of too many rows the most frequent stay; what the others counted is in one;
+   and a backtrace that comes again may have been one of them. */
 TEST(keeps_the_most_frequent)
 {
 	enum { MAX = 8, MANY = 100 };

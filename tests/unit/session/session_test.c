@@ -652,8 +652,8 @@ TEST(leaves_out_what_is_unchanged)
 	    "\"unchanged\":3,", 1);
 }
 
-/* Which hits are reported, in how many ways they are left out, and that -n counts
-   those that are not. */
+/* Which hits are reported, in how many ways they are left out, and that -n
+   counts those that are not. */
 TEST(leaves_out_what_is_not_wanted)
 {
 	static struct condition condition;

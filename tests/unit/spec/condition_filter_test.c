@@ -1,6 +1,6 @@
 /*
- * condition_filter: what the kernel takes for surely false is false; and it takes
- * that for it which it can.
+ * condition_filter: what the kernel takes for surely false is false; and it
+ * takes that for it which it can.
  */
 #include "test.h"
 

@@ -164,6 +164,18 @@ TEST(whom_to_watch)
 	assert_string_equal(o.exe, "/bin/x");
 	assert_true(o.follow);
 	options_free(&o);
+	ACCEPT(&o, "-w", "a", "--cgroup", "b", "--if-missing", "skip");
+	assert_string_equal(o.cgroup, "b");
+	assert_true(o.follow && o.skip_missing);
+	options_free(&o);
+	ACCEPT(&o, "-w", "a", "--all-cpus");
+	assert_true(o.all_cpus && o.follow);
+	options_free(&o);
+	/* what lies in the kernel is watched in all processes anyway */
+	ACCEPT(&o, "-w", "kernel!a", "--all-cpus");
+	assert_false(o.all_cpus);
+	assert_true(o.follow);
+	options_free(&o);
 
 	/* a command's options are its own, with and without -- */
 	ACCEPT(&o, "-w", "a", "--", "ls", "-p", "1", "--count");
@@ -212,6 +224,13 @@ TEST(a_heap)
 	options_free(&o);
 	ACCEPT(&o, "--heap", "--heap-quarantine", "4M", "ls");
 	assert_int_equal(o.quarantine, 4 << 20);
+	assert_true(o.heap_runs == HEAP_RUNS_NONE);
+	options_free(&o);
+	ACCEPT(&o, "--heap", "--heap-runs", "0", "ls");
+	assert_true(o.heap_runs == 0);
+	options_free(&o);
+	ACCEPT(&o, "--heap", "--heap-runs", "5", "ls");
+	assert_true(o.heap_runs == 5);
 	options_free(&o);
 }
 
@@ -509,7 +528,7 @@ static const struct {
 	{{"w", "-p", "1"}, "nothing to watch: give -w, -r, -a or -x with a "
 	    "SPEC" SEE},
 	{{"w", "-w", "a"}, "no process to watch: give -p PID, -p NAME, "
-	    "--exe PATH, or -- COMMAND"},
+	    "--exe PATH, --cgroup PATH, --all-cpus, or -- COMMAND"},
 	{{"w", "-w", "kernel!a", "-w", "b", "-p", "1"}, "kernel!a and b: one "
 	    "lies in the kernel and is watched in all processes, the other in "
 	    "a program: watch them one at a time"},
@@ -574,7 +593,8 @@ static const struct {
 	{{"w", "-w", "a", "--slots", "rotate", "--last", "2", "ls"}, ROTATE_NOT
 	    "--last" LEAVE},
 	{{"w", "-w", "a", "--"},
-	    "no process to watch: give -p PID, -p NAME, --exe PATH, or "
+	    "no process to watch: give -p PID, -p NAME, --exe PATH, "
+	    "--cgroup PATH, --all-cpus, or "
 	    "-- COMMAND"},
 	{{"w", "-w", "a", "-p", "1", "ls"},
 	    "-p and a command (ls) exclude each other"},
@@ -633,7 +653,7 @@ static const struct {
 	    "or --heap"},
 	{{"w", "--heap", "-p", "1"}, NO_HEAP "-p or --heap"},
 	{{"w", "--heap", "--inside", "x"}, NO_HEAP "--inside or --heap"},
-	{{"w", "--heap", "--allow", "f", "x"}, NO_HEAP "--allow or --heap"},
+	{{"w", "--heap", "-v", "x"}, NO_HEAP "-v or --heap"},
 	{{"w", "--heap", "-t", "1", "x"}, NO_HEAP "-t or --heap"},
 	{{"w", "--heap", "--learn", "f", "x"}, NO_HEAP "--learn or --heap"},
 	{{"w", "--heap", "--once", "x"}, NO_HEAP "--once or --heap"},
@@ -645,7 +665,10 @@ static const struct {
 	    "'1T': not a size"},
 	{{"w", "--heap=sample", "x"}, "--heap=sample: that option takes no "
 	    "argument"},
-	{{"w", "--heap-runs", "3", "x"}, "no option --heap-runs"},
+	{{"w", "--heap-runs", "3", "-w", "a", "x"}, "--heap-runs is for "
+	    "--heap"},
+	{{"w", "--heap", "--heap-runs", "-1", "x"}, "--heap-runs '-1': not a "
+	    "whole number from 0 to 1000"},
 	{{"w", "--delivery", "fax"}, "--delivery 'fax': no such way"},
 	{{"w", "-w", "a", "--delivery", "bpf", "--stop", "x"}, "--delivery bpf "
 	    "does not go with --stop"},
@@ -745,6 +768,29 @@ static const struct {
 	    "one executable at a time"},
 	{{"w", "-w", "a", "--exe", "a", "-p", "b"}, "--exe and -p exclude each "
 	    "other: --exe finds the processes that run now, too"},
+	{{"w", "-w", "a", "--cgroup", "a", "-p", "b"}, "--cgroup and -p exclude "
+	    "each other: --cgroup finds the processes that run now, too"},
+	{{"w", "-w", "a", "--cgroup", "a", "--exe", "b"}, "--exe and --cgroup "
+	    "exclude each other: "},
+	{{"w", "-w", "a", "--all-cpus", "--cgroup", "b"}, "--cgroup and "
+	    "--all-cpus exclude each other: "},
+	{{"w", "-w", "a", "--all-cpus", "-p", "1"}, "--all-cpus and -p exclude "
+	    "each other: "},
+	{{"w", "-w", "a", "--cgroup", "a", "--cgroup", "b"}, "--cgroup is given "
+	    "twice: one group at a time"},
+	{{"w", "-w", "a@12", "--cgroup", "a"}, "--cgroup watches "
+	    "processes, and a@12 is of one thread: give -p"},
+	{{"w", "-w", "a", "--all-cpus", "ls"}, "--all-cpus and a command (ls) "
+	    "exclude each other"},
+	{{"w", "-w", "a", "--all-cpus", "--on-hit", "core"}, "--all-cpus "
+	    "attaches to processes that have begun "},
+	{{"w", "-w", "a->b", "--follow", "--cgroup", "a"}, MOVES "--cgroup: "},
+	{{"w", "-w", "a", "--slots", "rotate", "--all-cpus"}, ROTATE_NOT
+	    "--all-cpus" LEAVE},
+	{{"w", "-w", "kernel!a", "--cgroup", "/x"}, "kernel!a" IN_ALL
+	    "--cgroup"},
+	{{"w", "-w", "a", "-O", "%p", "--all-cpus"}, "-O '%p': %p is the first "
+	    "process, which --all-cpus may not have yet: "},
 	{{"w", "-w", "a", "--exe", "a", "ls"}, "--exe and a command (ls) "
 	    "exclude each other"},
 	{{"w", "-w", "a", "--exe", "a", "--stop"}, "--exe attaches to processes "
@@ -926,7 +972,8 @@ static const struct {
 	    "--changed needs values, which -o perf does not find: leave out "
 	    "one of them"},
 	{{"w", "-w", "a", "-p", "1", "--if-missing", "skip"},
-	    "--if-missing skip is for the programs that a command executes: "},
+	    "--if-missing skip is for the programs that a command executes, "
+	    "or that --cgroup or --all-cpus have: "},
 	{{"w", "-w", "a", "--if-missing", "end", "x"},
 	    "--if-missing 'end': there is only skip; "},
 	{{"w", "-w", "a", "--if-missing", "skip", "--count", "x"},

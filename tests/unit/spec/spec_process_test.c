@@ -31,7 +31,8 @@ learn(void *arg, const struct ex_record *record)
 	ex_space_learn(arg, record);
 }
 
-/* Without arguments, whose places would be known behind its first instructions. */
+/* Without arguments, whose places would be known behind its first
+   instructions. */
 static long
 spec_test_look(void)
 {

@@ -108,12 +108,84 @@ TEST(parses)
 	}
 }
 
+static const struct {
+	const char *text, *path, *symbol;
+	uint64_t off, len;
+} shared[] = {
+	{"shm:/pool+0x40:4", "/dev/shm/pool", NULL, 0x40, 4},
+	{"shm:/pool+0", "/dev/shm/pool", NULL, 0, 8},
+	{"shm:/a+b:c+6", "/dev/shm/a+b:c", NULL, 6, 2},
+	{"file:/x+4095:1", "/x", NULL, 4095, 1},
+	{"file:7z+12", "7z", NULL, 12, 4},
+	{"file:a b!c::d->e+0x10", "a b!c::d->e", NULL, 16, 8},
+	{"file:/proc/1/map_files/7f00-7f10+8:8",
+	    "/proc/1/map_files/7f00-7f10", NULL, 8, 8},
+	{"file:/x+9223372036854775799:8", "/x", NULL,
+	    9223372036854775799, 8},
+	/* symbols that are called so */
+	{"shm:8", NULL, "shm", 0, 8},
+	{"file:0x4", NULL, "file", 0, 4},
+	{"file+8:4", NULL, "file", 8, 4},
+	{"file::x", NULL, "file::x", 0, 0},
+	{"shm", NULL, "shm", 0, 0},
+};
+
+TEST(parses_shared_memory_and_files)
+{
+	for (size_t i = 0; i < COUNT(shared); i++) {
+		struct wp_cause cause = {.text = ""};
+		struct spec spec;
+
+		if (spec_parse(shared[i].text, 'w', &spec, &cause) != 0)
+			fail_msg("%s", cause.text);
+		assert_string_equal(spec.text, shared[i].text);
+		assert_same(spec.shared, shared[i].path);
+		assert_same(spec.symbol, shared[i].symbol);
+		assert_int_equal(spec.off, shared[i].off);
+		assert_int_equal(spec.len, shared[i].len);
+		assert_int_equal(spec.addr, 0);
+		spec_free(&spec);
+	}
+}
+
+TEST(shared_memory_is_not_executed)
+{
+	struct wp_cause cause;
+	struct spec spec;
+
+	assert_int_equal(spec_parse("shm:/pool+8", WP_EXEC, &spec, &cause),
+	    -EINVAL);
+	assert_non_null(strstr(cause.text, "not with -x"));
+}
+
 /* What is wrong, from which character on. */
 #define EIGHT	"(<{[[{<("
 static const struct {
 	const char *text, *wrong;
 } bad[] = {
 	{"", "something to watch is wanted at its end (column 1)"},
+	{"shm:", "a file's path is wanted at its end (column 5)"},
+	{"file:+8", "a file's path is wanted at '+8' (column 6)"},
+	{"shm:pool+8", "the name of shared memory is wanted, which begins with "
+	    "'/' at 'pool+8' (column 5)"},
+	{"shm:/+8", "the name of shared memory is wanted, with a '/' before it "
+	    "and no other at '+8' (column 6)"},
+	{"shm:/a/b+8", "the name of shared memory is wanted, with a '/' before "
+	    "it and no other at 'a/b+8' (column 6)"},
+	{"shm:/pool", "'+' and an offset are wanted, from the file's begin at "
+	    "its end (column 10)"},
+	{"file:/x+", "a number is wanted at its end (column 9)"},
+	{"file:/x+y", "a number is wanted at 'y' (column 9)"},
+	{"file:/x+8:0", "the length is zero at '0' (column 11)"},
+	{"file:/x+8 ", "only :LEN can follow an offset at ' ' (column 10)"},
+	{"file:/x+8:4:2", "nothing is wanted after the length at ':2' "
+	    "(column 12)"},
+	{"file:/x+9223372036854775808", "no file is so long at "
+	    "'9223372036854775808' (column 9)"},
+	{"file:/x+9223372036854775807:8", "no file is so long at "
+	    "'9223372036854775807:8' (column 9)"},
+	{"file:/x+18446744073709551616", "the number needs more than 64 bits at "
+	    "'18446744073709551616' (column 9)"},
 	{"counter:", "a number is wanted at its end (column 9)"},
 	{"own@0", "no thread has this id at '0' (column 5)"},
 	{"own@2147483648", "no thread has this id at '2147483648' (column 5)"},

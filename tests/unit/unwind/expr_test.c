@@ -27,12 +27,12 @@ read_memory(void *arg, uint64_t addr, void *to, size_t len)
 }
 
 static int
-eval(const Dwarf_Op *ops, size_t n, uint64_t *value)
+eval(const Dwarf_Op *ops, size_t n, bool narrow, uint64_t *value)
 {
 	static const uint64_t cfa = CFA;
-	static const struct ex_regs regs = {
+	const struct ex_regs regs = {
 		.value = { [3] = 300, [7] = 0x7000, [16] = 0x40101b },
-		.known = 1 << 3 | 1 << 7 | 1 << 16,
+		.known = 1 << 3 | 1 << 7 | 1 << 16, .narrow = narrow,
 	};
 	const struct ex_expr_env env = {
 		&regs, &cfa, 0x10000, read_memory, NULL
@@ -180,23 +180,59 @@ static const struct scenario scenarios[] = {
 	{ "an operation of the future", -EINVAL, 0, { { .atom = 0xff } } },
 };
 
-TEST(evaluates)
+/* Of a 32-bit program: its numbers have 4 bytes, and esp is register 4. */
+static const struct scenario narrow_scenarios[] = {
+	{ "breg4", 0, 0x6ff8, { OP1(breg4, -8) } },
+	{ "breg7, which is edi", -ENODATA, 0, { OP1(breg7, 0) } },
+	{ "breg3", 0, 300, { OP1(breg3, 0) } },
+	{ "breg8, the pc", 0, 0x40101b, { OP1(breg8, 0) } },
+	{ "breg9", -ENODATA, 0, { OP1(breg9, 0) } },
+	{ "below 0", 0, UINT32_MAX - 9, { OP1(consts, -10) } },
+	{ "beyond", 0, 4, { OP1(constu, UINT32_MAX), OP(lit5), OP(plus) } },
+	{ "const8u", 0, UINT32_MAX, { OP1(const8u, UINT64_MAX) } },
+	{ "deref", 0, 0x55667788, { OP1(constu, MEMORY), OP(deref) } },
+	{ "deref beyond", 0, 0x55667788,
+	    { OP1(constu, MEMORY | UINT64_C(1) << 32), OP(deref) } },
+	BINARY(-1, 28, shr, 15),
+	BINARY(-1, 32, shr, 0),
+	BINARY(1, 32, shl, 0),
+	BINARY(-16, 2, shra, UINT32_MAX - 3),
+	BINARY(0x80000000, 31, shra, UINT32_MAX),
+	BINARY(0x80000000, 1, lt, 1),
+	BINARY(-13, 4, div, UINT32_MAX - 2),
+	BINARY(-1, 10, mod, UINT32_MAX % 10),
+	{ "abs", 0, 9, { OP1(constu, UINT32_MAX - 8), OP(abs) } },
+	{ "not", 0, UINT32_MAX - 9, { OP(lit9), OP(not) } },
+};
+
+static void
+evaluate_all(const struct scenario *scenario, size_t count, bool narrow)
 {
 	size_t i;
 
-	for (i = 0; i < COUNT(scenarios); i++) {
-		const struct scenario *s = &scenarios[i];
+	for (i = 0; i < count; i++) {
+		const struct scenario *s = &scenario[i];
 		uint64_t value = 0;
 		size_t n = 0;
 		int err;
 
 		while (n < OPS_MAX && s->op[n].atom != 0)
 			n++;
-		err = eval(s->op, n, &value);
+		err = eval(s->op, n, narrow, &value);
 		if (err != s->err || (err == 0 && value != s->value))
 			fail_msg("%s: %d, %#llx", s->name, err,
 			    (unsigned long long)value);
 	}
+}
+
+TEST(evaluates)
+{
+	evaluate_all(scenarios, COUNT(scenarios), false);
+}
+
+TEST(evaluates_of_32_bit_programs)
+{
+	evaluate_all(narrow_scenarios, COUNT(narrow_scenarios), true);
 }
 
 TEST(needs_a_cfa)
@@ -223,7 +259,7 @@ TEST(stands_any_program)
 			op[i].number2 = (Dwarf_Word)rand_r(&seed);
 			op[i].offset = i * 3;
 		}
-		(void)eval(op, 16, &value);
+		(void)eval(op, 16, op[0].atom % 2 != 0, &value);
 	}
 }
 

@@ -20,6 +20,7 @@
 #define FRAMES_MAX 64
 #define STEPS_MAX 60000
 #define TRUTH_MAX 4096
+#define NARROW_CS 0x23		/* what cs is while 32-bit code runs */
 #define OWN __attribute__((noinline))
 
 /* --- a program that is stepped --- */
@@ -29,7 +30,7 @@ static const struct scenario {
 	unsigned least;		/* instructions that it is known to take */
 	bool other_stack;
 	/* Where what rows say differs from what the program did, or there are
-	   none: in this module, at so many instructions at the most. */
+	   none: in these modules, at so many instructions at the most. */
 	const char *excused;
 	unsigned excuses;
 } scenarios[] = {
@@ -49,6 +50,21 @@ static const struct scenario {
 	/* _Unwind_RaiseException overwrites its own frame before it leaves */
 	{ "victim/debug_frame", "calls", 150, false, NULL, 0 },
 	{ "victim/throws", NULL, 5000, false, "libgcc_s.so.1", 300 },
+	/* the same as a 32-bit program */
+	{ "victim/frames_narrow", "calls", 150, false, NULL, 0 },
+	{ "victim/frames_narrow", "layouts", 200, false, NULL, 0 },
+	/* libc's oldest memcpy does not say that it pushes a register */
+	{ "victim/frames_narrow", "callback", 100, false, "libc.so.6", 60 },
+	{ "victim/frames_narrow", "plt", 500, false, NULL, 0 },
+	/* some of the vDSO's functions have no rows */
+	{ "victim/frames_narrow", "vdso", 50, false, "[vdso]", 20 },
+	/* where longjmp arrives, arguments are pushed below the slot that the
+	   truth takes for one still to be returned to */
+	{ "victim/frames_narrow", "jump", 500, false,
+	    "libc.so.6 frames_narrow", 12 },
+	{ "victim/frames_narrow", "signal", 500, false, NULL, 0 },
+	{ "victim/frames_narrow", "signal_stack", 500, true, NULL, 0 },
+	{ "victim/frames_narrow", "bare", 10, false, "frames_narrow", 3 },
 };
 
 /* A frame that is still to be returned to. */
@@ -64,6 +80,7 @@ struct stepper {
 	struct ex_process *process;
 	struct capture now;
 	struct user_regs_struct regs;
+	uint64_t word;		/* bytes of what a call pushes */
 	struct pending frame[FRAMES_MAX];	/* outermost first */
 	unsigned n;
 	const struct scenario *scenario;
@@ -115,6 +132,7 @@ start(struct stepper *s, const struct scenario *scenario)
 	s->space = ex_space_new(EX_LIVE);
 	capture_maps(s->space, s->pid);
 	s->process = ex_space_process(s->space, s->pid);
+	s->word = s->regs.cs == NARROW_CS ? 4 : 8;
 	return s->process != NULL;
 }
 
@@ -154,9 +172,14 @@ spoil(struct capture *c, const struct capture *good,
 		const uint32_t place = reads->place[i];
 		const uint64_t value = ex_read_value(&good->sample, place);
 
-		memcpy((place & EX_READ_REG) != 0 ?
-		    (uint8_t *)c->regs + (place & ~EX_READ_REG) :
-		    c->stack + place, &value, sizeof(value));
+		if ((place & EX_READ_REG) != 0)
+			memcpy((uint8_t *)c->regs + (place & ~EX_READ_REG),
+			    &value, sizeof(value));
+		else if ((place & EX_READ_NARROW) != 0)
+			memcpy(c->stack + (place & ~EX_READ_NARROW), &value,
+			    sizeof(uint32_t));
+		else
+			memcpy(c->stack + place, &value, sizeof(value));
 	}
 	c->sample = good->sample;
 	c->sample.user.values = (const uint8_t *)c->regs;
@@ -191,6 +214,8 @@ static unsigned
 unwind(struct stepper *s, struct ex_pc *pc, enum ex_end *end)
 {
 	capture_take(&s->now, s->pid, &s->regs, CAPTURE_STACK);
+	if (s->word == 4)
+		s->now.sample.user.abi = PERF_SAMPLE_REGS_ABI_32;
 	return unwind_twice(s->process, &s->now, pc, FRAMES_MAX, end);
 }
 
@@ -215,8 +240,8 @@ follow(struct stepper *s, uint64_t old_sp, uint64_t old_pc)
 	const uint64_t sp = s->regs.rsp, pc = s->regs.rip;
 	uint64_t top = 0;
 
-	(void)capture_read(s->pid, sp, &top, sizeof(top));
-	if (sp == old_sp - 8 && top > old_pc + 1 && top <= old_pc + 8 &&
+	(void)capture_read(s->pid, sp, &top, s->word);
+	if (sp == old_sp - s->word && top > old_pc + 1 && top <= old_pc + 8 &&
 	    pc != top)
 		push(s, sp, top, false, false);
 	while (s->n > 0 && s->frame[s->n - 1].slot < sp)
@@ -233,8 +258,8 @@ follow_signal(struct stepper *s, uint64_t interrupted)
 {
 	uint64_t trampoline = 0;
 
-	(void)capture_read(s->pid, s->regs.rsp, &trampoline,
-	    sizeof(trampoline));
+	(void)capture_read(s->pid, s->regs.rsp, &trampoline, s->word);
+	/* a 32-bit trampoline drops the handler's argument first */
 	push(s, s->regs.rsp + 8, interrupted, true, false);
 	push(s, s->regs.rsp, trampoline, false, true);
 }
@@ -281,6 +306,20 @@ complain(const struct stepper *s, const struct ex_pc *pc, unsigned n,
 	print_message("\n");
 }
 
+/* mov (%esp),%reg; ret: how 32-bit code learns where it is.  That of crt1.o and
+   of the vDSO have no rows. */
+static bool
+is_thunk(const struct stepper *s)
+{
+	uint8_t code[7];
+
+	if (s->word == 8 || capture_read(s->pid, s->regs.rip - 3, code,
+	    sizeof(code)) != sizeof(code))
+		return false;
+	return (code[0] == 0x8b && code[2] == 0x24 && code[3] == 0xc3) ||
+	    (code[3] == 0x8b && code[5] == 0x24 && code[6] == 0xc3);
+}
+
 static bool
 is_excused(const struct stepper *s)
 {
@@ -290,7 +329,7 @@ is_excused(const struct stepper *s)
 
 	module = ex_process_module(s->process, s->regs.rip, &vaddr);
 	return excused != NULL && module != NULL &&
-	    strcmp(ex_module_name(module), excused) == 0;
+	    strstr(excused, ex_module_name(module)) != NULL;
 }
 
 /*
@@ -313,7 +352,7 @@ check(struct stepper *s)
 	    end == (expected < s->n + 1 ? EX_END_STACK : EX_END_OUTERMOST);
 	for (i = 1; good && i < n; i++)
 		good = same_pc(&pc[i], &s->frame[s->n - i].pc);
-	if (good)
+	if (good || is_thunk(s))
 		return;
 	if (is_excused(s))
 		s->excused++;
@@ -351,6 +390,11 @@ unwinds_every_instruction(void **state)
 	const struct scenario *scenario = *state;
 	struct stepper s;
 
+	if (access(scenario->program, X_OK) != 0 &&
+	    strstr(scenario->program, "narrow") != NULL) {
+		print_message("cc -m32 makes no programs here\n");
+		skip();
+	}
 	if (!start(&s, scenario))
 		fail_msg("%s does not run", scenario->program);
 	step_through(&s);
@@ -925,8 +969,8 @@ does_with_what_there_is(void **state)
 	/* a 32-bit program */
 	sample->user.abi = PERF_SAMPLE_REGS_ABI_32;
 	assert_int_equal(ex_unwind(m.process, sample, out, 9, &end), 1);
-	assert_int_equal(end, EX_END_NO_CFI);
-	assert_int_equal(out[0].pc, JIT);
+	assert_int_equal(end, EX_END_NO_MODULE);
+	assert_int_equal(out[0].pc, JIT & UINT32_MAX);
 
 	/* registers without the pc: no better than none */
 	sample->user.abi = PERF_SAMPLE_REGS_ABI_64;
@@ -968,7 +1012,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		STEPPED(0), STEPPED(1), STEPPED(2), STEPPED(3), STEPPED(4),
 		STEPPED(5), STEPPED(6), STEPPED(7), STEPPED(8), STEPPED(9),
-		STEPPED(10), STEPPED(11),
+		STEPPED(10), STEPPED(11), STEPPED(12), STEPPED(13),
+		STEPPED(14), STEPPED(15), STEPPED(16), STEPPED(17),
+		STEPPED(18), STEPPED(19), STEPPED(20),
 		cmocka_unit_test(reaches_the_outermost),
 		cmocka_unit_test(stops_where_the_copy_ends),
 		cmocka_unit_test(stops_where_another_stack_begins),

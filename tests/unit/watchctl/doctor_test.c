@@ -25,7 +25,7 @@ static const struct doctor healthy = {
 		.sigtrap = true, .format_lost = true, .kernel = true,
 		.callchain = true, .paranoid = 2,
 	},
-	.opened = true,
+	.opened = true, .newcomers = true, .moves = true,
 	.probe = {
 		{WP_PROBE_WRITE, "write", true, 0, "one hit", ""},
 		{WP_PROBE_CPUS, "cpus", true, 0, "both", ""},
@@ -60,6 +60,8 @@ static const char healthy_text[] =
 "limits        ring buffers of any size; 20000 descriptors: one slot in 6666\n"
 "              threads\n"
 "delivery      bpf\n"
+"uprobes       permitted\n"
+"newcomers     noticed, also those that are moved to a control group\n"
 "features      inherit_thread, remove_on_exec, sigtrap, format_lost, kernel,\n"
 "              callchain\n"
 "\n"
@@ -531,6 +533,29 @@ TEST(json_of_a_healthy_machine)
 	assert_null(json_object_get(json_array_get(probes, 0), "errno"));
 	assert_null(json_object_get(json_array_get(probes, 0), "advice"));
 	json_decref(root);
+	buffer_free(&b);
+}
+
+TEST(says_whether_execution_needs_slots)
+{
+	struct doctor d = healthy;
+	struct buffer b = {0};
+
+	doctor_json(&d, &b);
+	assert_non_null(strstr(buffer_text(&b), "\"uprobes\":true,"));
+	assert_null(strstr(buffer_text(&b), "uprobes_reason"));
+	assert_non_null(strstr(buffer_text(&b), "\"newcomers\":true,"
+	    "\"cgroup_moves\":true,"));
+	b.len = 0;
+	(void)wp_cause_set(&d.no_uprobe, WP_CAUSE_NO_UPROBE, 4096ull, "made");
+	doctor_json(&d, &b);
+	assert_non_null(strstr(buffer_text(&b), "\"uprobes\":false,"
+	    "\"uprobes_reason\":\"no slot is left for 0x1000, and no uprobe "
+	    "can be there: made\""));
+	b.len = 0;
+	doctor_text(&d, false, &b);
+	assert_non_null(strstr(buffer_text(&b), "\nuprobes       no slot is "
+	    "left"));
 	buffer_free(&b);
 }
 

@@ -1,0 +1,47 @@
+/*
+ * jump_aarch64: b, b.cond, cbz, cbnz, tbz and tbnz (Arm Architecture Reference
+ * Manual, "Branches, Exception Generating and System instructions").
+ */
+#include <string.h>
+
+#include "insn/jump.h"
+
+/* The signed number of words in these bits, in bytes. */
+static uint64_t
+distance(uint32_t insn, unsigned low, unsigned bits)
+{
+	return (uint64_t)((int64_t)((uint64_t)(insn >> low) << (64 - bits)) >>
+	    (62 - bits));
+}
+
+bool
+ex_jump_looks_like(const uint8_t *code, size_t len, uint64_t vaddr,
+    struct ex_jump *out)
+{
+	uint32_t insn;
+
+	if (len < sizeof(insn) || vaddr % sizeof(insn) != 0)
+		return false;
+	memcpy(&insn, code, sizeof(insn));
+	out->at = vaddr;
+	out->end = vaddr + sizeof(insn);
+	if ((insn & 0xfc000000) == 0x14000000)		/* b */
+		out->target = vaddr + distance(insn, 0, 26);
+	else if ((insn & 0xff000000) == 0x54000000 ||	/* b.cond */
+	    (insn & 0x7e000000) == 0x34000000)		/* cbz, cbnz */
+		out->target = vaddr + distance(insn, 5, 19);
+	else if ((insn & 0x7e000000) == 0x36000000)	/* tbz, tbnz */
+		out->target = vaddr + distance(insn, 5, 14);
+	else
+		return false;
+	return true;
+}
+
+/* All instructions are as long; what is no code is taken for a jump, too. */
+bool
+ex_jump_is_code(struct ex_module *m, const struct ex_jump *jump)
+{
+	(void)m;
+	(void)jump;
+	return true;
+}

@@ -1,0 +1,60 @@
+/*
+ * delivery: how watches are armed: by perf events of the program's own, one for
+ * each slot and thread that exists (own_events.c), or by the helper.
+ */
+#ifndef WP_DELIVERY_H
+#define WP_DELIVERY_H
+
+#include "os/attr.h"
+#include "handler/watches.h"
+
+extern const struct wp_delivery wp_deliver_sigtrap, wp_deliver_async,
+    wp_deliver_ptrace;
+
+/* How the program's own events of a delivery differ. */
+struct wp_arming {
+	bool inherited;		/* threads to come have copies */
+	/* complete the attribute that wp_attr_inside makes for a slot's
+	   event */
+	void (*attr)(struct perf_event_attr *, const struct wp_watch *,
+	    uint32_t serial, unsigned slot);
+	/* the event is open: prepare it; NULL: nothing to do */
+	int (*ready)(struct wp_armed *);
+	int (*enable)(const struct wp_watch *, struct wp_armed *);
+};
+
+/* Open the events for all threads, or for w->tid.  They are disabled, unless
+   threads had to be held for it: then the watch is open, and enabled (except
+   with WP_DISABLED), when the threads go on.  0 or -errno with a cause. */
+int wp_own_events_open(struct wp_watch *, uint32_t serial, struct wp_cause *);
+
+/* Close them; some are kept, disabled, for the next watch. */
+void wp_own_events_close(struct wp_watch *);
+
+/*
+ * The same for an open watch that has no events; they are enabled if it is.
+ * Handlers may run in the meantime, and this may be called in one, so there is
+ * no cause.  0 or -errno: the watch still has no events.
+ */
+int wp_own_events_take_over(struct wp_watch *);
+
+int wp_own_events_enable(struct wp_watch *);
+int wp_own_events_move(struct wp_watch *, const struct wp_slot *,
+    struct wp_cause *);
+
+/* In the child of a fork(2), locked: events that are kept for the next watch
+   are its parent's (own_events.c). */
+void wp_own_events_forked(void);
+
+/*
+ * Watches that the helper arms in the program's threads, all or one: by debug
+ * registers, or (by_signal) by perf events that raise that signal, whose
+ * numbers are in channel->owner.  Locked.  In deliver_ptrace.c.
+ */
+int wp_helper_arm(struct wp_watch *, uint32_t serial, int by_signal,
+    struct wp_cause *);
+void wp_helper_disarm(struct wp_watch *);
+int wp_helper_move(struct wp_watch *, const struct wp_slot *,
+    struct wp_cause *);
+
+#endif

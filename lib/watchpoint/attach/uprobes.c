@@ -1,0 +1,481 @@
+/* uprobes: events that are uprobes.  See uprobes.h. */
+#include "attach/uprobes.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "attach/target_private.h"
+#include "bpf/bpf.h"
+#include "bpf/tally.h"
+#include "bpf/thread_counter.h"
+#include "os/array.h"
+#include "os/libc.h"
+#include "os/proc.h"
+
+/* In a run: the memory that is shared is made at once. */
+enum { PLACES_MAX = 65536, PMU_MAX = 32, LINK_MAX = 32 };
+
+/* The kernel's own ENOTSUPP. */
+enum { NOT_SUPPORTED = 524 };
+
+/* Each takes some 30 ms if the thread ends meanwhile. */
+enum { MOVES_MAX = 16 };
+
+static const char pmu_type[] = "/sys/bus/event_source/devices/uprobe/type";
+
+/* What closes some, meanwhile. */
+struct wp_closer {
+	pthread_t thread;
+	struct wp_closer *next;
+	size_t n;
+	int fd[];
+};
+
+static int
+refuse(uint64_t addr, const char *why, struct wp_cause *cause)
+{
+	return wp_cause_set(cause, WP_CAUSE_NO_UPROBE,
+	    (unsigned long long)addr, why);
+}
+
+/* --- before they are opened --- */
+
+static int
+make_shared(struct wp_uprobes *u)
+{
+	const size_t size = PLACES_MAX * sizeof(*u->guarded);
+	void *memory;
+
+	if (u->guarded != NULL)
+		return 0;
+	if ((u->map = wp_bpf_shared(size)) < 0)
+		return u->map;
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, u->map,
+	    0);
+	if (memory != MAP_FAILED) {
+		u->guarded = memory;
+		return 0;
+	}
+	(void)close(u->map);
+	u->map = -1;
+	return -ENOMEM;
+}
+
+static int
+add(struct wp_uprobes *u, size_t watch, unsigned slot, uint64_t addr,
+    pid_t pid)
+{
+	if (u->given == PLACES_MAX)
+		return -EMFILE;
+	if (WP_ARRAY_ROOM(u, uprobe) < 0)
+		return -ENOMEM;
+	u->uprobe[u->n++] = (struct wp_uprobe){
+		.watch = (uint16_t)watch, .slot = (uint16_t)slot, .pid = pid,
+		.addr = addr, .index = u->given++, .fd = -1, .program = -1,
+		.programs = -1,
+	};
+	return 0;
+}
+
+int
+wp_uprobes_plan(struct wp_target *target, size_t first, size_t n, pid_t pid,
+    struct wp_cause *cause)
+{
+	struct wp_uprobes *u = &target->uprobes;
+	const size_t before = u->n;
+	int err = 0;
+
+	for (size_t w = first; w < first + n && err == 0; w++) {
+		const struct wp_watched *watched = &target->watch[w];
+
+		if (!watched->uprobe)
+			continue;
+		if (u->n == before && !wp_proc_has_our_pids(pid))
+			return refuse(watched->slot->addr, "the process is in "
+			    "another PID namespace; run watchctl there",
+			    cause);
+		err = make_shared(u);
+		for (unsigned s = 0; s < watched->nslots && err == 0; s++)
+			err = add(u, w, s, watched->slot[s].addr, pid);
+	}
+	if (err == 0)
+		return 0;
+	u->n = before;
+	return wp_cause_errno(cause, "making memory for uprobes", -err);
+}
+
+bool
+wp_uprobes_guard(const struct wp_uprobes *u, size_t watch, unsigned slot,
+    struct wp_guard *guard)
+{
+	for (size_t i = 0; i < u->n; i++) {
+		const struct wp_uprobe *uprobe = &u->uprobe[i];
+
+		if (uprobe->watch != watch || uprobe->slot != slot)
+			continue;
+		*guard = (struct wp_guard){
+			.addr = uprobe->addr, .pid = uprobe->pid,
+			.map = u->map, .index = uprobe->index,
+		};
+		return true;
+	}
+	return false;
+}
+
+/* --- opening --- */
+
+/* The type of their events, < 0: this kernel has none. */
+static long
+find_type(void)
+{
+	char text[PMU_MAX];
+	const int fd = open(pmu_type, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	(void)close(fd);
+	if (n <= 0)
+		return -EIO;
+	text[n] = '\0';
+	return strtol(text, NULL, 10);
+}
+
+static const char *
+why_not(int err)
+{
+	switch (-err) {
+	case EACCES:
+	case EPERM:
+		return "not permitted; run as root (sudo), or with "
+		    "CAP_SYS_ADMIN (CAP_PERFMON is not enough)";
+	case ENOEXEC:
+		return "its code lies in no file of its own, as if made at run "
+		    "time";
+	case ENOENT:
+		return "this kernel has none (CONFIG_UPROBE_EVENTS)";
+	case ENOTSUP:
+		return "its code is not 64-bit";
+	case EINVAL:
+	case NOT_SUPPORTED:
+		return "the kernel cannot execute that instruction elsewhere";
+	default:
+		return wp_libc_why(-err);
+	}
+}
+
+static bool
+is_64_bit(int file)
+{
+	unsigned char ident[EI_NIDENT];
+
+	return pread(file, ident, sizeof(ident), 0) != sizeof(ident) ||
+	    memcmp(ident, ELFMAG, SELFMAG) != 0 ||
+	    ident[EI_CLASS] == ELFCLASS64;
+}
+
+/* What a place of this thread's process has is a uprobe's: its descriptor, or
+   -errno. */
+static int
+open_at(pid_t tid, uint64_t addr)
+{
+	const long type = find_type();
+	struct perf_event_attr attr;
+	char link[LINK_MAX];
+	uint64_t offset;
+	int fd, file = type < 0 ? (int)type :
+	    wp_proc_open_code(tid, addr, &offset);
+
+	if (file < 0)
+		return file;
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
+	wp_attr_uprobe(&attr, (uint32_t)type, link, offset);
+	fd = is_64_bit(file) ? wp_perf_open(&attr, tid, -1) : -ENOTSUP;
+	(void)close(file);
+	return fd;
+}
+
+/* The program is kept, for another event of its. */
+static int
+load(struct wp_target *target, struct wp_uprobe *uprobe)
+{
+	struct wp_guard guard;
+
+	if (!target->options.count)
+		return wp_samplers_take(&target->samplers, uprobe->watch,
+		    uprobe->slot);
+	if (!wp_uprobes_guard(&target->uprobes, uprobe->watch, uprobe->slot,
+	    &guard))
+		return -ENOENT;
+	return wp_thread_counter_load(target->thread_counts.map, uprobe->watch,
+	    &guard);
+}
+
+/* Those of a process are behind one another. */
+static int
+guard_programs(struct wp_uprobes *u, struct wp_uprobe *first, size_t n)
+{
+	const struct wp_guard guard = {
+		.pid = first->pid, .map = u->map, .index = first->index,
+	};
+	unsigned places = 0;
+
+	for (const struct wp_uprobe *it = first; it < u->uprobe + u->n &&
+	    it->watch >= first->watch && (size_t)(it->watch - first->watch) <
+	    n; it++)
+		places++;
+	first->programs = wp_guard_programs(&guard, places);
+	return first->programs < 0 ? first->programs : 0;
+}
+
+static int
+open_one(struct wp_target *target, struct wp_uprobe *uprobe)
+{
+	int err;
+
+	uprobe->tid = wp_proc_living(uprobe->pid);
+	uprobe->program = load(target, uprobe);
+	if (uprobe->program < 0)
+		return uprobe->program;
+	if ((uprobe->fd = open_at(uprobe->tid, uprobe->addr)) < 0)
+		return uprobe->fd;
+	err = wp_perf_set_bpf(uprobe->fd, uprobe->program);
+	return err;
+}
+
+/* Whether it is for this place alone that there is none. */
+static bool
+is_no_place(int err)
+{
+	return err == -ENOEXEC || err == -EINVAL || err == -NOT_SUPPORTED;
+}
+
+int
+wp_uprobes_open(struct wp_target *target, size_t first, size_t n,
+    struct wp_cause *cause)
+{
+	struct wp_uprobes *u = &target->uprobes;
+	bool guarded = false;
+
+	for (size_t i = 0; i < u->n; i++) {
+		struct wp_uprobe *uprobe = &u->uprobe[i];
+		int err = 0;
+
+		if (uprobe->watch < first || uprobe->watch - first >= n ||
+		    uprobe->fd >= 0)
+			continue;
+		if (!guarded)
+			err = guard_programs(u, uprobe, first + n -
+			    uprobe->watch);
+		guarded = true;
+		if (err == 0 && (err = open_one(target, uprobe)) == 0)
+			continue;
+		if (is_no_place(err) && wp_target_exchange(target,
+		    uprobe->watch, first, n))
+			err = -ECANCELED;
+		else if (err == -ESRCH)
+			err = wp_cause_set(cause, WP_CAUSE_GONE, uprobe->pid);
+		else
+			err = refuse(uprobe->addr, why_not(err), cause);
+		wp_uprobes_close(u, first, n);
+		return err;
+	}
+	return 0;
+}
+
+/* --- while they are there --- */
+
+void
+wp_uprobes_turn(struct wp_uprobes *u, size_t first, size_t n, bool on)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < u->n; i++) {
+		if (u->uprobe[i].watch < first ||
+		    u->uprobe[i].watch - first >= n)
+			continue;
+		any = true;
+		__atomic_store_n(&u->guarded[u->uprobe[i].index].on, on,
+		    __ATOMIC_SEQ_CST);
+	}
+	if (any && !on)		/* those that run have ended */
+		(void)wp_tallies_settle();
+}
+
+uint64_t
+wp_uprobes_count(const struct wp_uprobes *u, size_t watch)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < u->n; i++)
+		if (u->uprobe[i].watch == watch)
+			count += __atomic_load_n(
+			    &u->guarded[u->uprobe[i].index].count,
+			    __ATOMIC_SEQ_CST);
+	return count;
+}
+
+/* --- closing --- */
+
+static void *
+close_all(void *arg)
+{
+	struct wp_closer *closer = arg;
+
+	for (size_t i = 0; i < closer->n; i++)
+		(void)close(closer->fd[i]);
+	return NULL;
+}
+
+/* The kernel waits each time until nobody can be in one. */
+static void
+close_later(struct wp_uprobes *u, const int *fd, size_t n)
+{
+	struct wp_closer *closer = n == 0 ? NULL :
+	    malloc(sizeof(*closer) + n * sizeof(*fd));
+
+	if (closer != NULL) {
+		closer->n = n;
+		closer->next = u->closer;
+		memcpy(closer->fd, fd, n * sizeof(*fd));
+		if (pthread_create(&closer->thread, NULL, close_all,
+		    closer) == 0) {
+			u->closer = closer;
+			return;
+		}
+	}
+	free(closer);
+	for (size_t i = 0; i < n; i++)
+		(void)close(fd[i]);
+}
+
+void
+wp_uprobes_close(struct wp_uprobes *u, size_t first, size_t n)
+{
+	int fd[64];
+	size_t nfd = 0, kept = 0;
+
+	for (size_t i = 0; i < u->n; i++) {
+		const struct wp_uprobe uprobe = u->uprobe[i];
+
+		if (uprobe.watch < first || uprobe.watch - first >= n) {
+			u->uprobe[kept++] = uprobe;
+			continue;
+		}
+		u->guarded[uprobe.index].on = 0;
+		if (uprobe.program >= 0)
+			(void)close(uprobe.program);
+		if (uprobe.programs >= 0)
+			(void)close(uprobe.programs);
+		if (uprobe.fd >= 0)
+			fd[nfd++] = uprobe.fd;
+		if (nfd == sizeof(fd) / sizeof(fd[0])) {
+			close_later(u, fd, nfd);
+			nfd = 0;
+		}
+	}
+	u->n = kept;
+	close_later(u, fd, nfd);
+}
+
+void
+wp_uprobes_free(struct wp_uprobes *u)
+{
+	wp_uprobes_close(u, 0, SIZE_MAX);
+	while (u->closer != NULL) {
+		struct wp_closer *closer = u->closer;
+
+		u->closer = closer->next;
+		(void)pthread_join(closer->thread, NULL);
+		free(closer);
+	}
+	if (u->guarded != NULL)
+		(void)munmap(u->guarded, PLACES_MAX * sizeof(*u->guarded));
+	if (u->map >= 0)
+		(void)close(u->map);
+	free(u->uprobe);
+	*u = (struct wp_uprobes){.map = -1};
+}
+
+/* --- another thread --- */
+
+/* 0; -ESRCH: that one has ended, too; or -errno. */
+static int
+move_one(struct wp_uprobes *u, struct wp_uprobe *uprobe, pid_t tid)
+{
+	const int fd = open_at(tid, uprobe->addr);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	if ((err = wp_perf_set_bpf(fd, uprobe->program)) < 0) {
+		(void)close(fd);
+		return err;
+	}
+	close_later(u, &uprobe->fd, 1);
+	uprobe->fd = fd;
+	uprobe->tid = tid;
+	return 0;
+}
+
+/* A thread of the process that goes on; 0: none does, or -EAGAIN: none was found
+   in a list that others changed. */
+static pid_t
+thread_that_goes_on(pid_t pid, pid_t ended)
+{
+	pid_t *tids = NULL, found = 0;
+	size_t cap = 0;
+	const int n = wp_proc_threads(pid, &tids, &cap);
+
+	for (int i = 0; i < n && found == 0; i++)
+		if (tids[i] != ended && !wp_proc_exiting(tids[i]))
+			found = tids[i];
+	free(tids);
+	/* threads that end make no others */
+	return found != 0 || n <= 0 || n == wp_proc_count_threads(pid) ?
+	    found : -EAGAIN;
+}
+
+/* The thread that an event is moved to may end meanwhile.  One that goes on when
+   it has the event has yet to be recorded as ended. */
+static int
+move_to_another(struct wp_uprobes *u, struct wp_uprobe *uprobe, pid_t ended)
+{
+	for (unsigned i = 0; i < MOVES_MAX; i++) {
+		const pid_t tid = thread_that_goes_on(uprobe->pid, ended);
+		const int err = tid <= 0 ? tid : move_one(u, uprobe, tid);
+
+		if (tid == 0 || (err < 0 && err != -ESRCH && err != -EAGAIN))
+			return err;
+		if (err == 0 && !wp_proc_exiting(tid))
+			return 1;
+	}
+	return -EAGAIN;
+}
+
+int
+wp_uprobes_move(struct wp_target *target, pid_t ended)
+{
+	struct wp_uprobes *u = &target->uprobes;
+	int moved = 0;
+
+	for (size_t i = 0; i < u->n; i++) {
+		struct wp_uprobe *uprobe = &u->uprobe[i];
+		int err;
+
+		if (uprobe->tid != ended || uprobe->fd < 0)
+			continue;
+		if ((err = move_to_another(u, uprobe, ended)) < 0)
+			return err;
+		moved += err;
+	}
+	return moved;
+}

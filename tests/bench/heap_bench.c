@@ -1,0 +1,198 @@
+/*
+ * heap: measures what the guard of --heap costs, in processor time over that of
+ * the same command alone: one that does nothing but allocate and free, beside
+ * AddressSanitizer, and programs as they are.  What watchctl takes to begin and
+ * to end is left out.  The limits are what the manual says.
+ */
+#include "test.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+enum { ROUNDS = 3 };
+#define TIMES "4000000"
+
+static char source[] = "/tmp/heap_bench.XXXXXX";
+
+static void
+write_source(void)
+{
+	const int fd = mkstemp(source);
+	FILE *f = fdopen(fd, "w");
+
+	assert_non_null(f);
+	for (int i = 0; i < 600; i++)
+		(void)fprintf(f, "int f%d(int a, int *b) { int s = a; for (int "
+		    "i = 0; i < a; i++) { s += b[i] * %d; if (s > %d) s -= "
+		    "f%d(i, b); } return s; }\n", i, i, i * 7, i);
+	(void)fclose(f);
+}
+
+/* Seconds of processor time. */
+static double
+take(const char *const prefix[], const char *const command[])
+{
+	const char *argv[ARGS];
+	const double began = bench_cpu();
+	struct outcome o;
+	size_t n = append(argv, 0, prefix);
+
+	n = append(argv, n, command);
+	argv[n] = NULL;
+	run(&o, argv);
+	if (o.status != 0)
+		fail_msg("%s: %d %s", command[0], o.status, o.err);
+	outcome_free(&o);
+	return bench_cpu() - began;
+}
+
+/* A way to run a command. */
+struct way {
+	const char *name;
+	const char *prefix[8];
+	double begins;		/* seconds that it takes by itself */
+	double least;		/* seconds, of a command */
+};
+
+static double
+least(const struct way *w, const char *const command[], double before,
+    int round)
+{
+	const double took = take(w->prefix, command) - w->begins;
+
+	return round == 0 || took < before ? took : before;
+}
+
+/* One after the other, since the machine may be busy. */
+static void
+compare(struct way *way, size_t n, const char *const command[])
+{
+	for (int round = 0; round < ROUNDS; round++)
+		for (size_t i = 0; i < n; i++)
+			way[i].least = least(&way[i], command, way[i].least,
+			    round);
+}
+
+static void
+tell(const char *what, const struct way *w, const struct way *plain,
+    double limit)
+{
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), "%s, %s", what, w->name);
+	bench_tell(name, w->least / plain->least, "x",
+	    "the processor time that it takes alone", limit, 0);
+}
+
+static struct way ways[] = {
+	{"alone", {NULL}}, {"guarded", {NULL}}, {"canaries", {NULL}},
+};
+
+static void
+begin(void)
+{
+	static const char *const nothing[] = {"/bin/true", NULL};
+	const char *const guarded[] = {watchctl(), "--heap", "--heap-runs",
+		"0", "--", NULL};
+	const char *const canaries[] = {watchctl(), "--heap", "--heap-runs",
+		"0", "--heap-quarantine", "0", "--", NULL};
+
+	memcpy(ways[1].prefix, guarded, sizeof(guarded));
+	memcpy(ways[2].prefix, canaries, sizeof(canaries));
+	for (size_t i = 0; i < 3; i++) {
+		compare(&ways[i], 1, nothing);
+		ways[i].begins = i == 0 ? 0 : ways[i].least - ways[0].least;
+	}
+}
+
+static const struct {
+	const char *act;
+	double limit;
+} loops[] = {{"lifo", 14}, {"random", 8}};
+
+static void
+measure_loops(void)
+{
+	for (size_t i = 0; i < sizeof(loops) / sizeof(loops[0]); i++) {
+		const char *const command[] = {victim("allocates"),
+			loops[i].act, TIMES, NULL};
+		struct way asan = {"with AddressSanitizer", {NULL}};
+		char name[64];
+
+		compare(ways, 3, command);
+		tell(loops[i].act, &ways[1], &ways[0], loops[i].limit);
+		if (access(victim("allocates_asan"), X_OK) != 0)
+			continue;
+		compare(&asan, 1, (const char *const[]){
+		    victim("allocates_asan"), loops[i].act, TIMES, NULL});
+		(void)snprintf(name, sizeof(name), "%s, guarded",
+		    loops[i].act);
+		bench_tell(name, ways[1].least / asan.least, "x",
+		    "what AddressSanitizer takes", 0.5, 0);
+	}
+}
+
+static const struct {
+	const char *name;
+	const char *command[8];
+	double limit, canaries;
+} programs[] = {
+	{"python3", {"python3", "-c", "import json, re\nfor i in range(60):\n"
+	    " s = json.dumps([{str(k): [k] * 9} for k in range(2000)])\n"
+	    " json.loads(s); re.findall('[0-9]+', s)"}, 1.6, 1.3},
+	{"gcc", {"gcc", "-x", "c", "-O1", "-S", "-o/dev/null"}, 2.1, 1.5},
+	{"sqlite3", {"sqlite3", ":memory:", "create table t(a, b); with "
+	    "recursive c(x) as (select 1 union all select x + 1 from c where "
+	    "x < 200000) insert into t select x, hex(randomblob(8)) from c; "
+	    "create index i on t(b); select count(*) from t;"}, 2.1, 0},
+	{"perl", {"perl", "-e", "for (1..8) { my %h; $h{\"k$_\"} = [$_, "
+	    "\"v$_\"] for 1..50000; my @k = sort keys %h }"}, 2.1, 0},
+};
+
+/* The program's path, without what users put in front of it. */
+static bool
+find(const char *program, char path[64])
+{
+	static const char *const places[] = {"/usr/bin", "/usr/local/bin"};
+
+	for (size_t i = 0; i < 2; i++) {
+		(void)snprintf(path, 64, "%s/%s", places[i], program);
+		if (access(path, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void
+measure_program(size_t i, const char *path)
+{
+	const char *command[ARGS] = {path};
+	size_t n = append(command, 1, programs[i].command + 1);
+
+	if (strcmp(programs[i].name, "gcc") == 0)
+		command[n++] = source;
+	command[n] = NULL;
+	compare(ways, 3, command);
+	tell(programs[i].name, &ways[1], &ways[0], programs[i].limit);
+	if (programs[i].canaries > 0)
+		tell(programs[i].name, &ways[2], &ways[0],
+		    programs[i].canaries);
+}
+
+int
+main(void)
+{
+	char path[64];
+
+	begin();
+	write_source();
+	measure_loops();
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+		if (find(programs[i].name, path))
+			measure_program(i, path);
+	(void)unlink(source);
+	return bench_status();
+}

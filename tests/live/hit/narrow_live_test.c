@@ -1,0 +1,280 @@
+/*
+ * narrow: 32-bit programs, watched from outside: callers, types, arguments,
+ * system calls, expressions and verdicts as of 64-bit ones.
+ */
+#include "test.h"
+
+#include <sys/stat.h>
+
+#include "live.h"
+#include "scratch.h"
+#include "watching.h"
+
+/* What they read is a file that is there. */
+#define FILE_READ	"/etc/passwd"
+
+static void
+skip_without(const char *name)
+{
+	if (access(victim(name), X_OK) == 0)
+		return;
+	print_message("cc -m32 makes no programs here\n");
+	skip();
+}
+
+/* Watch the program as the arguments say. */
+static void
+watch_to(struct outcome *o, const char *name, const char *form,
+    const char *file, const char *const *more)
+{
+	const char *argv[ARGS] = {watchctl(), "-o", form, "-O", file};
+	size_t n = append(argv, 5, more);
+
+	(void)append(argv, n, (const char *const []){"--", victim(name),
+	    FILE_READ, NULL});
+	run(o, argv);
+}
+
+static void
+watch(struct outcome *o, const char *name, const char *const *more)
+{
+	watch_to(o, name, "json", "-", more);
+}
+
+/* The functions of the program itself, up to main. */
+static void
+expect_callers(const json_t *hit, const char *const *callers)
+{
+	size_t i;
+
+	for (i = 0; callers[i] != NULL; i++)
+		expect_function(hit, (int)i, callers[i]);
+	expect_complete(hit);
+}
+
+#define CALLERS(...)	((const char *const []){__VA_ARGS__, "main", NULL})
+
+/* Without a stop it may be that a value is not known. */
+static void
+expect_counter(const struct outcome *o, bool stop)
+{
+	static const char *const value[] = {"1", "7", "12", "13", "14", "15",
+	    "16"};
+
+	assert_int_equal(o->status, 0);
+	expect_hits(o, COUNT(value));
+	expect_callers(hit_at(o, 0), CALLERS("set", "set", "set", "set"));
+	expect_callers(hit_at(o, 1), CALLERS("set", "set", "set"));
+	expect_callers(hit_at(o, 2), CALLERS("add"));
+	expect_function(hit_at(o, 3), 0, "compare");
+	expect_complete(hit_at(o, 3));
+	for (size_t i = 0; i < COUNT(value); i++) {
+		const json_t *hit = hit_at(o, i);
+
+		assert_string_equal(text_of(hit, "value_type"), "int");
+		assert_string_equal(text_of(hit, "path"), "counter");
+		if (stop || *maybe_text(hit, "new_text") != '\0')
+			assert_string_equal(text_of(hit, "new_text"),
+			    value[i]);
+		assert_string_equal(text_of(json_object_get(hit, "insn"),
+		    "confidence"), "exact");
+		assert_non_null(strstr(text_of(frame_of(hit, 0), "file"),
+		    "narrow_libc.c"));
+	}
+	expect_function(hit_at(o, 6), 0, "thread");
+	assert_null(json_object_get(hit_at(o, 6), "truncated"));
+}
+
+TEST(callers_types_and_values)
+{
+	struct outcome o;
+
+	skip_without("narrow_libc");
+	watch(&o, "narrow_libc", LIST("-w", "counter"));
+	expect_counter(&o, false);
+	outcome_free(&o);
+	watch(&o, "narrow_libc", LIST("--stop", "-w", "counter"));
+	expect_counter(&o, true);
+	outcome_free(&o);
+}
+
+TEST(members)
+{
+	struct outcome o;
+
+	skip_without("narrow_libc");
+	watch(&o, "narrow_libc", LIST("--stop", "-w", "point.big"));
+	assert_int_equal(o.status, 0);
+	expect_hits(&o, 4);
+	assert_string_equal(text_of(hit_at(&o, 1), "value_type"), "long long");
+	assert_string_equal(text_of(hit_at(&o, 1), "path"), "point.big");
+	assert_string_equal(text_of(hit_at(&o, 1), "new_text"), "8589934592");
+	assert_string_equal(text_of(hit_at(&o, 3), "new_text"), "60129542144");
+	outcome_free(&o);
+}
+
+TEST(arguments_on_the_stack)
+{
+	static const char *const text[] = {"5", NULL, "6"};
+	static const char *const type[] = {"int", "const char *", "long long"};
+	const json_t *args, *arg;
+	struct outcome o;
+	size_t i;
+
+	skip_without("narrow_libc");
+	watch(&o, "narrow_libc", LIST("-x", "add"));
+	assert_int_equal(o.status, 0);
+	expect_hits(&o, 1);
+	args = json_object_get(hit_at(&o, 0), "args");
+	assert_int_equal(json_array_size(args), COUNT(text));
+	json_array_foreach(args, i, arg) {
+		assert_string_equal(text_of(arg, "type"), type[i]);
+		if (text[i] != NULL)
+			assert_string_equal(text_of(arg, "text"), text[i]);
+	}
+	expect_callers(hit_at(&o, 0), CALLERS("add"));
+	outcome_free(&o);
+}
+
+/* What the kernel does not sample, the first argument, the code shows. */
+TEST(system_calls)
+{
+	static const char *const call[] = {"read", "recvfrom"};
+	const json_t *hit;
+	struct outcome o;
+
+	skip_without("narrow_libc");
+	if (!live_features.kernel || !live_features.callchain) {
+		print_message("the kernel's accesses may not be watched\n");
+		skip();
+	}
+	for (unsigned stop = 0; stop < 2; stop++) {
+		watch(&o, "narrow_libc", stop ? LIST("-w", "buffer", "--stop") :
+		    LIST("-w", "buffer"));
+		assert_int_equal(o.status, 0);
+		expect_hits(&o, 2);
+		for (unsigned i = 0; i < 2; i++) {
+			hit = hit_at(&o, i);
+			assert_string_equal(text_of(hit, "syscall"), call[i]);
+			assert_string_equal(text_of(hit, "access"), "write");
+			assert_int_equal(number_of(hit, "syscall_bytes"), 8);
+			assert_int_equal(number_of(hit, "fd"), i == 0 ? 3 : 5);
+			assert_int_equal(number_of(hit, "len"), i == 0 ? 8 : 4);
+			expect_complete(hit);
+		}
+		if (stop)
+			assert_string_equal(text_of(hit_at(&o, 0), "file"),
+			    FILE_READ);
+		outcome_free(&o);
+	}
+}
+
+TEST(pointers_are_followed)
+{
+	const json_t *hit;
+	struct outcome o;
+
+	skip_without("narrow_libc");
+	watch(&o, "narrow_libc", LIST("--follow", "--stop", "-w",
+	    "head->next->value"));
+	assert_int_equal(o.status, 0);
+	expect_hits(&o, 1);
+	hit = hit_at(&o, 0);
+	assert_string_equal(text_of(hit, "value_type"), "int");
+	assert_string_equal(text_of(hit, "new_text"), "3");
+	expect_callers(hit, (const char *const []){"main", NULL});
+	outcome_free(&o);
+}
+
+TEST(recordings_and_backtraces_once)
+{
+	struct outcome live, later;
+	const char *data = scratch_path("narrow.data");
+
+	skip_without("narrow_libc");
+	watch_to(&live, "narrow_libc", "perf", data, LIST("-w", "counter"));
+	assert_int_equal(live.status, 0);
+	outcome_free(&live);
+	watch(&live, "narrow_libc", LIST("-w", "counter"));
+	run(&later, (const char *[]){watchctl(), "report", "-o", "json", data,
+	    NULL});
+	assert_int_equal(later.status, 0);
+	expect_hits(&later, 7);
+	expect_callers(hit_at(&later, 0), CALLERS("set", "set", "set", "set"));
+	expect_complete(hit_at(&later, 3));
+	assert_string_equal(text_of(hit_at(&later, 2), "value_type"), "int");
+	assert_string_equal(text_of(hit_at(&later, 2), "stack"),
+	    text_of(hit_at(&live, 2), "stack"));
+	outcome_free(&later);
+	run(&later, (const char *[]){watchctl(), "report", "-o", "json",
+	    "--stacks", "once", data, NULL});
+	assert_int_equal(later.status, 0);
+	assert_int_equal(count_of(&later, "stack"), 7);
+	outcome_free(&later);
+	outcome_free(&live);
+}
+
+/* A caller that may be missing is no verdict. */
+TEST(verdicts)
+{
+	static const struct {
+		const char *victim, *allow;
+		int status;
+	} runs[] = {
+		{"narrow_libc", "set,add,compare,thread", 0},
+		{"narrow_libc", "set,add,compare", 66},
+		{"narrow_bare", "main", 120},
+		{"narrow_bare", "set", 120},
+	};
+	struct outcome o;
+
+	skip_without("narrow_bare");
+	for (size_t i = 0; i < COUNT(runs); i++) {
+		char list[64], *rest = list, *name;
+		const char *argv[ARGS] = {"-w", "counter", "--error-exitcode",
+		    "66"};
+		size_t n = 4;
+
+		(void)snprintf(list, sizeof(list), "%s", runs[i].allow);
+		while ((name = strsep(&rest, ",")) != NULL) {
+			argv[n++] = "--allow";
+			argv[n++] = name;
+		}
+		watch(&o, runs[i].victim, argv);
+		if (o.status != runs[i].status)
+			fail_msg("%s, %s: %d: %s", runs[i].victim,
+			    runs[i].allow, o.status, o.err);
+		outcome_free(&o);
+	}
+}
+
+/* The command runs up to its libraries for them; and not at all if there is no such
+   symbol in them. */
+TEST(symbols_of_libraries)
+{
+	struct outcome o;
+
+	skip_without("narrow_libc");
+	watch(&o, "narrow_libc", LIST("-x", "libc!open", "-n", "1"));
+	assert_int_equal(o.status, 0);
+	expect_hits(&o, 1);
+	outcome_free(&o);
+	watch(&o, "narrow_libc", LIST("-w", "no_such_symbol"));
+	assert_int_equal(o.status, 125);
+	assert_non_null(strstr(o.err, "no symbol 'no_such_symbol'"));
+	outcome_free(&o);
+}
+
+/* The library in a program is one of 64 bits. */
+TEST(not_inside)
+{
+	struct outcome o;
+
+	skip_without("narrow_libc");
+	watch(&o, "narrow_libc", LIST("--inside", "-w", "counter"));
+	assert_int_equal(o.status, 125);
+	assert_non_null(strstr(o.err, "not a 64-bit program"));
+	outcome_free(&o);
+}
+
+RUN_LIVE_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

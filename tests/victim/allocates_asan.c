@@ -1,0 +1,2 @@
+/* allocates_asan: allocates, with AddressSanitizer. */
+#include "allocates.c"

@@ -1,0 +1,2 @@
+/* narrow_bare: narrow_libc without unwind information. */
+#include "narrow_libc.c"

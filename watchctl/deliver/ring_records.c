@@ -1,0 +1,213 @@
+/* ring_records: what records say of tasks and mappings, and hits that are
+   kept. */
+#include "deliver/ring_records.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "follow/follow.h"
+#include "follow/rotate.h"
+#include "os/clock.h"
+#include "run/tallies.h"
+#include "setup/mappers.h"
+
+enum { NAP = 200000 };	/* ns between looks for records on their way */
+
+/* Keep count of the threads that are covered.  A process that is made with the
+   number of one that was there before is another: what that one did is over,
+   and any end that follows is not its own. */
+static void
+count_threads(struct run *run, const struct ex_record *r)
+{
+	bool thread = r->task.pid == r->task.ppid;
+
+	run->threads_made += r->type == PERF_RECORD_FORK &&
+	    (thread || run->options->follow);
+	for (size_t i = 0; i < run->nprocesses; i++) {
+		struct process *process = &run->process[i];
+
+		if (process->pid != r->task.pid || process->replaced)
+			continue;
+		if (r->type == PERF_RECORD_FORK && !thread)
+			process->replaced = r->task.time > process->since;
+		else if (r->type == PERF_RECORD_EXIT)
+			process->threads--;
+		else if (thread)
+			process->threads++;
+	}
+}
+
+/* The thread that uprobes were opened on has perhaps ended before others. */
+static void
+move_uprobes(struct run *run, const struct ex_record *record)
+{
+	const pid_t tid = record->task.tid;
+	const int moved = wp_target_thread_ended(run->target, tid);
+	const uint64_t now = wp_clock_ns();
+
+	if (moved == 0)
+		return;
+	if (moved < 0)
+		session_warn(&run->session, "thread %d has ended, by which "
+		    "uprobes were on process %d: no more of their hits are "
+		    "seen (%s)", tid, record->task.pid, moved == -EAGAIN ?
+		    "its threads end too soon" : strerror(-moved));
+	else
+		session_warn(&run->session, "thread %d has ended, by which "
+		    "uprobes were on process %d: for at most %.1f ms their "
+		    "hits were not seen", tid, record->task.pid,
+		    (double)(now - record->task.time) / 1e6);
+	session_doubt(&run->session, "hits at uprobes were not seen after "
+	    "thread %d had ended", tid);
+}
+
+/* What a record says of threads and processes. */
+static void
+take_tasks(struct run *run, const struct ex_record *record)
+{
+	tallies_learn(run, record);
+	if (options_everywhere(run->options))
+		return;
+	if (run->mappers != NULL) {
+		run_take_child(run, record);
+		return;
+	}
+	if (record->type == PERF_RECORD_EXIT)
+		move_uprobes(run, record);
+	if (record->type == PERF_RECORD_FORK ||
+	    record->type == PERF_RECORD_EXIT) {
+		count_threads(run, record);
+		run_take_descendant(run, record);
+	}
+	run_take_child(run, record);
+	run_take_thread_end(run, record);
+}
+
+/* Keep what was drained, and let go what is too much. */
+static bool
+keep_records(struct run *run)
+{
+	struct ring_run *ring = run->own;
+	const struct perf_event_header *header;
+	struct ex_record record;
+	bool more = true;
+
+	while (more && (header = wp_drain_look(ring->drain)) != NULL) {
+		follow_report(run->follow);
+		if (!run_decode(run, header, &record)) {
+			more = recorder_pass(ring->recorder, header);
+			continue;
+		}
+		take_tasks(run, &record);
+		more = run->mappers == NULL ||
+		    run_is_of_mappers(run, &record) ?
+		    recorder_keep(ring->recorder, run, header, &record) :
+		    recorder_pass(ring->recorder, header);
+	}
+	return more;
+}
+
+/* The reason to report what is kept, now that all from before the horizon is
+   there; UINT64_MAX: at the end.  NULL: there is none. */
+static const char *
+reason_to_tell(const struct run *run, uint64_t horizon)
+{
+	const struct ring_run *ring = run->own;
+
+	if (run->tell_reason != NULL)
+		return horizon >= run->tell ? run->tell_reason : NULL;
+	return horizon != UINT64_MAX || run->options->last == 0 ||
+	    (ring->recorder != NULL && !recorder_is_due(ring->recorder)) ?
+	    NULL : run->reason;
+}
+
+/* Have the session write what is there up to the horizon, and what is kept; and
+   then that it was kept, for this reason. */
+static bool
+tell(struct run *run, const char *reason, uint64_t horizon)
+{
+	const struct ring_run *ring = run->own;
+	struct session *s = &run->session;
+
+	if ((ring->recorder != NULL && !recorder_tell(ring->recorder, run)) ||
+	    !session_flush(s, horizon))
+		return false;
+	session_last(s, reason);
+	return session_flush(s, horizon);
+}
+
+/* The same if what is kept is due; else what is there. */
+static bool
+write_records(struct run *run, uint64_t horizon)
+{
+	const char *reason = reason_to_tell(run, horizon);
+
+	if (reason == NULL)
+		return session_flush(&run->session, horizon);
+	run->tell_reason = NULL;
+	run->crashed = false;
+	return tell(run, reason, horizon);
+}
+
+bool
+ring_records_take(struct run *run, uint64_t horizon)
+{
+	struct ring_run *ring = run->own;
+	const struct perf_event_header *header;
+	struct ex_record record;
+
+	if (ring->recorder != NULL)
+		return keep_records(run) && write_records(run, horizon);
+	while ((header = wp_drain_next(ring->drain)) != NULL) {
+		follow_report(run->follow);
+		if (!run_decode(run, header, &record))
+			continue;
+		take_tasks(run, &record);
+		rotate_take(run->rotate, &record);
+		if (run->mappers != NULL && !run_is_of_mappers(run, &record))
+			continue;
+		if (!session_record(&run->session, &record))
+			return false;
+	}
+	return write_records(run, horizon);
+}
+
+uint64_t
+ring_records_until(struct run *run, uint64_t time)
+{
+	struct ring_run *ring = run->own;
+
+	for (;;) {
+		const uint64_t ready = wp_drain_ready(ring->drain);
+
+		if (!ring_records_take(run, ready))
+			return 0;
+		if (ready >= time)
+			return ready;
+		wp_clock_sleep(NAP);
+	}
+}
+
+void
+ring_records_settle(struct run *run)
+{
+	struct ring_run *ring = run->own;
+	const uint64_t ready = ring_records_until(run, wp_clock_ns());
+
+	if (ready == 0)
+		return;
+	if (ring->recorder != NULL && recorder_has_hits(ring->recorder))
+		(void)tell(run, "exit", ready);
+}
+
+void
+ring_records_skip(struct run *run)
+{
+	struct ring_run *ring = run->own;
+	const struct perf_event_header *header;
+	struct ex_record record;
+
+	while ((header = wp_drain_next(ring->drain)) != NULL)
+		if (run_decode(run, header, &record))
+			take_tasks(run, &record);
+}

@@ -1,0 +1,42 @@
+/* heap_evidence: what guarded programs have found (guard/evidence.h), as
+   watchctl has it. */
+#ifndef HEAP_EVIDENCE_H
+#define HEAP_EVIDENCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "guard/evidence.h"
+
+struct heap_evidence {
+	struct hg_evidence *at;		/* NULL: none */
+	int fd;
+};
+
+/* 0, or -errno after a line on stderr; close it in any case. */
+int heap_evidence_make(struct heap_evidence *);
+void heap_evidence_close(struct heap_evidence *);
+
+/* Have the command that is started next find it.  0, or -errno after a line on
+   stderr. */
+int heap_evidence_set(const struct heap_evidence *, uint64_t quarantine);
+
+/* The command ended: whether programs that it started still have it, which is
+   waited for, for a while.  Then it is a copy that they do not change. */
+bool heap_evidence_in_use(struct heap_evidence *);
+
+/* Kill all that still have it. */
+void heap_evidence_end_users(const struct heap_evidence *);
+
+/* What was found: copies that were checked. */
+struct heap_findings {
+	struct hg_finding *one;		/* malloc'd; n of them */
+	size_t n;
+	unsigned more;			/* there was no room for */
+	unsigned bad;			/* that make no sense */
+};
+
+/* 0 or -ENOMEM; free the array in any case. */
+int heap_evidence_take(const struct heap_evidence *, struct heap_findings *);
+
+#endif

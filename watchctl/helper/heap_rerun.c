@@ -1,0 +1,501 @@
+/*
+ * heap_rerun: the further runs of `watchctl --heap`.
+ *
+ * Variables that its programs have, besides those of the first run:
+ *
+ *	WATCHPOINT_FAMILY	where the channel is through which a program
+ *				that watches something asks to be served
+ *	WATCHPOINT_HELPER	nothing: no other helper is to be started
+ *
+ * In the first of them, a block is known by its number among those of the same
+ * callers and size.  Where threads share work, the numbers are others in each
+ * run, and so all such blocks share the watches in those that follow.
+ */
+#include "helper/heap_rerun.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kept/kept_session.h"
+#include "helper/preloaded.h"
+#include "os/clock.h"
+#include "report/damage.h"
+#include "util/complain.h"
+#include "watch/channel_hit.h"
+
+#ifndef LIBDIR
+#define LIBDIR "/usr/local/lib"
+#endif
+#define LIBRARY "libwatchpoint.so.0"
+
+#define SECOND UINT64_C(1000000000)	/* ns */
+
+enum {
+	PATIENCE = 10, TIMES = 10,	/* seconds, and times the first run:
+					   what is longer is ended */
+	ALIKE = 4,			/* blocks to which the same was done */
+};
+
+static const struct preloaded_library library = {
+	.option = "--heap-runs", .name = LIBRARY,
+	.beside = {"../lib/" LIBRARY, "../lib/watchpoint/" LIBRARY},
+	.installed = LIBDIR "/" LIBRARY, .variable = "WATCHPOINT_LIBRARY",
+};
+
+/* --- standard input --- */
+
+/* What a file has can be read again; of what else there is, such as a pipe or a
+   terminal, the kernel says whether it is read. */
+void
+heap_input_look(struct heap_input *input)
+{
+	struct stat stat;
+
+	*input = (struct heap_input){.notify = -1};
+	if (fstat(STDIN_FILENO, &stat) != 0)
+		return;
+	input->is_file = S_ISREG(stat.st_mode);
+	input->at = lseek(STDIN_FILENO, 0, SEEK_CUR);
+	if (!input->is_file && (input->notify = inotify_init1(IN_NONBLOCK |
+	    IN_CLOEXEC)) >= 0)
+		(void)inotify_add_watch(input->notify, "/proc/self/fd/0",
+		    IN_ACCESS);
+}
+
+void
+heap_input_close(struct heap_input *input)
+{
+	if (input->notify >= 0)
+		(void)close(input->notify);
+	input->notify = -1;
+}
+
+static bool
+was_read(const struct heap_input *input)
+{
+	struct pollfd events = {.fd = input->notify, .events = POLLIN};
+
+	return input->notify >= 0 && poll(&events, 1, 0) > 0;
+}
+
+/* For one more run: a file from where it was, else nothing.  A descriptor; or
+   -errno. */
+static int
+open_input(const struct heap_input *input)
+{
+	int fd;
+
+	if (!input->is_file)
+		return open("/dev/null", O_RDONLY | O_CLOEXEC);
+	fd = open("/proc/self/fd/0", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && lseek(fd, input->at, SEEK_SET) == input->at)
+		return fd;
+	if (fd >= 0)
+		(void)close(fd);
+	return -1;
+}
+
+/* --- what is wanted --- */
+
+static bool
+has_label(const struct hg_evidence *e, const char *label)
+{
+	for (uint32_t i = 0; i < e->nwanted; i++)
+		if (strcmp(e->wanted[i].label, label) == 0)
+			return true;
+	return false;
+}
+
+/* By which its hits are known: one for each. */
+static void
+set_label(const struct hg_evidence *e, const struct hg_finding *f,
+    char label[HG_LABEL_MAX])
+{
+	struct buffer b = {0};
+	char more[16] = "";
+
+	damage_put_place(&b, f);
+	for (unsigned n = 2; ; n++) {
+		(void)snprintf(label, HG_LABEL_MAX, "%.*s%s",
+		    (int)(HG_LABEL_MAX - sizeof(more)), buffer_text(&b), more);
+		if (!has_label(e, label))
+			break;
+		(void)snprintf(more, sizeof(more), " (%u)", n);
+	}
+	buffer_free(&b);
+}
+
+/* So many of the first damaged bytes as a debug register takes: what lies
+   behind them is no more the program's than they are. */
+static uint32_t
+watched_length(const struct hg_finding *f)
+{
+	const uint64_t at = f->addr + (uint64_t)f->offset;
+	const bool inside = f->offset >= 0 && (uint64_t)f->offset < f->size;
+	uint32_t len = 8;
+
+	while (at % len != 0 || (inside && len > f->nbytes))
+		len /= 2;
+	return len;
+}
+
+static bool
+is_damage(const struct hg_finding *f)
+{
+	return f->kind <= HG_USE_AFTER_FREE && f->nbytes > 0 &&
+	    f->identity.callers != 0;
+}
+
+/* The same thing done to another block of the same callers. */
+static bool
+is_like(const struct hg_finding *a, const struct hg_finding *b)
+{
+	return is_damage(a) && is_damage(b) && a->kind == b->kind &&
+	    a->identity.callers == b->identity.callers &&
+	    a->identity.size == b->identity.size && a->offset == b->offset &&
+	    a->image.path == b->image.path;
+}
+
+/* Whether somebody is named for it, or for one like it. */
+static bool
+is_named(const struct heap_findings *found, const struct hg_finding *f)
+{
+	for (size_t i = 0; i < found->n; i++)
+		if (is_like(&found->one[i], f) && found->one[i].nhits > 0)
+			return true;
+	return false;
+}
+
+static size_t
+count_like(const struct hg_finding *one, size_t n, const struct hg_finding *f)
+{
+	size_t like = 0;
+
+	for (size_t i = 0; i < n; i++)
+		like += is_like(&one[i], f);
+	return like;
+}
+
+/* What nobody is named for yet.  False: there is nothing. */
+static bool
+want(struct hg_evidence *e, const struct heap_findings *found, bool any_number)
+{
+	e->any_number = any_number;
+	for (size_t i = 0; i < found->n && e->nwanted < HG_WANTED_MAX; i++) {
+		const struct hg_finding *f = &found->one[i];
+		struct hg_wanted *w = &e->wanted[e->nwanted];
+
+		if (!is_damage(f) || is_named(found, f) ||
+		    count_like(found->one, i, f) >= ALIKE)
+			continue;
+		*w = (struct hg_wanted){
+			.image = f->image, .identity = f->identity,
+			.offset = f->offset, .len = watched_length(f),
+			.freed = f->kind == HG_USE_AFTER_FREE,
+		};
+		set_label(e, f, w->label);
+		e->nwanted++;
+	}
+	return e->nwanted > 0;
+}
+
+/* --- hits --- */
+
+/* What was wanted of a run, and the hits there were. */
+struct names {
+	struct hg_wanted wanted[HG_WANTED_MAX];
+	uint32_t n, nhits;
+	struct name {
+		uint64_t seq, addr;
+		uint32_t wanted;
+	} hit[HG_WANTED_MAX * HG_HITS_MAX];
+};
+
+static void
+take_hit(void *arg, const struct kept_hit *at)
+{
+	const struct channel_hit *hit = at->channel_hit;
+	struct names *names = arg;
+
+	for (uint32_t i = 0; hit != NULL && i < names->n &&
+	    names->nhits < HG_WANTED_MAX * HG_HITS_MAX; i++)
+		if (strcmp(hit->watch[0].what.label,
+		    names->wanted[i].label) == 0)
+			names->hit[names->nhits++] = (struct name){
+				at->seq, hit->watch[0].what.addr, i,
+			};
+}
+
+static bool
+is_same(const struct hg_finding *f, const struct hg_identity *identity,
+    const struct hg_image *image, int64_t offset)
+{
+	return is_damage(f) && f->offset == offset &&
+	    memcmp(&f->identity, identity, sizeof(*identity)) == 0 &&
+	    memcmp(&f->image, image, sizeof(*image)) == 0;
+}
+
+/* It was done by the hits on what was wanted; by those at its address, where
+   that is this run's. */
+static void
+name(struct hg_finding *f, const struct names *names, uint32_t wanted,
+    bool anywhere)
+{
+	const uint64_t addr = f->addr + (uint64_t)f->offset;
+
+	for (uint32_t i = 0; i < names->nhits; i++)
+		if (names->hit[i].wanted == wanted && (anywhere ||
+		    names->hit[i].addr == addr) && f->nhits < HG_HITS_MAX)
+			f->hit[f->nhits++] = names->hit[i].seq;
+}
+
+/* The same in this run, or the like, that hits are known for.  NULL: there is
+   none. */
+static struct hg_finding *
+find_newer(const struct heap_findings *newer, const struct names *names,
+    uint32_t wanted, const struct hg_finding *f, bool same)
+{
+	for (size_t i = 0; i < newer->n; i++) {
+		struct hg_finding *other = &newer->one[i];
+
+		if (!is_like(other, f) || (same && !is_same(other,
+		    &f->identity, &f->image, f->offset)))
+			continue;
+		name(other, names, wanted, false);
+		if (other->nhits > 0)
+			return other;
+	}
+	return NULL;
+}
+
+/* Where this run found the same, it is that one's: its addresses are those of
+   the hits, which may be of another block.  Each is one finding only. */
+static void
+name_finding(struct hg_finding *f, const struct heap_findings *newer,
+    const struct names *names, uint32_t wanted)
+{
+	struct hg_finding *other = find_newer(newer, names, wanted, f, true);
+
+	if (other == NULL)
+		other = find_newer(newer, names, wanted, f, false);
+	if (other != NULL) {
+		*f = *other;
+		other->nbytes = 0;
+	} else if (count_like(newer->one, newer->n, f) == 0) {
+		name(f, names, wanted, true);
+	}
+}
+
+/* What programs have found that were ended before they looked is not there. */
+static void
+name_all(struct heap_findings *found, const struct names *names,
+    const struct heap_evidence *evidence)
+{
+	struct heap_findings newer;
+
+	if (heap_evidence_take(evidence, &newer) < 0)
+		return;
+	for (uint32_t i = 0; i < names->n; i++) {
+		const struct hg_wanted *w = &names->wanted[i];
+
+		for (size_t k = 0; k < found->n; k++)
+			if (found->one[k].nhits == 0 && is_same(&found->one[k],
+			    &w->identity, &w->image, w->offset))
+				name_finding(&found->one[k], &newer, names, i);
+	}
+	free(newer.one);
+}
+
+/* --- one run --- */
+
+static void
+end_group(pid_t root)
+{
+	(void)kill(-root, SIGKILL);
+}
+
+static int
+set_environment(const struct heap_rerun *rerun, const char *watching,
+    const struct heap_evidence *evidence, int channel)
+{
+	const uint64_t quarantine = rerun->serve->options->quarantine;
+	struct buffer b = {0};
+	char family[64];
+	int err;
+
+	buffer_printf(&b, "%s:%s", rerun->guard, watching);
+	(void)snprintf(family, sizeof(family), "/proc/%d/fd/%d",
+	    (int)getpid(), channel);
+	err = heap_evidence_set(evidence, quarantine == QUARANTINE_NONE ?
+	    QUARANTINE_USUAL : quarantine);
+	if (err == 0 && (preloaded_set(buffer_text(&b)) != 0 ||
+	    setenv("WATCHPOINT_FAMILY", family, 1) != 0 ||
+	    setenv("WATCHPOINT_HELPER", "", 1) != 0))
+		err = complain("out of memory");
+	buffer_free(&b);
+	return err;
+}
+
+static void
+clean_environment(const char *helper)
+{
+	(void)unsetenv(HG_VARIABLE);
+	(void)unsetenv("WATCHPOINT_FAMILY");
+	(void)unsetenv("WATCHPOINT_HELPER");
+	if (helper != NULL)
+		(void)setenv("WATCHPOINT_HELPER", helper, 1);
+}
+
+/* Start it, and serve it until it has ended. */
+static int
+serve_command(const struct heap_rerun *rerun, int input,
+    struct wp_channel *channel, int fd)
+{
+	struct serve *serve = rerun->serve;
+	int err;
+	pid_t pid;
+
+	if (preloaded_start_quiet(serve->options, input, &pid) != 0)
+		return -ECHILD;
+	serve->until = wp_clock_ns() + PATIENCE * SECOND + TIMES * rerun->took;
+	serve->expire = end_group;
+	if ((err = serve_open_program(serve, channel, fd, pid)) < 0)
+		end_group(pid);
+	else if (!preloaded_is_interrupted())
+		serve_channel(serve);
+	end_group(pid);
+	(void)preloaded_wait(pid);
+	serve_close_program(serve);
+	return err;
+}
+
+static int
+run_on_channel(const struct heap_rerun *rerun, const char *watching,
+    const struct heap_evidence *evidence, int input)
+{
+	const int fd = wp_channel_make(rerun->serve->options->stack);
+	const char *helper = getenv("WATCHPOINT_HELPER");
+	char *before = helper == NULL ? NULL : strdup(helper);
+	struct wp_channel *channel = NULL;
+	int err = fd < 0 ? fd : wp_channel_map(fd, &channel);
+
+	if (err < 0)
+		(void)complain_errno(-err, "memory to share with the command");
+	else if ((err = set_environment(rerun, watching, evidence, fd)) == 0)
+		err = serve_command(rerun, input, channel, fd);
+	clean_environment(before);
+	free(before);
+	if (channel != NULL)
+		wp_channel_unmap(channel);
+	if (fd >= 0)
+		(void)close(fd);
+	return err;
+}
+
+/* Why nobody was named, as far as that is known. */
+static void
+report_run(const struct heap_rerun *rerun, const struct hg_evidence *e)
+{
+	struct session *s = &rerun->serve->session;
+	char cause[HG_CAUSE_MAX];
+
+	memcpy(cause, e->cause, sizeof(cause));
+	cause[sizeof(cause) - 1] = '\0';
+	if (atomic_load(&e->refusals) > 0)
+		session_warn(s, "a damaged block could not be watched in "
+		    "another run: %s", cause);
+	(void)session_flush(s, UINT64_MAX);
+}
+
+/* 0; or -errno: there is no use in another. */
+static int
+run_once(const struct heap_rerun *rerun, const char *watching,
+    struct heap_findings *found, bool any_number)
+{
+	struct names names = {0};
+	struct heap_evidence evidence;
+	int input, err = heap_evidence_make(&evidence);
+
+	if (err == 0 && !want(evidence.at, found, any_number))
+		err = -ENOENT;
+	if (err < 0) {
+		heap_evidence_close(&evidence);
+		return err;
+	}
+	names.n = evidence.at->nwanted;
+	memcpy(names.wanted, evidence.at->wanted, sizeof(names.wanted));
+	kept_session_act(rerun->serve->kept, take_hit, &names);
+	if ((input = open_input(rerun->input)) < 0)
+		err = -EINVAL;
+	else
+		err = run_on_channel(rerun, watching, &evidence, input);
+	(void)session_flush(&rerun->serve->session, UINT64_MAX);
+	kept_session_catch_up(rerun->serve->kept, -1);
+	kept_session_act(rerun->serve->kept, NULL, NULL);
+	if (heap_evidence_in_use(&evidence))
+		heap_evidence_end_users(&evidence);
+	report_run(rerun, evidence.at);
+	name_all(found, &names, &evidence);
+	heap_evidence_close(&evidence);
+	if (input >= 0)
+		(void)close(input);
+	return preloaded_is_interrupted() ? -EINTR : err;
+}
+
+static size_t
+unnamed(const struct heap_findings *found)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < found->n; i++)
+		n += is_damage(&found->one[i]) &&
+		    !is_named(found, &found->one[i]);
+	return n;
+}
+
+static void
+report_unnamed(const struct heap_rerun *rerun, size_t n, uint64_t runs)
+{
+	if (n > 0 && preloaded_is_interrupted())
+		session_warn(&rerun->serve->session, "who did %zu of what was "
+		    "found is not known: a signal has come, and so the command "
+		    "is not run again", n);
+	else if (n > 0)
+		session_warn(&rerun->serve->session, "who did %zu of what was "
+		    "found was not seen in %llu further run%s, to which "
+		    "perhaps files, input or the order of threads differed", n,
+		    (unsigned long long)runs, runs == 1 ? "" : "s");
+}
+
+void
+heap_rerun(const struct heap_rerun *rerun, struct heap_findings *found)
+{
+	const uint64_t given = rerun->serve->options->heap_runs;
+	const uint64_t most = given == HEAP_RUNS_NONE ? HEAP_RUNS_USUAL :
+	    given;
+	char watching[PATH_MAX];
+	uint64_t runs = 0;
+
+	if (most == 0 || unnamed(found) == 0)
+		return;
+	if (was_read(rerun->input)) {
+		session_warn(&rerun->serve->session, "the command has read "
+		    "standard input, which is no file, and so it cannot be run "
+		    "again to see who did it");
+		return;
+	}
+	if (preloaded_find(&library, watching) < 0)
+		return;
+	while (runs < most && unnamed(found) > 0 && !preloaded_is_interrupted())
+		if (run_once(rerun, watching, found, runs++ > 0) < 0)
+			break;
+	report_unnamed(rerun, unnamed(found), runs);
+}

@@ -1,0 +1,35 @@
+/*
+ * heap_rerun: the further runs of `watchctl --heap`, which name who damaged
+ * what the first has found: the guard has libwatchpoint beside it there, and
+ * has it watch the very bytes as soon as their block is there.
+ */
+#ifndef HEAP_RERUN_H
+#define HEAP_RERUN_H
+
+#include <sys/types.h>
+
+#include "helper/heap_evidence.h"
+#include "helper/serve.h"
+
+/* Standard input, which each run is to have as the first has it. */
+struct heap_input {
+	bool is_file;
+	off_t at;		/* where the first begins to read */
+	int notify;		/* readable when what is no file was read; -1:
+				   that is not known */
+};
+void heap_input_look(struct heap_input *);
+void heap_input_close(struct heap_input *);
+
+struct heap_rerun {
+	struct serve *serve;	/* whose session it is */
+	const char *guard;	/* the library's path */
+	const struct heap_input *input;
+	uint64_t took;		/* the first run, ns */
+};
+
+/* Run the command again, as often as it takes and is allowed, to name who did
+   what was found, and add to each finding its hits. */
+void heap_rerun(const struct heap_rerun *, struct heap_findings *);
+
+#endif

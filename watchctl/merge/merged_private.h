@@ -1,0 +1,59 @@
+/* merged_private: what the files of merged reports share. */
+#ifndef MERGED_PRIVATE_H
+#define MERGED_PRIVATE_H
+
+#include "base/table.h"
+#include "merge/merged.h"
+
+/* Hits from one number to another. */
+struct merged_span {
+	uint64_t from, to;	/* both are among them */
+};
+
+struct merged_run_watch {
+	uint64_t id;
+	unsigned watch;
+};
+
+struct merged_run {
+	uint64_t hash[2];
+	unsigned number, place;
+	const char *refused;	/* why it cannot be taken; NULL: it is */
+	bool timed;
+	int64_t wall;
+	struct merged_run_watch *watch;
+	size_t nwatches, watches_cap;
+	struct merged_span *span;	/* ascending */
+	size_t nspans, spans_cap;
+	struct ex_table lines;	/* hashes of those that have no number */
+	struct merged_row *last;	/* which was found before */
+	uint64_t last_watch;
+	uint64_t hits;
+	struct merged_end end;
+};
+
+struct merged {
+	struct ex_table by_hash;	/* runs */
+	struct merged_run **run;
+	size_t nruns, runs_cap;
+	struct merged_place *place;
+	size_t nplaces, places_cap;
+	struct merged_watch *watch;
+	size_t nwatches, watches_cap;
+	struct merged_row **row;
+	size_t nrows, rows_cap;
+	struct ex_table by_key;	/* rows */
+	struct ex_table stacks;
+	size_t stack_bytes, nspans, nthreads, run_watches;
+	uint64_t moves;		/* that were made */
+	struct merged_row *sorted;	/* what merged_rows() gave, */
+	size_t nsorted;		/* and their threads */
+};
+
+extern const char merged_no_memory[];
+
+/* A watch of a run; NULL: it is not described. */
+const struct merged_run_watch *merged_watch_of(const struct merged_run *,
+    uint64_t id);
+
+#endif

@@ -1,0 +1,220 @@
+/* cgroup: a control group of version 2. */
+#include "processes/cgroup.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "os/proc.h"
+#include "util/buffer.h"
+#include "util/complain.h"
+#include "util/visible.h"
+
+/* The PID namespace of the machine: its number is the same on each. */
+#define FIRST_NAMESPACE 0xeffffffc
+
+/* Where the groups are mounted. */
+struct mounted {
+	char root[PATH_MAX];	/* the group that is there, as /proc/PID/cgroup
+				   has it */
+	char at[PATH_MAX];
+};
+
+/* Take the kernel's \040 and the like out of a path. */
+static void
+unescape(char *text)
+{
+	char *to = text;
+
+	while (*text != '\0') {
+		unsigned c;
+
+		if (*text == '\\' && sscanf(text + 1, "%3o", &c) == 1 &&
+		    strlen(text) >= 4) {
+			*to++ = (char)c;
+			text += 4;
+		} else {
+			*to++ = *text++;
+		}
+	}
+	*to = '\0';
+}
+
+/* Whether a path is in a directory; where the rest of it begins. */
+static bool
+is_below(const char *path, const char *directory, size_t *rest)
+{
+	*rest = strcmp(directory, "/") == 0 ? 0 : strlen(directory);
+	return strncmp(path, directory, *rest) == 0 &&
+	    (path[*rest] == '/' || path[*rest] == '\0');
+}
+
+/* The mount that this path is in, the innermost one; path NULL: the first there
+   is.  False: none. */
+static bool
+find_mount(const char *path, struct mounted *out)
+{
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	struct mounted one;
+	size_t size = 0, rest;
+	char *line = NULL;
+	bool found = false;
+
+	while (f != NULL && (path != NULL || !found) &&
+	    getline(&line, &size, f) > 0) {
+		const char *type = strstr(line, " - ");
+
+		if (type == NULL || strncmp(type, " - cgroup2 ", 11) != 0 ||
+		    sscanf(line, "%*s %*s %*s %4095s %4095s", one.root,
+		    one.at) != 2)
+			continue;
+		unescape(one.root);
+		unescape(one.at);
+		if (path != NULL && (!is_below(path, one.at, &rest) ||
+		    (found && strlen(one.at) < strlen(out->at))))
+			continue;
+		*out = one;
+		found = true;
+	}
+	free(line);
+	if (f != NULL)
+		(void)fclose(f);
+	return found;
+}
+
+/* Its directory: the first of these that is one of a group.  0, or -errno: what
+   is there is none (-ENOTDIR), or nothing is. */
+static int
+find_directory(const char *path, const struct mounted *mount,
+    char found[PATH_MAX])
+{
+	const char *const parent[] = {"", mount->at, "/sys/fs/cgroup"};
+	int err = -ENOENT;
+
+	for (size_t i = *path == '/' ? 0 : 1;
+	    i < sizeof(parent) / sizeof(parent[0]); i++) {
+		char name[2 * PATH_MAX];
+		struct statfs fs;
+		struct stat st;
+
+		(void)snprintf(name, sizeof(name), "%s/%s", parent[i], path);
+		if (realpath(name, found) == NULL || stat(found, &st) != 0) {
+			if (errno != ENOENT && err == -ENOENT)
+				err = -errno;
+			continue;
+		}
+		if (S_ISDIR(st.st_mode) && statfs(found, &fs) == 0 &&
+		    fs.f_type == CGROUP2_SUPER_MAGIC)
+			return 0;
+		err = -ENOTDIR;
+	}
+	return err;
+}
+
+/* Whether it only has threads of processes that are in another group. */
+static bool
+is_threaded(const char *directory)
+{
+	char path[PATH_MAX + 16], type[32] = "";
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/cgroup.type", directory);
+	if ((f = fopen(path, "re")) == NULL)
+		return false;	/* the root, which has no type */
+	(void)fgets(type, sizeof(type), f);
+	(void)fclose(f);
+	return strcmp(type, "threaded\n") == 0;
+}
+
+static int
+refuse(const char *path, const char *why)
+{
+	struct buffer shown = {0};
+
+	visible_put(&shown, path);
+	(void)complain("--cgroup '%s': %s", buffer_text(&shown), why);
+	buffer_free(&shown);
+	return -EINVAL;
+}
+
+int
+cgroup_find(struct cgroup *group, const char *path)
+{
+	char directory[PATH_MAX], why[256];
+	struct mounted mount;
+	size_t rest;
+	int err;
+
+	if (*path == '\0' || strlen(path) >= PATH_MAX)
+		return refuse(path, "not a path: give that of a control group, "
+		    "as behind 0:: in /proc/PID/cgroup");
+	if (!find_mount(NULL, &mount))
+		return refuse(path, "no control groups of version 2 are "
+		    "mounted: mount -t cgroup2 none /sys/fs/cgroup");
+	if ((err = find_directory(path, &mount, directory)) == -ENOTDIR)
+		return refuse(path, "not a control group of version 2: give "
+		    "its directory, or what is behind 0:: in "
+		    "/proc/PID/cgroup");
+	if (err < 0) {
+		(void)snprintf(why, sizeof(why), "%s: give the directory of a "
+		    "control group, or what is behind 0:: in /proc/PID/cgroup",
+		    strerror(-err));
+		return refuse(path, why);
+	}
+	if (is_threaded(directory))
+		return refuse(path, "this group has only threads (cgroup.type "
+		    "is threaded): give the one above it, which has their "
+		    "processes");
+	if (!find_mount(directory, &mount) ||
+	    !is_below(directory, mount.at, &rest))
+		return refuse(path, "its mount is not in "
+		    "/proc/self/mountinfo");
+	if (asprintf(&group->name, "%s%s", strcmp(mount.root, "/") == 0 ? "" :
+	    mount.root, directory + rest) < 0) {
+		group->name = NULL;
+		return complain("out of memory");
+	}
+	return 0;
+}
+
+void
+cgroup_free(struct cgroup *group)
+{
+	free(group->name);
+	group->name = NULL;
+}
+
+bool
+cgroup_has(const struct cgroup *group, pid_t pid)
+{
+	const size_t len = strlen(group->name);
+	char text[2 * PATH_MAX];
+	const char *line = text;
+
+	if (wp_proc_text(pid, "cgroup", text, sizeof(text)) <= 0)
+		return false;
+	while (strncmp(line, "0::", 3) != 0)
+		if ((line = strchr(line, '\n')) == NULL)
+			return false;
+		else
+			line++;
+	line += 3;
+	return strncmp(line, group->name, len) == 0 &&
+	    strchr("/\n", line[len]) != NULL;
+}
+
+/* It has numbers of the first PID namespace. */
+int
+cgroup_moves(struct wp_tracepoint *point)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) == 0 &&
+	    st.st_ino == FIRST_NAMESPACE ? wp_tracepoint_find(point,
+	    "cgroup/cgroup_attach_task", "pid") : -ENOENT;
+}

@@ -1,0 +1,33 @@
+/*
+ * cgroup: a control group of version 2, and which processes are in it or in one
+ * below it.
+ *
+ * It is known by its path: one that is removed and made again is the same.
+ */
+#ifndef CGROUP_H
+#define CGROUP_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "os/tracepoint.h"
+
+struct cgroup {
+	char *name;		/* as /proc/PID/cgroup has it, without an end of
+				   "/"; malloc'd */
+};
+
+/* The group of a path: of its directory, or below where groups are mounted, or
+   as /proc/PID/cgroup has it.  0; or -errno after a line on stderr, which says
+   why it is none. */
+int cgroup_find(struct cgroup *, const char *path);
+void cgroup_free(struct cgroup *);
+
+/* Whether a process is in it. */
+bool cgroup_has(const struct cgroup *, pid_t);
+
+/* Where the kernel tells which process has been moved from a group to another.
+   0; -ENOENT: it cannot be known so here. */
+int cgroup_moves(struct wp_tracepoint *);
+
+#endif

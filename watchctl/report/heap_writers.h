@@ -1,0 +1,26 @@
+/* heap_writers: the backtraces of hits, by their numbers, as findings in heaps
+   name them. */
+#ifndef HEAP_WRITERS_H
+#define HEAP_WRITERS_H
+
+#include "hit/hit.h"
+
+/* All zero: none. */
+struct heap_writers {
+	struct heap_writer {
+		uint64_t seq;
+		const struct ex_stack *stack;	/* held */
+	} *at;				/* n of them */
+	size_t n, cap;
+};
+
+/* Remember one, if there is memory, and a bounded number of them. */
+void heap_writers_add(struct heap_writers *, const struct ex_hit *);
+
+/* NULL: it is not known. */
+const struct ex_stack *heap_writers_find(const struct heap_writers *,
+    uint64_t seq);
+
+void heap_writers_free(struct heap_writers *);
+
+#endif
