@@ -253,7 +253,19 @@ ex_type_own(const char *name, struct ex_type *type)
 		 .is_signed = true},
 		{.name = "unsigned long", .kind = EX_UNSIGNED, .size = 8},
 		{.name = "char", .kind = EX_CHAR, .size = 1, .is_signed = true},
+		{.name = "signed char", .kind = EX_CHAR, .size = 1,
+		 .is_signed = true},
+		{.name = "unsigned char", .kind = EX_CHAR, .size = 1},
+		{.name = "short", .kind = EX_SIGNED, .size = 2,
+		 .is_signed = true},
+		{.name = "unsigned short", .kind = EX_UNSIGNED, .size = 2},
+		{.name = "long long", .kind = EX_SIGNED, .size = 8,
+		 .is_signed = true},
+		{.name = "unsigned long long", .kind = EX_UNSIGNED, .size = 8},
+		{.name = "float", .kind = EX_FLOAT, .size = 4},
 		{.name = "double", .kind = EX_FLOAT, .size = 8},
+		{.name = "long double", .kind = EX_FLOAT, .size = 16},
+		{.name = "bool", .kind = EX_BOOL, .size = 1},
 	};
 
 	*type = (struct ex_type){.tags = true};

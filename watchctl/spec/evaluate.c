@@ -1000,17 +1000,20 @@ find_type(struct evaluation *e, const struct node *node, struct ex_type *type)
 	const struct token_type *wanted = &node->type;
 	const char *file;
 	struct type_lookup l = {.tag = tags[wanted->tag], .type = type};
-	char *name = wanted->base != NULL ? strdup(wanted->base) :
-	    strndup(wanted->name, wanted->len);
+	char *name;
 	bool found;
 
-	if (name == NULL) {
+	if (wanted->base != NULL) {
+		found = ex_type_own(wanted->base, type);
+		type->pointers += wanted->pointers;
+		return found;
+	}
+	if ((name = strndup(wanted->name, wanted->len)) == NULL) {
 		e->err = wp_cause_set(e->cause, WP_CAUSE_NO_MEMORY);
 		return false;
 	}
 	l.name = name;
-	found = wanted->base != NULL ? ex_type_own(name, type) :
-	    find_symbol_modules(e->spec, e->process, &file, look_up_type,
+	found = find_symbol_modules(e->spec, e->process, &file, look_up_type,
 	    &l) != 0 ||
 	    (wanted->tag == TAG_ANY && ex_type_own(name, type));
 	free(name);
