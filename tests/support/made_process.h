@@ -391,6 +391,15 @@ ex_process_read(const struct ex_process *process, uint64_t addr, void *to,
 	return addr < UINT64_MAX - 4096;
 }
 
+const struct ex_object *
+ex_object_at(struct ex_process *process, uint64_t addr, uint64_t len)
+{
+	(void)process;
+	(void)addr;
+	(void)len;
+	return NULL;
+}
+
 void
 ex_object_declare(struct ex_process *process, uint64_t addr, const char *path,
     const struct ex_type *type, uint64_t size)

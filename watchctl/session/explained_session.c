@@ -660,9 +660,8 @@ explained_session_object(struct session *s, pid_t pid, const struct spec *spec,
 {
 	struct ex_process *memory = ex_space_process(s->space, pid);
 
-	if (memory != NULL && spec != NULL &&
-	    ex_object_at(memory, addr, len) == NULL)
-		spec_declare(spec, memory, addr);
+	if (memory != NULL && spec != NULL)
+		spec_declare(spec, memory, addr, len);
 	if (memory != NULL)
 		session_note(s, judge_check(&s->options->condition,
 		    ex_object_at(memory, addr, len)));

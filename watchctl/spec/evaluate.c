@@ -1332,7 +1332,7 @@ path_of(const struct node *root, const struct ex_type *type)
 
 void
 evaluate_declare(const struct spec *spec, struct ex_process *process,
-    uint64_t addr)
+    uint64_t addr, uint64_t len)
 {
 	struct evaluation e = {
 		.spec = spec, .process = process, .types_only = true,
@@ -1344,6 +1344,8 @@ evaluate_declare(const struct spec *spec, struct ex_process *process,
 	if (spec->expression == NULL || spec->off != 0)
 		return;
 	root = spec->expression->root;
+	if (!expression_casts(root) && ex_object_at(process, addr, len) != NULL)
+		return;
 	if (expression_is_value(root) || !eval_object(&e, root, &v) ||
 	    !v.is_object || !v.known || v.bits != 0 ||
 	    (path = path_of(root, &v.type)) == NULL)

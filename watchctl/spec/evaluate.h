@@ -20,8 +20,8 @@ int evaluate(const struct spec *, struct ex_process *, bool early,
 bool evaluate_is_reference(const struct spec *, struct ex_process *,
     bool early);
 
-/* From here on hits of what it names have its type, which takes no memory: the
-   object begins at addr. */
-void evaluate_declare(const struct spec *, struct ex_process *, uint64_t addr);
+/* As spec_declare, of an expression. */
+void evaluate_declare(const struct spec *, struct ex_process *, uint64_t addr,
+    uint64_t len);
 
 #endif

@@ -370,3 +370,11 @@ expression_is_value(const struct node *node)
 		return true;
 	}
 }
+
+bool
+expression_casts(const struct node *node)
+{
+	while (node != NULL && node->kind != NODE_CAST)
+		node = node->left;
+	return node != NULL;
+}

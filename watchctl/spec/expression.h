@@ -59,4 +59,8 @@ const char *expression_parse(const char **p, struct expression *);
 /* Whether it is a value wherever it is, and no object: &x, p + 1. */
 bool expression_is_value(const struct node *);
 
+/* Whether the type of the object that it names comes from a cast:
+   *(float *)word, ((struct conn *)bytes)->state; not table[(int)i]. */
+bool expression_casts(const struct node *);
+
 #endif

@@ -110,8 +110,10 @@ int spec_resolve(const struct spec *, struct ex_process *, struct spec_place *,
 int spec_resolve_early(const struct spec *, struct ex_process *,
     struct spec_place *, struct wp_cause *);
 
-/* For hits: have the object that an expression names at addr be known with its
-   type; others are anyway. */
-void spec_declare(const struct spec *, struct ex_process *, uint64_t addr);
+/* For hits: the len bytes at addr are from here on of the type that an
+   expression gives them, if it does so by a cast, or if nothing else is known
+   of them.  The object begins at addr. */
+void spec_declare(const struct spec *, struct ex_process *, uint64_t addr,
+    uint64_t len);
 
 #endif

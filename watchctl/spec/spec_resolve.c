@@ -880,9 +880,10 @@ resolve(const struct spec *spec, struct ex_process *process, bool early,
 }
 
 void
-spec_declare(const struct spec *spec, struct ex_process *process, uint64_t addr)
+spec_declare(const struct spec *spec, struct ex_process *process, uint64_t addr,
+    uint64_t len)
 {
-	evaluate_declare(spec, process, addr);
+	evaluate_declare(spec, process, addr, len);
 }
 
 int

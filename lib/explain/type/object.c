@@ -239,12 +239,17 @@ named_at(struct ex_process *process, uint64_t addr, uint64_t len)
 const struct ex_object *
 ex_object_at(struct ex_process *process, uint64_t addr, uint64_t len)
 {
+	const struct ex_object *declared = named_at(process, addr, len);
+	struct kept_object *kept;
+	struct ex_module *m;
 	uint64_t vaddr;
-	struct ex_module *m = ex_process_module(process, addr, &vaddr);
-	struct kept_object *kept = m == NULL ? NULL : object_of(m, vaddr, len);
 
-	if (kept != NULL && !kept->known && kept->copied)
+	if (declared != NULL)
+		return declared;
+	m = ex_process_module(process, addr, &vaddr);
+	if (m == NULL || (kept = object_of(m, vaddr, len)) == NULL)
+		return NULL;
+	if (!kept->known && kept->copied)
 		object_look(kept, process, m);
-	return kept != NULL && kept->known ? &kept->object :
-	    named_at(process, addr, len);
+	return kept->known ? &kept->object : NULL;
 }

@@ -36,16 +36,17 @@ struct ex_object {
 	uint64_t within;
 };
 
-/* The object that holds the len bytes at addr of a process: a global or static
-   variable, or a part of one.  NULL: none is known there, as on the stack, on
-   the heap and in thread-local storage.  The first call for a module may take a
+/* The object that holds the len bytes at addr of a process: one that
+   ex_object_declare said; or else a global or static variable, or a part of
+   one.  NULL: none is known there, as on the stack, on the heap and in
+   thread-local storage.  The first call for a module may take a
    while (0.2 s for 10 MB of debug information); later ones for the same bytes
    are a look-up. */
 const struct ex_object *ex_object_at(struct ex_process *, uint64_t addr,
     uint64_t len);
 
 /* From here on an object of this type and size lies at addr of a process, as on
-   its heap, and is called path.  What is declared in a module comes first. */
+   its heap, and is called path, whatever a module declares there. */
 void ex_object_declare(struct ex_process *, uint64_t addr, const char *path,
     const struct ex_type *, uint64_t size);
 

@@ -361,6 +361,43 @@ TEST(shows_readers_the_type)
 	outcome_free(&o);
 }
 
+TEST(gives_hits_the_type_of_a_cast)
+{
+	static const struct {
+		const char *spec, *type, *change;
+	} rows[] = {
+		{"*(float *)words", " (float, ", "  0 -> 1.5\n"},
+		{"*(signed char *)&words[1]", " (signed char, ",
+		 "  0 -> -1\n"},
+		{"*(unsigned *)&words[1]", " (unsigned int, ",
+		 "  0 -> 4294967295\n"},
+		{"((struct pair *)bytes)->second", " (long, ", "  0 -> -7\n"},
+		/* what is cast is the index */
+		{"words[(long)1]", " (int, ", "  words[1]: 0 -> -1\n"},
+		{"words[1]", " (int, ", "  0 -> -1\n"},
+	};
+	FILE *f = fopen(scratch_path("cast.c"), "w");
+
+	assert_non_null(f);
+	(void)fprintf(f, "struct pair { long first, second; } pair;\n"
+	    "int words[4];\n"
+	    "_Alignas(8) unsigned char bytes[16];\n"
+	    "int main(void) { *(float *)words = 1.5F; words[1] = -1;\n"
+	    "((struct pair *)bytes)->second = -7; return 0; }\n");
+	assert_int_equal(fclose(f), 0);
+	scratch_run("gcc -g -fno-strict-aliasing -o cast cast.c");
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct outcome o;
+
+		run(&o, LIST(watchctl(), "-w", rows[i].spec, "--",
+		    scratch_path("cast")));
+		if (o.status != 0 || strstr(o.err, rows[i].type) == NULL ||
+		    strstr(o.err, rows[i].change) == NULL)
+			fail_msg("%s: %d: %s", rows[i].spec, o.status, o.err);
+		outcome_free(&o);
+	}
+}
+
 /* --- what is no object --- */
 
 TEST(refuses_with_the_column)
