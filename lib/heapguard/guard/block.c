@@ -15,10 +15,14 @@ repeated(uint8_t byte)
 	return byte * UINT64_C(0x0101010101010101);
 }
 
-static uint32_t
-check_of(uint64_t block, uint32_t number)
+/* A block's number, and the check of it. */
+static uint64_t
+header_of(uint64_t block, uint32_t number)
 {
-	return (uint32_t)(block >> 4) ^ number ^ UINT32_C(0xa5c3f00f);
+	const uint32_t check = (uint32_t)(block >> 4) ^ number ^
+	    UINT32_C(0xa5c3f00f);
+
+	return number | (uint64_t)check << 32;
 }
 
 static void
@@ -68,7 +72,7 @@ hg_block_seal(uint64_t block, size_t size, uint32_t number)
 {
 	const uint64_t word = repeated(canary(block));
 
-	put(block - 16, number | (uint64_t)check_of(block, number) << 32);
+	put(block - 16, header_of(block, number));
 	put(block - 8, word);
 	seal_tail(block, size, word);
 }
@@ -121,12 +125,11 @@ hg_block_is_whole(const struct hg_entry *e, uint64_t block)
 	const uint64_t word = repeated(canary(block));
 	const uint64_t tail = block + e->size;
 	const size_t len = hg_block_tail(e->size);
-	const uint32_t number = hg_ledger_number(e);
 
 	return ((get(block - 8) ^ word) | (get(tail) ^ word) |
 	    (get(tail + (len - 8) / 2) ^ word) |
 	    (get(tail + len - 8) ^ word) | (get(block - 16) ^
-	    (number | (uint64_t)check_of(block, number) << 32))) == 0 &&
+	    header_of(block, hg_ledger_number(e)))) == 0 &&
 	    (atomic_load(&e->state) != HG_FREED ||
 	    is_fill_whole(e, block, word));
 }
@@ -137,40 +140,20 @@ byte_at(uint64_t at)
 	return *(uint8_t *)(uintptr_t)at;
 }
 
-/* The bytes of [from, to) that are not canary: first and last.  False: none. */
+/* The bytes of [from, to) that are not as they were written: first and last.
+   False: none. */
 static bool
-find(uint64_t block, int64_t from, int64_t to, struct hg_damage *d)
+find(const struct hg_entry *e, uint64_t block, int64_t from, int64_t to,
+    struct hg_damage *d)
 {
-	const uint8_t expected = canary(block);
+	const uint64_t header = header_of(block, hg_ledger_number(e));
+	const uint8_t byte = canary(block);
 	int64_t last = from;
 	bool any = false;
 
 	for (int64_t i = from; i < to; i++) {
-		if (byte_at(block + (uint64_t)i) == expected)
-			continue;
-		if (!any)
-			d->offset = i;
-		any = true;
-		last = i;
-	}
-	d->len = (uint64_t)(last + 1 - d->offset);
-	return any;
-}
-
-/* The bytes in front that are not as they were written. */
-static bool
-find_front(const struct hg_entry *e, uint64_t block, struct hg_damage *d)
-{
-	const uint32_t number = hg_ledger_number(e);
-	const uint64_t word = number | (uint64_t)check_of(block, number) << 32;
-	uint8_t expected[16];
-	bool any = false;
-	int64_t last = 0;
-
-	memcpy(expected, &word, 8);
-	memset(expected + 8, canary(block), 8);
-	for (int64_t i = -16; i < 0; i++) {
-		if (byte_at(block + (uint64_t)i) == expected[i + 16])
+		if (byte_at(block + (uint64_t)i) ==
+		    (i < -8 ? (uint8_t)(header >> 8 * (i + 16)) : byte))
 			continue;
 		if (!any)
 			d->offset = i;
@@ -190,11 +173,11 @@ hg_block_damage(const struct hg_entry *e, uint64_t block, struct hg_damage *d)
 	*d = (struct hg_damage){0};
 	d->kind = HG_USE_AFTER_FREE;
 	if (freed && hg_state.quarantine > 0 &&
-	    find(block, 0, (int64_t)filled(e), d))
+	    find(e, block, 0, (int64_t)filled(e), d))
 		return true;
 	d->kind = freed ? HG_USE_AFTER_FREE : HG_OVERFLOW;
-	if (find(block, size, size + (int64_t)hg_block_tail(e->size), d))
+	if (find(e, block, size, size + (int64_t)hg_block_tail(e->size), d))
 		return true;
 	d->kind = freed ? HG_USE_AFTER_FREE : HG_UNDERFLOW;
-	return find_front(e, block, d);
+	return find(e, block, -16, 0, d);
 }

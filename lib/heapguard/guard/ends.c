@@ -268,78 +268,51 @@ fexecve(int fd, char *const argv[], char *const env[])
 
 /* How many arguments there are, up to the null pointer. */
 static size_t
-count(va_list ap)
+count(const char *first, va_list ap)
 {
-	size_t n = 1;
+	const char *volatile arg = first;	/* it may be null */
+	size_t n = 0;
 
-	while (va_arg(ap, char *) != NULL)
+	for (; arg != NULL; arg = va_arg(ap, char *))
 		n++;
 	return n;
 }
 
-static void
-collect(char **argv, const char *first, size_t n, va_list ap)
+/* execve(2), or execvpe(3), with what is in an argument list, and with the
+   environment behind that if it has one. */
+static int
+exec_list(int (*exec)(const char *, char *const *, char *const *),
+    const char *name, const char *first, va_list ap, bool has_env)
 {
+	va_list again;
+	size_t n;
+
+	va_copy(again, ap);
+	n = count(first, again);
+	va_end(again);
+	char *argv[n + 1];
+
 	argv[0] = (char *)(uintptr_t)first;
 	for (size_t i = 1; i <= n; i++)
 		argv[i] = va_arg(ap, char *);
+	return exec(name, argv, has_env ? va_arg(ap, char *const *) : environ);
 }
 
-EXPORTED int
-execl(const char *path, const char *first, ...)
-{
-	const char *volatile any = first;	/* it may be null */
-	va_list ap;
-	size_t n;
-
-	va_start(ap, first);
-	n = any == NULL ? 0 : count(ap);
-	va_end(ap);
-	char *argv[n + 1];
-
-	va_start(ap, first);
-	collect(argv, first, n, ap);
-	va_end(ap);
-	return execv(path, argv);
-}
-
-EXPORTED int
-execlp(const char *file, const char *first, ...)
-{
-	const char *volatile any = first;
-	va_list ap;
-	size_t n;
-
-	va_start(ap, first);
-	n = any == NULL ? 0 : count(ap);
-	va_end(ap);
-	char *argv[n + 1];
-
-	va_start(ap, first);
-	collect(argv, first, n, ap);
-	va_end(ap);
-	return execvp(file, argv);
-}
-
-EXPORTED int
-execle(const char *path, const char *first, ...)
-{
-	const char *volatile any = first;
-	char *const *env;
-	va_list ap;
-	size_t n;
-
-	va_start(ap, first);
-	n = any == NULL ? 0 : count(ap);
-	va_end(ap);
-	char *argv[n + 1];
-
-	va_start(ap, first);
-	collect(argv, first, n, ap);
-	env = va_arg(ap, char *const *);
-	va_end(ap);
-	return execve(path, argv, env);
-}
+#define EXEC_LIST(called, exec, has_env)				\
+	EXPORTED int							\
+	called(const char *name, const char *first, ...)		\
+	{								\
+		va_list ap;						\
+		int err;						\
+									\
+		va_start(ap, first);					\
+		err = exec_list(exec, name, first, ap, has_env);	\
+		va_end(ap);						\
+		return err;						\
+	}
+EXEC_LIST(execl, execve, false)
+EXEC_LIST(execlp, execvpe, false)
+EXEC_LIST(execle, execve, true)
 
 #define SPAWN(name)							\
 	EXPORTED int							\
