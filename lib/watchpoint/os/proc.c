@@ -545,26 +545,45 @@ map_parse(char *line, struct wp_proc_map *map)
 	return true;
 }
 
-int
-wp_proc_maps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *),
-    void *arg)
+/* Each line of a file, until the function returns what is not 0. */
+static int
+each_line(pid_t pid, const char *name, int (*fn)(void *, char *), void *arg)
 {
-	struct wp_proc_map map;
 	char *line = NULL;
 	size_t cap = 0;
 	int result = 0;
-	FILE *f = proc_fopen(wp_proc_living(pid), "maps", &result);
+	FILE *f = proc_fopen(wp_proc_living(pid), name, &result);
 
 	if (f == NULL)
 		return result;
 	while (result == 0 && getline(&line, &cap, f) > 0)
-		if (map_parse(line, &map))
-			result = fn(arg, &map);
+		result = fn(arg, line);
 	if (result == 0 && !feof(f))
 		result = proc_error(errno);
 	free(line);
 	(void)fclose(f);
 	return result;
+}
+
+struct each_map {
+	int (*fn)(void *, const struct wp_proc_map *);
+	void *arg;
+};
+
+static int
+map_line(void *arg, char *line)
+{
+	const struct each_map *each = arg;
+	struct wp_proc_map map;
+
+	return map_parse(line, &map) ? each->fn(each->arg, &map) : 0;
+}
+
+int
+wp_proc_maps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *),
+    void *arg)
+{
+	return each_line(pid, "maps", map_line, &(struct each_map){fn, arg});
 }
 
 struct bytes {
@@ -699,30 +718,33 @@ usage_parse(const char *line, struct wp_proc_usage *usage)
 	return false;
 }
 
+struct each_usage {
+	int (*fn)(void *, const struct wp_proc_map *,
+	    const struct wp_proc_usage *);
+	void *arg;
+	struct wp_proc_map map;
+	struct wp_proc_usage usage;
+};
+
+static int
+usage_line(void *arg, char *line)
+{
+	struct each_usage *each = arg;
+
+	if (map_parse(line, &each->map))
+		each->usage = (struct wp_proc_usage){0};
+	else if (usage_parse(line, &each->usage))
+		return each->fn(each->arg, &each->map, &each->usage);
+	return 0;
+}
+
 int
 wp_proc_smaps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *,
     const struct wp_proc_usage *), void *arg)
 {
-	struct wp_proc_usage usage = {0};
-	struct wp_proc_map map;
-	char *line = NULL;
-	size_t cap = 0;
-	int result = 0;
-	FILE *f = proc_fopen(wp_proc_living(pid), "smaps", &result);
+	struct each_usage each = {.fn = fn, .arg = arg};
 
-	if (f == NULL)
-		return result;
-	while (result == 0 && getline(&line, &cap, f) > 0) {
-		if (map_parse(line, &map))
-			usage = (struct wp_proc_usage){0};
-		else if (usage_parse(line, &usage))
-			result = fn(arg, &map, &usage);
-	}
-	if (result == 0 && !feof(f))
-		result = proc_error(errno);
-	free(line);
-	(void)fclose(f);
-	return result;
+	return each_line(pid, "smaps", usage_line, &each);
 }
 
 int
