@@ -243,39 +243,6 @@ ex_type_find(struct ex_module *m, const char *name, enum ex_tag tag,
 }
 
 bool
-ex_type_own(const char *name, struct ex_type *type)
-{
-	static const struct ex_layout own[] = {
-		{.name = "int", .kind = EX_SIGNED, .size = 4,
-		 .is_signed = true},
-		{.name = "unsigned int", .kind = EX_UNSIGNED, .size = 4},
-		{.name = "long", .kind = EX_SIGNED, .size = 8,
-		 .is_signed = true},
-		{.name = "unsigned long", .kind = EX_UNSIGNED, .size = 8},
-		{.name = "char", .kind = EX_CHAR, .size = 1, .is_signed = true},
-		{.name = "signed char", .kind = EX_CHAR, .size = 1,
-		 .is_signed = true},
-		{.name = "unsigned char", .kind = EX_CHAR, .size = 1},
-		{.name = "short", .kind = EX_SIGNED, .size = 2,
-		 .is_signed = true},
-		{.name = "unsigned short", .kind = EX_UNSIGNED, .size = 2},
-		{.name = "long long", .kind = EX_SIGNED, .size = 8,
-		 .is_signed = true},
-		{.name = "unsigned long long", .kind = EX_UNSIGNED, .size = 8},
-		{.name = "float", .kind = EX_FLOAT, .size = 4},
-		{.name = "double", .kind = EX_FLOAT, .size = 8},
-		{.name = "long double", .kind = EX_FLOAT, .size = 16},
-		{.name = "bool", .kind = EX_BOOL, .size = 1},
-	};
-
-	*type = (struct ex_type){.tags = true};
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-		if (strcmp(own[i].name, name) == 0)
-			type->layout = &own[i];
-	return type->layout != NULL || strcmp(name, "void") == 0;
-}
-
-bool
 ex_type_enumerator(struct ex_module *m, const char *name, uint64_t *value,
     struct ex_type *type)
 {
