@@ -15,11 +15,11 @@
 #include "os/proc.h"
 #include "processes/cgroup.h"
 #include "run/run.h"
+#include "setup/pid_table.h"
 #include "setup/setup.h"
 #include "util/complain.h"
 
 enum {
-	PIDS = (1 << 22) + 1,	/* no process has a larger id */
 	MANY = 512,		/* records taken at once: a ring may have been
 				   full, */
 	MORE = 16,		/* or so many times that; so much larger they
@@ -68,12 +68,6 @@ struct arrivals {
 	bool again;		/* one has mapped a module again, as reported */
 };
 
-static bool
-is_pid(pid_t pid)
-{
-	return pid > 0 && pid < PIDS;
-}
-
 unsigned
 arrivals_fds(const struct arrivals *a)
 {
@@ -103,11 +97,11 @@ arrivals_fits(void *arrivals, pid_t pid)
 {
 	struct arrivals *a = arrivals;
 	const struct options *o = a->options;
-	const bool fits = is_pid(pid) && is_other(pid) && (o->exe != NULL ?
-	    wp_proc_executes(pid, a->file.st_dev, a->file.st_ino) > 0 :
+	const bool fits = pid_table_has(pid) && is_other(pid) &&
+	    (o->exe != NULL ? wp_proc_executes(pid, a->file.st_dev, a->file.st_ino) > 0 :
 	    o->cgroup == NULL || cgroup_has(&a->group, pid));
 
-	if (is_pid(pid))
+	if (pid_table_has(pid))
 		a->seen[pid].fits = fits;
 	return fits;
 }
@@ -115,7 +109,7 @@ arrivals_fits(void *arrivals, pid_t pid)
 void
 arrivals_armed(struct arrivals *a, pid_t pid, uint64_t time)
 {
-	if (!is_pid(pid))
+	if (!pid_table_has(pid))
 		return;
 	a->seen[pid].since = time;
 	a->seen[pid].root = pid;
@@ -124,7 +118,7 @@ arrivals_armed(struct arrivals *a, pid_t pid, uint64_t time)
 void
 arrivals_lack(struct arrivals *a, pid_t pid)
 {
-	if (is_pid(pid))
+	if (pid_table_has(pid))
 		a->seen[pid].lacks = true;
 }
 
@@ -196,7 +190,8 @@ arrivals_open(struct arrivals **out, const struct options *o)
 	struct arrivals *a = calloc(1, sizeof(*a));
 	int err = 0;
 
-	if (a == NULL || (a->seen = calloc(PIDS, sizeof(*a->seen))) == NULL) {
+	if (a == NULL ||
+	    (a->seen = calloc(PID_TABLE_SIZE, sizeof(*a->seen))) == NULL) {
 		free(a);
 		return complain("out of memory");
 	}
@@ -370,7 +365,7 @@ take_fork(struct run *run, const struct perf_event_header *header)
 	const pid_t pid = (pid_t)task->pid, parent = (pid_t)task->ppid;
 	struct seen *seen = a->seen;
 
-	if (pid == parent || !is_pid(pid) || !is_pid(parent) ||
+	if (pid == parent || !pid_table_has(pid) || !pid_table_has(parent) ||
 	    seen[pid].since >= task->time || parent == getpid())
 		return;
 	/* of another one, which had this id */
@@ -398,7 +393,7 @@ take_program(struct run *run, const struct perf_event_header *header)
 	const pid_t pid = (pid_t)comm->pid;
 	const char *name = (const char *)(comm + 1);
 
-	if (!is_pid(pid) || a->seen[pid].since >= time)
+	if (!pid_table_has(pid) || a->seen[pid].since >= time)
 		return;
 	a->seen[pid].since = 0;
 	a->seen[pid].lacks = a->seen[pid].missed = false;
@@ -451,7 +446,7 @@ take_code(struct run *run, const struct perf_event_header *header)
 	struct arrivals *a = run->arrivals;
 	const pid_t pid = (pid_t)map->pid;
 
-	if (!is_pid(pid) || map->ino == 0 || !a->seen[pid].fits ||
+	if (!pid_table_has(pid) || map->ino == 0 || !a->seen[pid].fits ||
 	    a->seen[pid].since >= time)
 		return;
 	if (a->seen[pid].since != 0 && is_module(run->options, map) &&
@@ -509,7 +504,7 @@ leave(struct run *run, pid_t pid, uint64_t time)
 	for (int i = 0; i < n; i++) {
 		const pid_t one = pids[i];
 
-		if (!is_pid(one) || a->seen[one].since == 0 ||
+		if (!pid_table_has(one) || a->seen[one].since == 0 ||
 		    a->seen[one].root != root)
 			continue;
 		a->seen[one].since = 0;
@@ -549,7 +544,7 @@ take_move(struct run *run, const struct perf_event_header *header)
 	    sizeof(pid))
 		return;
 	memcpy(&pid, raw + a->moved, sizeof(pid));
-	if (!is_pid(pid))
+	if (!pid_table_has(pid))
 		return;
 	a->seen[pid].lacks = false;
 	take_place(run, pid, sample->time, 0);
@@ -588,7 +583,7 @@ search(struct run *run)
 	for (int i = 0; i < n; i++) {
 		const pid_t pid = pids[i];
 
-		if (!is_pid(pid) || pid == getpid())
+		if (!pid_table_has(pid) || pid == getpid())
 			continue;
 		if (lost && arrivals_fits(a, pid) &&
 		    wp_proc_has_executed(pid) > 0 && !is_armed(run, pid)) {

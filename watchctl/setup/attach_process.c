@@ -284,6 +284,23 @@ run_find_sharers(struct run *run, size_t first, bool armed)
 		run->ops->lend(run, &run->process[i]);
 }
 
+int
+run_arm_last(struct run *run, struct process *process, int err,
+    struct wp_cause *cause)
+{
+	const size_t i = run->nprocesses - 1;
+
+	if (err == 0) {
+		run_find_sharers(run, i, false);
+		err = run_arm(run, process, cause);
+	}
+	if (err < 0)
+		run_forget(run, i);
+	else
+		run_find_sharers(run, i, true);
+	return err;
+}
+
 /* Describe the watches of the last process to a report that has begun. */
 static int
 describe_process(struct run *run, const struct process *process, uint64_t since)
@@ -348,15 +365,10 @@ run_add_process(struct run *run, pid_t pid, uint64_t since,
 	if ((process = new_polled(run, pid)) == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	(void)wp_proc_program(pid, &program);
-	if ((err = run_find_watches(run, process, cause)) == 0) {
-		run_find_sharers(run, i, false);
-		err = run_arm(run, process, cause);
-	}
-	if (err < 0) {
-		run_forget(run, i);
+	err = run_arm_last(run, process, run_find_watches(run, process, cause),
+	    cause);
+	if (err < 0)
 		return err;
-	}
-	run_find_sharers(run, i, true);
 	/* addresses are those of the program that it was */
 	if (wp_proc_program(pid, &now) < 0 || now != program) {
 		arrivals_armed(run->arrivals, pid, 0);

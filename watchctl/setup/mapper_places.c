@@ -77,7 +77,7 @@ mappers_leave(struct mappers *m, pid_t pid, uint64_t time)
 static bool
 is_wanted(const struct mappers *m, pid_t pid)
 {
-	if (!mappers_is_pid(pid) || pid == getpid())
+	if (!pid_table_has(pid) || pid == getpid())
 		return false;
 	if (m->options->exe != NULL)
 		return wp_proc_executes(pid, m->exe.st_dev,
@@ -170,15 +170,10 @@ arm(struct run *run, pid_t pid, size_t spec, uint64_t addr, uint64_t since,
 	    (process = run_new_program(run, pid)) == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	i = run->nprocesses - 1;
-	if ((err = plan(run, process, spec, addr, cause)) == 0) {
-		run_find_sharers(run, i, false);
-		err = run_arm(run, process, cause);
-	}
-	if (err < 0) {
-		run_forget(run, i);
+	err = run_arm_last(run, process, plan(run, process, spec, addr, cause),
+	    cause);
+	if (err < 0)
 		return err;
-	}
-	run_find_sharers(run, i, true);
 	place = &m->places.at[m->places.n++];
 	*place = (struct place){
 		.spec = spec, .process = i, .pid = pid, .addr = addr,

@@ -98,7 +98,7 @@ mappers_open(struct mappers **out, const struct options *o)
 	*out = m;		/* closed by mappers_close in any case */
 	m->options = o;
 	if (o->command != NULL || o->npids > 0 || o->nnames > 0)
-		m->chosen = calloc(MAPPERS_PIDS, sizeof(*m->chosen));
+		m->chosen = calloc(PID_TABLE_SIZE, sizeof(*m->chosen));
 	if (m->chosen == NULL && (o->command != NULL || o->npids > 0 ||
 	    o->nnames > 0))
 		return complain("out of memory");
@@ -155,7 +155,7 @@ run_begin_mappers(struct run *run)
 	struct wp_cause cause = {0};
 
 	for (size_t i = 0; m->chosen != NULL && i < run->nprocesses; i++)
-		if (mappers_is_pid(run->process[i].pid))
+		if (pid_table_has(run->process[i].pid))
 			m->chosen[run->process[i].pid] = true;
 	m->began = m->known = run->began = wp_clock_ns();
 	if (try_lengths(run) < 0)
@@ -200,7 +200,7 @@ take_fork(struct run *run, const struct perf_event_header *header)
 	const size_t n = m->members.n;
 	bool before = false;
 
-	if (pid == parent || !mappers_is_pid(pid) || !mappers_is_pid(parent))
+	if (pid == parent || !pid_table_has(pid) || !pid_table_has(parent))
 		return;
 	mappers_leave(m, pid, task->time);	/* another one had this id */
 	if (m->chosen != NULL)
@@ -369,7 +369,7 @@ mappers_await(struct mappers *m)
 		return false;
 	if (m->chosen == NULL)
 		return true;
-	for (pid_t pid = 1; m->options->follow && pid < MAPPERS_PIDS; pid++) {
+	for (pid_t pid = 1; m->options->follow && pid < PID_TABLE_SIZE; pid++) {
 		if (m->chosen[pid] && wp_proc_exiting(pid))
 			m->chosen[pid] = false;
 		if (m->chosen[pid])

@@ -11,12 +11,11 @@
 #include "attach/event.h"
 #include "os/cause.h"
 #include "setup/mappers.h"
+#include "setup/pid_table.h"
 #include "setup/shared_file.h"
 
 struct options;
 struct run;
-
-enum { MAPPERS_PIDS = (1 << 22) + 1 };	/* no process has a larger id */
 
 struct place {
 	size_t spec;
@@ -71,12 +70,6 @@ struct mappers {
 	uint64_t foreign;	/* hits elsewhere */
 	uint64_t unproved;	/* hits of which that is not known */
 };
-
-static inline bool
-mappers_is_pid(pid_t pid)
-{
-	return pid > 0 && pid < MAPPERS_PIDS;
-}
 
 /* --- mapper_places.c --- */
 

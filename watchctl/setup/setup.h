@@ -28,6 +28,10 @@ void run_announce(struct run *);
 int run_find_watches(struct run *, struct process *, struct wp_cause *);
 int run_arm(struct run *, struct process *, struct wp_cause *);
 
+/* The same of the last process, if err is 0, and who has its memory; on a
+   failure, err included, it is forgotten.  0 or -errno with a cause. */
+int run_arm_last(struct run *, struct process *, int err, struct wp_cause *);
+
 /* Who has the memory of the processes from this one on, before they are armed,
    and when they are. */
 void run_find_sharers(struct run *, size_t first, bool armed);

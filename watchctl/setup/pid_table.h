@@ -1,0 +1,17 @@
+/* pid_table: tables that have an entry for each process that there can be. */
+#ifndef PID_TABLE_H
+#define PID_TABLE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum { PID_TABLE_SIZE = (1 << 22) + 1 };	/* no process has a larger id */
+
+/* Whether a table has it; records may name others. */
+static inline bool
+pid_table_has(pid_t pid)
+{
+	return pid > 0 && pid < PID_TABLE_SIZE;
+}
+
+#endif
