@@ -299,33 +299,21 @@ compact_form(enum form form)
 	    "-o summary" : NULL;
 }
 
-/* The first SPEC that is an address, or that has several lines; NULL: none. */
-static const char *
-find_address(const struct options *o)
+/* Of each, the first SPEC that is so: an address, of one thread, of several
+   lines. */
+static void
+find_specs(const struct options *o, const char *called[FACTS])
 {
-	for (size_t i = 0; i < o->nspecs; i++)
-		if (o->spec[i].symbol == NULL)
-			return o->spec[i].text;
-	return NULL;
-}
+	for (size_t i = o->nspecs; i-- > 0; ) {
+		const struct spec *spec = &o->spec[i];
 
-/* The first of one thread. */
-static const char *
-find_thread(const struct options *o)
-{
-	for (size_t i = 0; i < o->nspecs; i++)
-		if (o->spec[i].thread != 0)
-			return o->spec[i].text;
-	return NULL;
-}
-
-static const char *
-find_lines(const struct options *o)
-{
-	for (size_t i = 0; i < o->nspecs; i++)
-		if (strpbrk(o->spec[i].text, "\n\r") != NULL)
-			return o->spec[i].text;
-	return NULL;
+		if (spec->symbol == NULL)
+			called[ADDRESS] = spec->text;
+		if (spec->thread != 0)
+			called[THREAD] = spec->text;
+		if (strpbrk(spec->text, "\n\r") != NULL)
+			called[LINES] = spec->text;
+	}
 }
 
 /* How what is true of a command line is called in it; NULL: it is not true. */
@@ -369,11 +357,9 @@ find_facts(const struct options *o, const char *called[FACTS])
 	called[EVERYWHERE] = everywhere ? "a watch of the kernel's memory" :
 	    IF(options_shared(o) && !command, "shared memory");
 	called[SHARED] = IF(options_shared(o), o->spec[0].text);
-	called[ADDRESS] = find_address(o);
-	called[LINES] = find_lines(o);
-	called[THREAD] = find_thread(o);
 	called[ONE_PROGRAM] = IF(!command && !options_any_program(o), "");
 #undef IF
+	find_specs(o, called);
 }
 
 static const char *
