@@ -177,6 +177,26 @@ name_watch(struct session *s, struct ex_watch *watch, pid_t pid)
 		watch->symbol = place.symbol;
 }
 
+/* Look for what a watch is in the debug information: what its SPEC says, if
+   that is an expression.  0; -EINVAL: the condition is not meant for it. */
+static int
+find_object(struct session *s, struct ex_watch *watch, pid_t pid)
+{
+	struct spec spec;
+	const bool parsed = watch->spec != NULL &&
+	    spec_parse(watch->spec, watch->access, &spec, NULL) == 0;
+	const bool says = parsed && spec.expression_only;
+	int err;
+
+	if (!says)
+		name_watch(s, watch, pid);
+	err = explained_session_object(s, pid, says ? &spec : NULL, watch->addr,
+	    watch->len);
+	if (parsed)
+		spec_free(&spec);
+	return err;
+}
+
 /* The recording's own beginning: the first record that is reported.  0;
    -EINVAL: the condition is not meant for it. */
 static int
@@ -197,11 +217,7 @@ start(struct session *s, const struct ex_perfdata *data,
 	    ex_perfdata_host(data));
 	if (first != NULL) {
 		for (size_t i = 0; i < s->nwatches; i++) {
-			const struct ex_watch *watch = s->watches[i];
-
-			name_watch(s, s->watches[i], first->pid);
-			if (explained_session_object(s, first->pid, NULL,
-			    watch->addr, watch->len) < 0)
+			if (find_object(s, s->watches[i], first->pid) < 0)
 				return -EINVAL;
 		}
 		begin.comm = ex_space_comm(s->space, first->pid, first->pid);

@@ -377,6 +377,7 @@ TEST(gives_hits_the_type_of_a_cast)
 		{"words[1]", " (int, ", "  0 -> -1\n"},
 	};
 	FILE *f = fopen(scratch_path("cast.c"), "w");
+	struct outcome o;
 
 	assert_non_null(f);
 	(void)fprintf(f, "struct pair { long first, second; } pair;\n"
@@ -387,8 +388,6 @@ TEST(gives_hits_the_type_of_a_cast)
 	assert_int_equal(fclose(f), 0);
 	scratch_run("gcc -g -fno-strict-aliasing -o cast cast.c");
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct outcome o;
-
 		run(&o, LIST(watchctl(), "-w", rows[i].spec, "--",
 		    scratch_path("cast")));
 		if (o.status != 0 || strstr(o.err, rows[i].type) == NULL ||
@@ -396,6 +395,17 @@ TEST(gives_hits_the_type_of_a_cast)
 			fail_msg("%s: %d: %s", rows[i].spec, o.status, o.err);
 		outcome_free(&o);
 	}
+	/* and so says what reads a recording */
+	run(&o, LIST(watchctl(), "-w", "((struct pair *)bytes)->second", "-o",
+	    "perf", "-O", scratch_path("cast.data"), "--",
+	    scratch_path("cast")));
+	assert_int_equal(o.status, 0);
+	outcome_free(&o);
+	run(&o, LIST(watchctl(), "report", scratch_path("cast.data")));
+	if (strstr(o.out, " ((struct pair *)bytes)->second (long, ") == NULL ||
+	    strstr(o.out, "  -> -7\n") == NULL)
+		fail_msg("%d: %s%s", o.status, o.out, o.err);
+	outcome_free(&o);
 }
 
 /* --- what is no object --- */
