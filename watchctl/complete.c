@@ -7,7 +7,6 @@
  */
 #include "complete.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>

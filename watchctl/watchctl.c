@@ -2,7 +2,6 @@
  * watchctl: who touched this memory?
  */
 #include <fcntl.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>

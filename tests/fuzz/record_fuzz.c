@@ -4,7 +4,6 @@
  * Input: the number of events (one byte), a struct input_event for each, then
  * records, one behind the other.
  */
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

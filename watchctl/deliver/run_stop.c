@@ -12,7 +12,6 @@
  * processor if the thread is bound to one; otherwise it stays awake while hits
  * come in quick succession, unless others want the processor.
  */
-#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>

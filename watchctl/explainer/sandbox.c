@@ -7,7 +7,6 @@
 #include <linux/capability.h>
 #include <seccomp.h>
 #include <signal.h>
-#include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>

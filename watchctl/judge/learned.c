@@ -1,7 +1,6 @@
 /* learned: who accessed what, for a policy file (--learn). */
 #include "judge/learned.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "judge/by_stack.h"

@@ -2,7 +2,6 @@
 #include "merge/merge_line.h"
 
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/table.h"

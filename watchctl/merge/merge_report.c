@@ -1,7 +1,6 @@
 /* merge_report: the rows of all runs. */
 #include "merge/merge_report.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/table.h"

@@ -1,7 +1,6 @@
 /* source_lines: a file is read up to a limit, in pieces. */
 #include "page/source_lines.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>

@@ -7,8 +7,6 @@
  */
 #include "page/timeline_svg.h"
 
-#include "page/html.h"
-
 /* A bin is so wide; the drawing is so high, and values keep off its edges. */
 enum { BIN = 10, HEIGHT = 1000, EDGE = 40 };
 

@@ -1,7 +1,6 @@
 /* exec_monitor: waits for a program's end, or for its execve(2). */
 #include "processes/exec_monitor.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>

@@ -1,7 +1,6 @@
 /* output: where a report or a recording goes. */
 #include "report/output.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

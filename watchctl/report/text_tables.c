@@ -9,7 +9,6 @@
 #include "report/text.h"
 #include "report/value_range.h"
 #include "report/writers.h"
-#include "util/visible.h"
 
 /* In a row of the summary. */
 enum { THREADS_SHOWN = 3, BACKTRACES_SHOWN = 3, CALLERS_SHOWN = 4 };

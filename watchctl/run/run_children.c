@@ -3,7 +3,6 @@
  * they create, and of their threads, as far as the report has to say so.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "os/proc.h"
 #include "run/run.h"

@@ -7,7 +7,6 @@
 #include "session/last_words.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

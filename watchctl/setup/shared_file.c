@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/magic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -1,5 +1,4 @@
 /* report_top: a text summary, and before that frames for the table. */
-#include <errno.h>
 
 #include "os/clock.h"
 #include "report/report.h"
@@ -8,7 +7,6 @@
 #include "report/value_range.h"
 #include "report/writers.h"
 #include "top/top.h"
-#include "util/visible.h"
 
 enum { WRITERS_MAX = 200, EVERY_MS = 450 };
 

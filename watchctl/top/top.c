@@ -2,7 +2,6 @@
 #include "top/top.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <locale.h>
 #include <ncurses.h>
 #include <pthread.h>

@@ -2,7 +2,6 @@
 #include "watch/ptrace_refused.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

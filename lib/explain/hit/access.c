@@ -2,7 +2,6 @@
 #include "hit/access.h"
 
 #include "hit/sample_group.h"
-#include "space/kallsyms.h"
 
 /* What it certainly does; neither: it is not known. */
 static void

@@ -2,7 +2,6 @@
 #include "hit/argument.h"
 
 #include <dwarf.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "insn/spilled.h"

@@ -4,8 +4,6 @@
  */
 #include "insn/effect.h"
 
-#include <stddef.h>
-
 /* Bits of the flags register. */
 enum {
 	CF = 1 << 0,

@@ -8,7 +8,6 @@
  */
 #include "module/plt.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "module/module_private.h"

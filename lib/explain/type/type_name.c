@@ -10,7 +10,6 @@
 #include <dwarf.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "debug/die.h"

@@ -40,19 +40,20 @@ get(uint64_t at)
 	return word;
 }
 
-/* As glibc's usable sizes: 8 more than a multiple of 16. */
+/* Bytes behind a block, as glibc's usable sizes: 8 more than a multiple of
+   16. */
+static size_t
+tail_of(size_t size)
+{
+	return ((size + 8 + 7) & ~(size_t)15) + 8 - size;
+}
+
 size_t
 hg_block_room(size_t size, size_t pad)
 {
 	if (size > (size_t)1 << 47)
 		return 0;
-	return pad + size + hg_block_tail(size);
-}
-
-size_t
-hg_block_tail(size_t size)
-{
-	return ((size + 8 + 7) & ~(size_t)15) + 8 - size;
+	return pad + size + tail_of(size);
 }
 
 /* Three words that overlap cover 8 to 23 bytes. */
@@ -60,7 +61,7 @@ static void
 seal_tail(uint64_t block, size_t size, uint64_t word)
 {
 	const uint64_t tail = block + size;
-	const size_t len = hg_block_tail(size);
+	const size_t len = tail_of(size);
 
 	put(tail, word);
 	put(tail + (len - 8) / 2, word);
@@ -124,7 +125,7 @@ hg_block_is_whole(const struct hg_entry *e, uint64_t block)
 {
 	const uint64_t word = repeated(canary(block));
 	const uint64_t tail = block + e->size;
-	const size_t len = hg_block_tail(e->size);
+	const size_t len = tail_of(e->size);
 
 	return ((get(block - 8) ^ word) | (get(tail) ^ word) |
 	    (get(tail + (len - 8) / 2) ^ word) |
@@ -176,7 +177,7 @@ hg_block_damage(const struct hg_entry *e, uint64_t block, struct hg_damage *d)
 	    find(e, block, 0, (int64_t)filled(e), d))
 		return true;
 	d->kind = freed ? HG_USE_AFTER_FREE : HG_OVERFLOW;
-	if (find(e, block, size, size + (int64_t)hg_block_tail(e->size), d))
+	if (find(e, block, size, size + (int64_t)tail_of(e->size), d))
 		return true;
 	d->kind = freed ? HG_USE_AFTER_FREE : HG_UNDERFLOW;
 	return find(e, block, -16, 0, d);

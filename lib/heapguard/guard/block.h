@@ -20,9 +20,6 @@ enum { HG_HEAD = 16, HG_FILL = 64 };
    large. */
 size_t hg_block_room(size_t size, size_t pad);
 
-/* Bytes behind it. */
-size_t hg_block_tail(size_t size);
-
 /* Write number and canaries. */
 void hg_block_seal(uint64_t block, size_t size, uint32_t number);
 

@@ -15,7 +15,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>

@@ -24,7 +24,6 @@
 #include "os/clock.h"
 #include "os/perf.h"
 #include "os/trap_cpu.h"
-#include "handler/step.h"
 #include "arming/delivery.h"
 #include "arming/helper.h"
 #include "arming/lifeline.h"

@@ -2,11 +2,9 @@
  * deliver_ptrace: watches that the helper arms in the program's threads by
  * ptrace(2): by debug registers, and for deliver_async by events.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "os/trap_cpu.h"
-#include "handler/step.h"
 #include "arming/delivery.h"
 #include "arming/helper.h"
 

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <linux/hw_breakpoint.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "os/array.h"

@@ -1,7 +1,6 @@
 /* synth: records for what was there before the watch. */
 #include "attach/synth.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

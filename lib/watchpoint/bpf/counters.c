@@ -8,7 +8,6 @@
 #include "bpf/counters.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <unistd.h>
 
 #include "bpf/bpf.h"

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "handler/capture.h"
-#include "handler/step.h"
 #include "handler/trap_run.h"
 #include "os/siginfo_perf.h"
 #include "os/trap_cpu.h"

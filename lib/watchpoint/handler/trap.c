@@ -43,7 +43,6 @@
 #include <unistd.h>
 
 #include "handler/capture.h"
-#include "handler/step.h"
 #include "handler/trap_run.h"
 #include "os/libc.h"
 #include "os/trap_cpu.h"

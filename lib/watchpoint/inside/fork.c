@@ -6,7 +6,6 @@
 
 #include <pthread.h>
 
-#include "handler/trap.h"
 #include "arming/delivery.h"
 #include "arming/helper.h"
 #include "arming/lifeline.h"

@@ -22,7 +22,6 @@
 #include "os/libc.h"
 #include "os/trap_cpu.h"
 #include "probe/probe.h"
-#include "handler/step.h"
 #include "program/copies.h"
 #include "arming/delivery.h"
 #include "inside/fork.h"

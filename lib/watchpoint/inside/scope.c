@@ -18,7 +18,6 @@
 #include "os/clock.h"
 #include "arming/helper.h"
 #include "program/scope_lock.h"
-#include "program/table.h"
 
 #include <errno.h>
 #include <pthread.h>

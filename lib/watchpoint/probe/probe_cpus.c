@@ -7,7 +7,6 @@
  */
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "os/cpus.h"

@@ -22,7 +22,6 @@
  * is stopped.
  */
 #include <linux/hw_breakpoint.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "os/clock.h"

@@ -10,7 +10,6 @@
 #include <semaphore.h>
 #include <spawn.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>

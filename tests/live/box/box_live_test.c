@@ -3,7 +3,6 @@
  */
 #include "test.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <netinet/in.h>

@@ -7,7 +7,6 @@
 #include "test.h"
 
 #include <limits.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

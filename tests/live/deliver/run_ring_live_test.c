@@ -4,7 +4,6 @@
  */
 #include "test.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,7 +14,6 @@
 #include <sys/ptrace.h>
 #include <sys/user.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "beside.h"
 #include "live.h"

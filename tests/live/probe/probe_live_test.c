@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <linux/hw_breakpoint.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

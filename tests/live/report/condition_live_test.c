@@ -5,7 +5,6 @@
  */
 #include "test.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "live.h"

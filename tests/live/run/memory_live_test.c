@@ -5,7 +5,6 @@
  */
 #include "test.h"
 
-#include <signal.h>
 #include <stdio.h>
 
 #include "command.h"

@@ -4,12 +4,10 @@
  */
 #include "test.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "live.h"
 #include "scratch.h"

@@ -7,7 +7,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/pidfd.h>
 #include <time.h>
 

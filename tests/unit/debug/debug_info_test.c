@@ -5,8 +5,6 @@
  */
 #include "test.h"
 
-
-#include "debug/debug_info.h"
 #include "module/section.h"
 #include "units.h"
 

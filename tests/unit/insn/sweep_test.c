@@ -4,8 +4,6 @@
  */
 #include "test.h"
 
-#include <stdlib.h>
-
 #include "insn/sweep.h"
 #include "own_code.h"
 

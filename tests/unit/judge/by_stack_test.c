@@ -1,8 +1,6 @@
 /* by_stack: items begin as all zero, and are kept. */
 #include "test.h"
 
-#include <stdlib.h>
-
 #include "judge/by_stack.h"
 
 TEST(keeps_what_is_put)

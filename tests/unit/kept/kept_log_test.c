@@ -2,7 +2,6 @@
 #include "test.h"
 
 #include <linux/perf_event.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "kept/kept_log.h"

@@ -5,7 +5,6 @@
 #include "test.h"
 
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "merge/json_text.h"

@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 
 #include "capture.h"
-#include "space/maps.h"
 #include "module/module_private.h"
 #include "scratch.h"
 

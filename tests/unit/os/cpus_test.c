@@ -2,7 +2,6 @@
 #include "test.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "os/cpus.h"

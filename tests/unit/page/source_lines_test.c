@@ -1,7 +1,6 @@
 /* source_lines: the lines around one. */
 #include "test.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <float.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "spec/condition.h"

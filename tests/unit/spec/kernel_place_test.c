@@ -1,7 +1,6 @@
 /* kernel_place: which address and length a SPEC of the kernel's memory has. */
 #include "test.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -2,8 +2,6 @@
 #include "test.h"
 
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "util/visible.h"

@@ -1,7 +1,6 @@
 /* signal_check: what can be seen of a program from outside. */
 #include "test.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 
