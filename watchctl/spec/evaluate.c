@@ -43,6 +43,7 @@ struct evaluation {
 	bool early;
 	bool types_only;	/* no memory is read */
 	struct trace *trace;	/* it is noted what would be; NULL: it is not */
+	struct value holder;	/* that the last member is a part of */
 	int err;		/* why it failed */
 };
 
@@ -644,6 +645,7 @@ member_of(struct evaluation *e, const struct node *node,
 		    part.size);
 		v->bit = part.bit;
 		v->bits = part.bits;
+		e->holder = *holder;
 	} else if (!static_member(e, node, &holder->type, name,
 	    0, v)) {
 		good = no_member(e, node, holder, name);
@@ -1312,17 +1314,18 @@ evaluate_is_reference(const struct spec *spec, struct ex_process *process,
 	    v.known && ex_type_is_reference(&v.type);
 }
 
-/* Its text, to which members or elements may be added.  NULL: no memory. */
+/* Its text, to which members or elements may be added; of what it points to, if
+   that is declared.  NULL: no memory. */
 static char *
-path_of(const struct node *root, const struct ex_type *type)
+path_of(const struct node *root, const struct ex_type *type, bool target)
 {
 	const enum ex_kind kind = ex_type_kind(type);
-	const bool enclose = root->kind == NODE_DEREFERENCE &&
-	    *root->begin != '(' && (kind == EX_STRUCT || kind == EX_ARRAY);
+	const bool enclose = target || (root->kind == NODE_DEREFERENCE &&
+	    *root->begin != '(' && (kind == EX_STRUCT || kind == EX_ARRAY));
 	struct buffer path = {0};
 	char *copy;
 
-	buffer_puts(&path, enclose ? "(" : "");
+	buffer_puts(&path, target ? "(*" : enclose ? "(" : "");
 	buffer_put(&path, root->begin, (size_t)(root->end - root->begin));
 	buffer_puts(&path, enclose ? ")" : "");
 	copy = path.failed ? NULL : strdup(buffer_text(&path));
@@ -1338,6 +1341,7 @@ evaluate_declare(const struct spec *spec, struct ex_process *process,
 		.spec = spec, .process = process, .types_only = true,
 	};
 	const struct node *root;
+	bool target = false;
 	struct value v;
 	char *path;
 
@@ -1347,8 +1351,18 @@ evaluate_declare(const struct spec *spec, struct ex_process *process,
 	if (!expression_casts(root) && ex_object_at(process, addr, len) != NULL)
 		return;
 	if (expression_is_value(root) || !eval_object(&e, root, &v) ||
-	    !v.is_object || !v.known || v.bits != 0 ||
-	    (path = path_of(root, &v.type)) == NULL)
+	    !v.is_object || !v.known)
+		return;
+	if (v.bits != 0) {
+		/* its bytes may be those of others, too */
+		if (root->kind != NODE_MEMBER && root->kind != NODE_ARROW)
+			return;
+		addr -= v.addr - e.holder.addr;
+		v = e.holder;
+		target = root->kind == NODE_ARROW;
+		root = root->left;
+	}
+	if ((path = path_of(root, &v.type, target)) == NULL)
 		return;
 	ex_object_declare(process, addr, path, &v.type, v.size);
 	free(path);

@@ -190,7 +190,7 @@ part_new(struct named *named, uint64_t addr, uint64_t len,
     const struct ex_subobject *sub)
 {
 	const bool whole = strcmp(sub->path, named->path) == 0 &&
-	    sub->slice == 0;
+	    sub->slice == 0 && !sub->fields;
 	struct part *part;
 
 	if (named->nparts >= NAMED_MAX || (part = calloc(1, sizeof(*part) +

@@ -372,6 +372,9 @@ TEST(gives_hits_the_type_of_a_cast)
 		{"*(unsigned *)&words[1]", " (unsigned int, ",
 		 "  0 -> 4294967295\n"},
 		{"((struct pair *)bytes)->second", " (long, ", "  0 -> -7\n"},
+		{"((struct flags *)bytes)->high", " (unsigned int, ",
+		 "  (*((struct flags *)bytes)): {low = 0, high = 0} -> "
+		 "{low = 0, high = 7}\n"},
 		/* what is cast is the index */
 		{"words[(long)1]", " (int, ", "  words[1]: 0 -> -1\n"},
 		{"words[1]", " (int, ", "  0 -> -1\n"},
@@ -381,10 +384,12 @@ TEST(gives_hits_the_type_of_a_cast)
 
 	assert_non_null(f);
 	(void)fprintf(f, "struct pair { long first, second; } pair;\n"
+	    "struct flags { unsigned low:3, high:5; } flags;\n"
 	    "int words[4];\n"
 	    "_Alignas(8) unsigned char bytes[16];\n"
 	    "int main(void) { *(float *)words = 1.5F; words[1] = -1;\n"
-	    "((struct pair *)bytes)->second = -7; return 0; }\n");
+	    "((struct pair *)bytes)->second = -7;\n"
+	    "((struct flags *)bytes)->high = 7; return 0; }\n");
 	assert_int_equal(fclose(f), 0);
 	scratch_run("gcc -g -fno-strict-aliasing -o cast cast.c");
 	for (size_t i = 0; i < COUNT(rows); i++) {
