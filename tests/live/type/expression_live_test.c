@@ -384,7 +384,7 @@ TEST(gives_hits_the_type_of_a_cast)
 
 	assert_non_null(f);
 	(void)fprintf(f, "struct pair { long first, second; } pair;\n"
-	    "struct flags { unsigned low:3, high:5; } flags;\n"
+	    "struct flags { unsigned low:3, high:5; char c; } flags;\n"
 	    "int words[4];\n"
 	    "_Alignas(8) unsigned char bytes[16];\n"
 	    "int main(void) { *(float *)words = 1.5F; words[1] = -1;\n"
