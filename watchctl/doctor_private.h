@@ -1,0 +1,37 @@
+/* doctor_private: what follows from what doctor found, for text and JSON. */
+#ifndef DOCTOR_PRIVATE_H
+#define DOCTOR_PRIVATE_H
+
+#include <stddef.h>
+
+#include "doctor.h"
+
+/* What attributes are called; the last is all zero. */
+struct doctor_feature {
+	const char *name;
+	size_t offset;		/* of the bool in struct wp_features */
+};
+extern const struct doctor_feature doctor_features[];
+bool doctor_has_feature(const struct doctor *, const struct doctor_feature *);
+
+/* How hits come, as watchctl reports it at its start, NULL: not at all; and why
+   it is not bpf. */
+const char *doctor_delivery(const struct doctor *);
+const char *doctor_delivery_reason(const struct doctor *);
+
+/* The best way that works; DOCTOR_WAYS: none. */
+int doctor_best_way(const struct doctor *);
+
+/* What reads others' files can do nothing else.  Where a user namespace has no
+   user nobody, it is root there, without what makes one. */
+bool doctor_is_sandboxed(const struct doctor *);
+
+/* What it can still do, and what was said of it. */
+void doctor_describe_box(const struct doctor *, struct buffer *);
+
+/* Whether free and all slots are known. */
+bool doctor_knows_slots(const struct doctor *);
+
+const char *doctor_seccomp_name(int mode);
+
+#endif
