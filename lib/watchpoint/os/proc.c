@@ -1,5 +1,5 @@
-/* proc: reading /proc/PID. */
-#include "os/proc.h"
+/* proc: reading /proc/PID; proc_maps.c has what is mapped. */
+#include "os/proc_private.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -12,34 +12,28 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "os/array.h"
 
-/* "/proc/PID/map_files/START-END" is the longest. */
-#define PROC_PATH_MAX 96
-
-/* A process that ends while it is read answers ENOENT or ESRCH. */
-static int
-proc_error(int err)
+int
+wp_proc_error(int err)
 {
 	return err == ENOENT ? -ESRCH : -err;
 }
 
-static int
-proc_open(pid_t pid, const char *name, int flags)
+int
+wp_proc_open(pid_t pid, const char *name, int flags)
 {
 	char path[PROC_PATH_MAX];
 	int fd;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
 	fd = open(path, flags | O_CLOEXEC);
-	return fd >= 0 ? fd : proc_error(errno);
+	return fd >= 0 ? fd : wp_proc_error(errno);
 }
 
 /* Read a small file whole and end it with NUL.  Result: its length. */
@@ -48,7 +42,7 @@ proc_slurp(pid_t pid, const char *name, char *to, size_t size)
 {
 	size_t have = 0;
 	ssize_t n = 0;
-	int err = 0, fd = proc_open(pid, name, O_RDONLY);
+	int err = 0, fd = wp_proc_open(pid, name, O_RDONLY);
 
 	if (fd < 0)
 		return fd;
@@ -56,16 +50,16 @@ proc_slurp(pid_t pid, const char *name, char *to, size_t size)
 	    (n = read(fd, to + have, size - 1 - have)) > 0)
 		have += (size_t)n;
 	if (n < 0)
-		err = proc_error(errno);
+		err = wp_proc_error(errno);
 	(void)close(fd);
 	to[have] = '\0';
 	return err != 0 ? err : (ssize_t)have;
 }
 
-static FILE *
-proc_fopen(pid_t pid, const char *name, int *err)
+FILE *
+wp_proc_fopen(pid_t pid, const char *name, int *err)
 {
-	int fd = proc_open(pid, name, O_RDONLY);
+	int fd = wp_proc_open(pid, name, O_RDONLY);
 	FILE *f;
 
 	if (fd < 0) {
@@ -158,13 +152,13 @@ read_status(pid_t pid, char **text)
 {
 	size_t cap = 0;
 	int err = 0;
-	FILE *f = proc_fopen(pid, "status", &err);
+	FILE *f = wp_proc_fopen(pid, "status", &err);
 
 	if (f == NULL)
 		return err;
 	/* it has no NUL, so this is all of it: groups can make it long */
 	if (getdelim(text, &cap, '\0', f) <= 0)
-		err = feof(f) ? -ESRCH : proc_error(errno);
+		err = feof(f) ? -ESRCH : wp_proc_error(errno);
 	else if (status_field(*text, "Tgid") == NULL)
 		err = -ESRCH;
 	(void)fclose(f);
@@ -395,7 +389,7 @@ wp_proc_caught_open(pid_t pid)
 	char name[32];
 
 	(void)snprintf(name, sizeof(name), "task/%d/stat", pid);
-	return proc_open(pid, name, O_RDONLY);
+	return wp_proc_open(pid, name, O_RDONLY);
 }
 
 int
@@ -405,7 +399,7 @@ wp_proc_caught(int fd, uint64_t *caught)
 	const ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
 
 	if (n < 0)
-		return proc_error(errno);
+		return wp_proc_error(errno);
 	text[n] = '\0';
 	return stat_field(text, 34, caught) ? 0 : -ESRCH;
 }
@@ -430,7 +424,7 @@ list_ids(const char *path, pid_t **ids, size_t *cap)
 	DIR *dir;
 
 	if ((dir = opendir(path)) == NULL)
-		return proc_error(errno);
+		return wp_proc_error(errno);
 	while ((entry = readdir(dir)) != NULL) {
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
@@ -495,344 +489,10 @@ wp_proc_living(pid_t pid)
 	return living;
 }
 
-/* A newline in a path is written as \012. */
-static void
-unescape(char *path)
-{
-	char *to = path;
-
-	for (const char *from = path; *from != '\0'; to++) {
-		if (strncmp(from, "\\012", 4) == 0) {
-			*to = '\n';
-			from += 4;
-		} else {
-			*to = *from++;
-		}
-	}
-	*to = '\0';
-}
-
-/* One line: "start-end perms offset maj:min inode   path". */
-static bool
-map_parse(char *line, struct wp_proc_map *map)
-{
-	static const char gone[] = " (deleted)";
-	unsigned long long start, end, offset, ino;
-	char perms[5];
-	int path = 0;
-	size_t len;
-
-	if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &start, &end,
-	    perms, &offset, &map->maj, &map->min, &ino, &path) < 7 || path == 0)
-		return false;
-	map->start = start;
-	map->end = end;
-	map->offset = offset;
-	map->ino = ino;
-	map->prot = (perms[0] == 'r' ? PROT_READ : 0u) |
-	    (perms[1] == 'w' ? PROT_WRITE : 0u) |
-	    (perms[2] == 'x' ? PROT_EXEC : 0u);
-	map->shared = perms[3] == 's';
-	line[strcspn(line, "\n")] = '\0';
-	len = strnlen(line + path, sizeof(map->path) - 1);
-	memcpy(map->path, line + path, len);
-	map->path[len] = '\0';
-	map->deleted = len > sizeof(gone) - 1 && ino != 0 &&
-	    strcmp(map->path + len - (sizeof(gone) - 1), gone) == 0;
-	if (map->deleted)
-		map->path[len - (sizeof(gone) - 1)] = '\0';
-	unescape(map->path);
-	return true;
-}
-
-/* Each line of a file, until the function returns what is not 0. */
-static int
-each_line(pid_t pid, const char *name, int (*fn)(void *, char *), void *arg)
-{
-	char *line = NULL;
-	size_t cap = 0;
-	int result = 0;
-	FILE *f = proc_fopen(wp_proc_living(pid), name, &result);
-
-	if (f == NULL)
-		return result;
-	while (result == 0 && getline(&line, &cap, f) > 0)
-		result = fn(arg, line);
-	if (result == 0 && !feof(f))
-		result = proc_error(errno);
-	free(line);
-	(void)fclose(f);
-	return result;
-}
-
-struct each_map {
-	int (*fn)(void *, const struct wp_proc_map *);
-	void *arg;
-};
-
-static int
-map_line(void *arg, char *line)
-{
-	const struct each_map *each = arg;
-	struct wp_proc_map map;
-
-	return map_parse(line, &map) ? each->fn(each->arg, &map) : 0;
-}
-
-int
-wp_proc_maps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *),
-    void *arg)
-{
-	return each_line(pid, "maps", map_line, &(struct each_map){fn, arg});
-}
-
-struct bytes {
-	uint64_t from, to;
-};
-
-/* Mapping by mapping, from the start on. */
-static int
-cover(void *arg, const struct wp_proc_map *map)
-{
-	struct bytes *bytes = arg;
-
-	if (map->start <= bytes->from && bytes->from < map->end)
-		bytes->from = map->end;
-	return bytes->from >= bytes->to;
-}
-
-int
-wp_proc_covers(pid_t pid, uint64_t *at, uint64_t len)
-{
-	struct bytes bytes = {*at, *at + len};
-	const int got = wp_proc_maps(pid, cover, &bytes);
-
-	*at = bytes.from;
-	return got;
-}
-
-static int
-note_shared(void *arg, const struct wp_proc_map *map)
-{
-	const struct bytes *bytes = arg;
-
-	return map->shared && map->start < bytes->to &&
-	    bytes->from < map->end;
-}
-
-bool
-wp_proc_shares(pid_t pid, uint64_t addr, uint64_t len)
-{
-	struct bytes bytes = {addr, addr + len};
-
-	return wp_proc_maps(pid, note_shared, &bytes) != 0;
-}
-
-/* The mapping that some bytes are in. */
-struct around {
-	struct bytes bytes, mapping;
-};
-
-static int
-note_own(void *arg, const struct wp_proc_map *map)
-{
-	struct around *around = arg;
-
-	if (map->end < around->bytes.to)
-		return 0;
-	if (!map->shared && map->start <= around->bytes.from)
-		around->mapping = (struct bytes){map->start, map->end};
-	return 1;
-}
-
-void
-wp_proc_own(pid_t pid, uint64_t addr, uint64_t len, uint64_t *start,
-    uint64_t *end)
-{
-	struct around around = {.bytes = {addr, addr + len}};
-
-	(void)wp_proc_maps(pid, note_own, &around);
-	*start = around.mapping.from;
-	*end = around.mapping.to;
-}
-
-/* Looking for the mapping of a file's first page, by one of its others. */
-struct first_page {
-	uint64_t start;		/* where the known mapping begins */
-	struct wp_proc_map last;	/* the last first page seen */
-	bool found;		/* it belongs to the known mapping */
-};
-
-static int
-find_first_page(void *arg, const struct wp_proc_map *map)
-{
-	struct first_page *s = arg;
-
-	if (map->ino != 0 && map->offset == 0)
-		s->last = *map;
-	if (map->start != s->start)
-		return map->start > s->start;
-	s->found = s->last.ino != 0 && map->ino == s->last.ino &&
-	    map->maj == s->last.maj && map->min == s->last.min;
-	return 1;
-}
-
-int
-wp_proc_first_page(pid_t pid, uint64_t start, uint64_t *first)
-{
-	struct first_page search = {.start = start};
-	const int err = wp_proc_maps(pid, find_first_page, &search);
-
-	*first = search.last.start;
-	return err < 0 ? err : search.found ? 0 : -ENOENT;
-}
-
-/* Whether flags, two letters each, have this one. */
-static bool
-has_flag(const char *flags, const char *flag)
-{
-	const char *at = strstr(flags, flag);
-
-	return at != NULL && at[-1] == ' ' && strchr(" \n", at[2]) != NULL;
-}
-
-/* A line after a mapping's first.  True: it is the last. */
-static bool
-usage_parse(const char *line, struct wp_proc_usage *usage)
-{
-	unsigned long long kb = 0;
-	char name[32];
-
-	if (sscanf(line, "%31[^:]: %llu kB", name, &kb) < 1)
-		return false;
-	if (strcmp(name, "VmFlags") == 0) {
-		usage->io = has_flag(line, "io") || has_flag(line, "pf");
-		usage->no_dump = has_flag(line, "dd");
-		usage->huge = has_flag(line, "ht");
-		return true;
-	}
-	if (strcmp(name, "Rss") == 0 || strcmp(name, "Swap") == 0)
-		usage->present += kb << 10;
-	if (strcmp(name, "Anonymous") == 0 || strcmp(name, "Swap") == 0)
-		usage->own += kb << 10;
-	return false;
-}
-
-struct each_usage {
-	int (*fn)(void *, const struct wp_proc_map *,
-	    const struct wp_proc_usage *);
-	void *arg;
-	struct wp_proc_map map;
-	struct wp_proc_usage usage;
-};
-
-static int
-usage_line(void *arg, char *line)
-{
-	struct each_usage *each = arg;
-
-	if (map_parse(line, &each->map))
-		each->usage = (struct wp_proc_usage){0};
-	else if (usage_parse(line, &each->usage))
-		return each->fn(each->arg, &each->map, &each->usage);
-	return 0;
-}
-
-int
-wp_proc_smaps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *,
-    const struct wp_proc_usage *), void *arg)
-{
-	struct each_usage each = {.fn = fn, .arg = arg};
-
-	return each_line(pid, "smaps", usage_line, &each);
-}
-
-int
-wp_proc_pagemap(pid_t pid)
-{
-	return proc_open(wp_proc_living(pid), "pagemap", O_RDONLY);
-}
-
-/* Bits 62 and 63 of an entry: Documentation/admin-guide/mm/pagemap.rst. */
-static bool
-is_used(uint64_t entry)
-{
-	return entry >> 62 != 0;
-}
-
-bool
-wp_proc_pages(int pagemap, uint64_t *start, uint64_t *end)
-{
-	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t entry[4096];
-
-	while (*start < *end) {
-		uint64_t want = (*end - *start) / page;
-		ssize_t got = pread(pagemap, entry,
-		    want < 4096 ? want * sizeof(*entry) : sizeof(entry),
-		    (off_t)(*start / page * sizeof(*entry)));
-		size_t n = got > 0 ? (size_t)got / sizeof(*entry) : 0, i = 0, k;
-
-		if (n == 0)
-			return true;	/* not known: they may be */
-		while (i < n && !is_used(entry[i]))
-			i++;
-		for (k = i; k < n && is_used(entry[k]); k++)
-			;
-		*start += i * page;
-		if (k > i) {
-			*end = *start + (k - i) * page;
-			return true;
-		}
-	}
-	return false;
-}
-
 ssize_t
 wp_proc_text(pid_t pid, const char *name, char *to, size_t size)
 {
 	return proc_slurp(wp_proc_living(pid), name, to, size);
-}
-
-/* Take whole lines in: those of executable mappings.  Result: bytes taken. */
-static size_t
-code_hash(const char *text, size_t len, uint64_t *hash)
-{
-	const char *line = text, *end;
-
-	while ((end = memchr(line, '\n', (size_t)(text + len - line))) !=
-	    NULL) {
-		const char *perms = memchr(line, ' ', (size_t)(end - line));
-		bool code = perms != NULL && end - perms > 3 && perms[3] == 'x';
-
-		for (; code && line < end; line++)	/* FNV-1a */
-			*hash = (*hash ^ (unsigned char)*line) *
-			    1099511628211u;
-		line = end + 1;
-	}
-	return (size_t)(line - text);
-}
-
-int
-wp_proc_code(pid_t pid, uint64_t *code)
-{
-	char text[4 * PATH_MAX];
-	size_t have = 0, taken;
-	ssize_t n;
-	int fd = proc_open(wp_proc_living(pid), "maps", O_RDONLY);
-
-	if (fd < 0)
-		return fd;
-	*code = 14695981039346656037u;
-	while ((n = read(fd, text + have, sizeof(text) - have)) > 0) {
-		have += (size_t)n;
-		taken = code_hash(text, have, code);
-		memmove(text, text + taken, have - taken);
-		have -= taken;
-	}
-	n = n < 0 ? proc_error(errno) : 0;
-	(void)close(fd);
-	return (int)n;
 }
 
 int
@@ -844,7 +504,7 @@ wp_proc_exe(pid_t pid, char path[PATH_MAX])
 	(void)snprintf(link, sizeof(link), "/proc/%d/exe", wp_proc_living(pid));
 	n = readlink(link, to, sizeof(to) - 1);
 	if (n < 0)
-		return proc_error(errno);
+		return wp_proc_error(errno);
 	memcpy(path, to, (size_t)n);
 	path[n] = '\0';
 	return 0;
@@ -858,7 +518,7 @@ wp_proc_executes(pid_t pid, dev_t dev, ino_t ino)
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/exe", wp_proc_living(pid));
 	if (stat(path, &st) != 0)
-		return proc_error(errno);
+		return wp_proc_error(errno);
 	return st.st_dev == dev && st.st_ino == ino;
 }
 
@@ -874,7 +534,7 @@ wp_proc_program(pid_t pid, uint64_t *program)
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/exe", wp_proc_living(pid));
 	if (stat(path, &st) != 0)
-		return proc_error(errno);
+		return wp_proc_error(errno);
 	if ((err = wp_proc_auxv(pid, AT_RANDOM, &random)) < 0)
 		return err;
 	*program = ((uint64_t)st.st_dev * 1099511628211u ^ st.st_ino) *
@@ -952,103 +612,7 @@ wp_proc_fd(pid_t pid, pid_t tid, int fd, char *name, size_t size)
 int
 wp_proc_root(pid_t pid)
 {
-	return proc_open(wp_proc_living(pid), "root", O_PATH | O_DIRECTORY);
-}
-
-/* Whether an open file is the one that a mapping names.  Some file systems
-   report another device in maps than in stat(2), never another inode. */
-static bool
-same_file(int fd, unsigned maj, unsigned min, uint64_t ino)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-		return false;
-	if (ino == 0)
-		return true;
-	return st.st_ino == ino && ((maj == 0 && min == 0) ||
-	    major(st.st_dev) == 0 ||
-	    (major(st.st_dev) == maj && minor(st.st_dev) == min));
-}
-
-int
-wp_proc_open_same(int dir, const char *path, unsigned maj, unsigned min,
-    uint64_t ino)
-{
-	char link[PROC_PATH_MAX];
-	int fd, place = openat(dir, path, O_PATH | O_CLOEXEC);
-
-	if (place < 0)
-		return -errno;
-	if (same_file(place, maj, min, ino)) {
-		(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
-		fd = open(link, O_RDONLY | O_CLOEXEC);
-		fd = fd >= 0 ? fd : -errno;
-	} else {
-		fd = -ESTALE;
-	}
-	(void)close(place);
-	return fd;
-}
-
-int
-wp_proc_open_mapped(pid_t pid, int root, uint64_t start, uint64_t end,
-    const char *path, unsigned maj, unsigned min, uint64_t ino)
-{
-	char name[PROC_PATH_MAX];
-	int fd, err = 0;
-
-	if (path[0] == '/') {
-		fd = wp_proc_open_same(root < 0 ? AT_FDCWD : root, root < 0 ?
-		    path : path + strspn(path, "/"), maj, min, ino);
-		if (fd >= 0)
-			return fd;
-		err = fd;
-	}
-	(void)snprintf(name, sizeof(name), "/proc/%d/map_files/%llx-%llx",
-	    wp_proc_living(pid), (unsigned long long)start,
-	    (unsigned long long)end);
-	fd = wp_proc_open_same(AT_FDCWD, name, maj, min, ino);
-	return fd < 0 && err == -ESTALE ? err : fd == -ENOENT ? -ESRCH : fd;
-}
-
-/* Which mapping an address is in. */
-struct code_file {
-	uint64_t addr;
-	struct wp_proc_map map;
-};
-
-static int
-take_code(void *arg, const struct wp_proc_map *map)
-{
-	struct code_file *code = arg;
-
-	if (code->addr < map->start || code->addr >= map->end)
-		return 0;
-	code->map = *map;
-	return 1;
-}
-
-int
-wp_proc_open_code(pid_t pid, uint64_t addr, uint64_t *offset)
-{
-	struct code_file code = {.addr = addr};
-	const struct wp_proc_map *map = &code.map;
-	const int got = wp_proc_maps(pid, take_code, &code);
-	int root, fd;
-
-	if (got < 0)
-		return got;
-	if (got == 0 || map->ino == 0 || map->shared || map->path[0] != '/' ||
-	    (map->prot & PROT_EXEC) == 0)
-		return -ENOEXEC;
-	*offset = map->offset + (addr - map->start);
-	root = wp_proc_root(pid);
-	fd = wp_proc_open_mapped(pid, root, map->start, map->end,
-	    map->deleted ? "" : map->path, map->maj, map->min, map->ino);
-	if (root >= 0)
-		(void)close(root);
-	return fd;
+	return wp_proc_open(wp_proc_living(pid), "root", O_PATH | O_DIRECTORY);
 }
 
 bool
@@ -1073,7 +637,7 @@ wp_proc_read(pid_t pid, uint64_t addr, void *to, size_t len)
 
 	if (n > 0 || len == 0)
 		return n;
-	if ((fd = proc_open(wp_proc_living(pid), "mem", O_RDONLY)) < 0)
+	if ((fd = wp_proc_open(wp_proc_living(pid), "mem", O_RDONLY)) < 0)
 		return fd;
 	n = pread(fd, to, len, (off_t)addr);
 	err = errno;
