@@ -2,14 +2,10 @@
  * value_tracker: what each watch's bytes were left as, and what a hit made of
  * them.
  */
-#include "hit/value_tracker.h"
+#include "hit/value_tracker_private.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "hit/crowd.h"
-#include "stop/shared_vm.h"
-#include "base/table.h"
 
 /* ns; see value_tracker.h. */
 #define WINDOW		UINT64_C(2000000)
@@ -20,51 +16,6 @@
 
 /* ns that a hit waits for the others of its crowd. */
 #define CROWD_WAIT	UINT64_C(100000000)
-
-/* Crowds that have ended and whose hits are not there. */
-enum { ENDED_MAX = 32 };
-
-struct ended {
-	uint64_t number;	/* 0: none */
-	uint32_t samples;	/* 0: nothing is known of it */
-	bool has_before;
-	uint8_t before[EX_VALUE_MAX], after[EX_VALUE_MAX];
-};
-
-struct ex_tracked {
-	const struct ex_watch *watch;
-	struct ex_value value;	/* after the last hit */
-	pid_t pid;		/* in this process; 0: none yet */
-	bool unseen;		/* others write it, or may, without a hit */
-	bool unmapped;		/* it is not known how it is mapped */
-	bool hit;		/* there was a hit; the last one was: */
-	uint64_t time;		/* ns */
-	pid_t tid;
-	uint32_t cpu;
-	bool disordered;	/* there was disorder, at the latest */
-	uint64_t disorder;	/* then, ns */
-	uint32_t later;		/* value's bytes that were read in memory */
-	uint64_t read;		/* by this time, ns */
-	struct ex_tentative *first, *end;	/* those that have something to
-						   lose, oldest first; NULL:
-						   none */
-	struct ex_tentative *last;	/* the last hit's, while it waits */
-	struct ex_tentative *waiting;	/* for crowds; NULL: none */
-	struct ended ended[ENDED_MAX];
-	size_t next_ended;	/* the oldest of these */
-	struct ex_history *history;	/* of its tickets; NULL: none so far */
-	uint64_t doubted;	/* what it says of hits up to then is not so,
-				   ns */
-};
-
-struct ex_value_tracker {
-	const struct ex_value_options *values;	/* NULL: no tracker are kept */
-	struct ex_table of;	/* by the watch's id */
-	struct wp_shared_vm lent;	/* memory, to children that are not
-					   watched; */
-	uint64_t blind;		/* they may have written up to then, ns; 0:
-				   never */
-};
 
 struct ex_value_tracker *
 ex_tracker_new(const struct ex_value_options *values)
@@ -95,9 +46,8 @@ ex_tracker_free(struct ex_value_tracker *s)
 	free(s);
 }
 
-/* What is tracked of a watch; NULL: nothing, or out of memory. */
-static struct ex_tracked *
-tracked_of(struct ex_value_tracker *s, const struct ex_watch *watch)
+struct ex_tracked *
+ex_tracked_of(struct ex_value_tracker *s, const struct ex_watch *watch)
 {
 	struct ex_tracked *w;
 
@@ -114,9 +64,8 @@ tracked_of(struct ex_value_tracker *s, const struct ex_watch *watch)
 
 /* --- bytes --- */
 
-/* How many of a watch's bytes are kept. */
-static uint64_t
-size_of(const struct ex_watch *watch)
+uint64_t
+ex_tracked_size(const struct ex_watch *watch)
 {
 	return watch->len < EX_VALUE_MAX ? watch->len : EX_VALUE_MAX;
 }
@@ -131,7 +80,7 @@ low_bits(uint64_t n)
 static uint32_t
 bits_of(const struct ex_watch *watch, uint64_t addr, uint64_t len)
 {
-	const uint64_t size = size_of(watch);
+	const uint64_t size = ex_tracked_size(watch);
 	uint64_t from = addr - watch->addr, to = from + len;
 
 	if (addr < watch->addr) {
@@ -143,15 +92,14 @@ bits_of(const struct ex_watch *watch, uint64_t addr, uint64_t len)
 	return from >= to ? 0 : low_bits(to) & ~low_bits(from);
 }
 
-static uint32_t
-touched(const struct ex_hit *hit)
+uint32_t
+ex_touched_bits(const struct ex_hit *hit)
 {
 	return bits_of(hit->watch, hit->addr, hit->len);
 }
 
-/* Those that the instruction's operand covers. */
-static uint32_t
-operand_bits(const struct ex_hit *hit)
+uint32_t
+ex_operand_bits(const struct ex_hit *hit)
 {
 	return bits_of(hit->watch, hit->insn.addr, hit->insn.effect.size);
 }
@@ -166,13 +114,12 @@ take_bit(uint32_t *bits)
 	return lowest;
 }
 
-/* Put the operand's bytes where they lie in the watch. */
-static void
-put_operand(struct ex_value *value, const struct ex_hit *hit,
+void
+ex_put_operand(struct ex_value *value, const struct ex_hit *hit,
     const uint8_t *bytes)
 {
 	const uint64_t skip = hit->watch->addr - hit->insn.addr;
-	uint32_t bits = operand_bits(hit);
+	uint32_t bits = ex_operand_bits(hit);
 
 	value->known |= bits;
 	while (bits != 0) {
@@ -214,9 +161,8 @@ is_execution(const struct ex_hit *hit)
 	return hit->watch->access == WP_EXEC;
 }
 
-/* Whether the instruction is known, and the bytes that it touched. */
-static bool
-is_exact(const struct ex_hit *hit)
+bool
+ex_hit_is_exact(const struct ex_hit *hit)
 {
 	return !hit->kernel && hit->insn.confidence == EX_EXACT &&
 	    hit->insn.effect.size > 0;
@@ -234,9 +180,8 @@ is_read(const struct ex_hit *hit)
 
 /* --- tentative values --- */
 
-/* Take back what rests on the order of hits. */
-static void
-withdraw(struct ex_tentative *tentative)
+void
+ex_tentative_withdraw(struct ex_tentative *tentative)
 {
 	struct ex_hit *hit = tentative->hit;
 
@@ -252,7 +197,7 @@ static void
 withdraw_all(struct ex_tracked *w)
 {
 	for (struct ex_tentative *c = w->first; c != NULL; c = c->next)
-		withdraw(c);
+		ex_tentative_withdraw(c);
 	w->first = w->end = NULL;
 }
 
@@ -331,13 +276,13 @@ derive(struct ex_hit *hit, struct ex_tentative *tentative)
 	    (unsigned)at, effect->size), &value)) {
 	case EX_DERIVED:
 		memcpy(bytes, &value, sizeof(value));
-		put_operand(&hit->new, hit, bytes);
+		ex_put_operand(&hit->new, hit, bytes);
 		hit->source = EX_VALUE_DERIVED;
-		if ((operand_bits(hit) & ~tentative->loaded) == 0)
-			tentative->stored = operand_bits(hit);
+		if ((ex_operand_bits(hit) & ~tentative->loaded) == 0)
+			tentative->stored = ex_operand_bits(hit);
 		break;
 	case EX_CONTRADICTED:
-		if ((operand_bits(hit) & ~tentative->loaded) != 0)
+		if ((ex_operand_bits(hit) & ~tentative->loaded) != 0)
 			doubt(tentative);
 		hit->old.known &= tentative->loaded;
 		break;
@@ -354,7 +299,7 @@ take_found(struct ex_tentative *tentative, const uint8_t *bytes)
 	struct ex_hit *hit = tentative->hit;
 	struct ex_value found = {.known = 0};
 
-	put_operand(&found, hit, bytes);
+	ex_put_operand(&found, hit, bytes);
 	if (!agree(&found, &hit->old)) {
 		hit->old.known = 0;
 		tentative->loaded = 0;
@@ -371,7 +316,7 @@ apply(struct ex_hit *hit, struct ex_tentative *tentative)
 {
 	const struct ex_effect *effect = &hit->insn.effect;
 
-	if (!is_exact(hit) || is_execution(hit))
+	if (!ex_hit_is_exact(hit) || is_execution(hit))
 		return;
 	if (effect->has_loaded)
 		take_found(tentative, effect->loaded);
@@ -380,8 +325,8 @@ apply(struct ex_hit *hit, struct ex_tentative *tentative)
 	case EX_OP_NONE:
 		break;
 	case EX_OP_STORE:
-		put_operand(&hit->new, hit, effect->stored);
-		tentative->stored = operand_bits(hit);
+		ex_put_operand(&hit->new, hit, effect->stored);
+		tentative->stored = ex_operand_bits(hit);
 		hit->source = effect->immediate ? EX_VALUE_IMMEDIATE :
 		    EX_VALUE_REGISTER;
 		break;
@@ -391,7 +336,7 @@ apply(struct ex_hit *hit, struct ex_tentative *tentative)
 	/* what it did not touch is what it was */
 	if (!effect->repeated && !is_read(hit))
 		put_bytes(&hit->new, &hit->old,
-		    hit->old.known & ~operand_bits(hit));
+		    hit->old.known & ~ex_operand_bits(hit));
 }
 
 /* --- order --- */
@@ -476,17 +421,17 @@ leave(struct ex_tracked *w, const struct ex_hit *hit, bool ordered)
 {
 	if (is_read(hit))
 		return;
-	if (!ordered || !is_exact(hit) || hit->insn.effect.repeated)
+	if (!ordered || !ex_hit_is_exact(hit) || hit->insn.effect.repeated)
 		w->value.known = 0;
 	else
-		w->value.known &= ~operand_bits(hit);
+		w->value.known &= ~ex_operand_bits(hit);
 	if (!ordered)
 		return;
 	if (hit->source == EX_VALUE_STOP)
 		put_bytes(&w->value, &hit->new, hit->new.known);
-	else if (is_exact(hit))
+	else if (ex_hit_is_exact(hit))
 		put_bytes(&w->value, &hit->new, hit->new.known &
-		    operand_bits(hit));
+		    ex_operand_bits(hit));
 }
 
 /* What a stop knows that the access found. */
@@ -516,7 +461,7 @@ take_back(struct ex_tentative *tentative)
 	uint8_t bytes[EX_EFFECT_MAX] = {0};
 	uint64_t old, new, then;
 
-	if (!is_exact(hit) || effect->repeated || at >= EX_VALUE_MAX ||
+	if (!ex_hit_is_exact(hit) || effect->repeated || at >= EX_VALUE_MAX ||
 	    effect->size > sizeof(old) ||
 	    !ex_value_known(&hit->new, (unsigned)at, effect->size))
 		return;
@@ -546,8 +491,8 @@ take_left(struct ex_tentative *tentative, const struct ex_value *left)
 
 	if (is_read(hit))
 		kept = left->known;
-	else if (is_exact(hit) && !hit->insn.effect.repeated)
-		kept = left->known & ~operand_bits(hit);
+	else if (ex_hit_is_exact(hit) && !hit->insn.effect.repeated)
+		kept = left->known & ~ex_operand_bits(hit);
 	put_bytes(&hit->old, left, kept & ~tentative->loaded);
 	tentative->loaded |= kept;
 	if (is_read(hit))
@@ -557,190 +502,6 @@ take_left(struct ex_tentative *tentative, const struct ex_value *left)
 	tentative->later = 0;
 	hit->source = EX_VALUE_STOP;
 	take_back(tentative);
-}
-
-/* --- crowds --- */
-
-static void
-leave_crowd(struct ex_tracked *w, struct ex_tentative *tentative)
-{
-	struct ex_tentative **link = &w->waiting;
-
-	while (*link != NULL && *link != tentative)
-		link = &(*link)->next_waiting;
-	if (*link != NULL)
-		*link = tentative->next_waiting;
-	tentative->crowd = 0;
-}
-
-/* All of a crowd's hits. */
-struct gathered {
-	struct ex_crowd crowd;
-	struct ex_tentative *of[EX_CROWD_MAX];
-	uint32_t samples;
-	bool fit;		/* each loaded the same bytes, and was one with
-				   what it did to them */
-};
-
-static bool
-fits(const struct ex_hit *hit, const struct ex_hit *first)
-{
-	const struct ex_effect *effect = &hit->insn.effect;
-
-	return is_exact(hit) && effect->atomic && effect->has_loaded &&
-	    !effect->repeated && effect->size <= sizeof(uint64_t) &&
-	    effect->size == first->insn.effect.size &&
-	    hit->insn.addr == first->insn.addr;
-}
-
-static uint64_t
-number_of(const uint8_t *bytes, unsigned size)
-{
-	uint64_t value = 0;
-
-	memcpy(&value, bytes, size);	/* low byte first */
-	return value;
-}
-
-/* What it left, if its registers show that. */
-static bool
-left_of(const struct ex_hit *hit, uint64_t *left)
-{
-	const struct ex_effect *effect = &hit->insn.effect;
-
-	if (effect->operation == EX_OP_STORE)
-		*left = number_of(effect->stored, effect->size);
-	return effect->operation == EX_OP_STORE ||
-	    ex_effect_derive(effect, number_of(effect->loaded, effect->size),
-	    left) == EX_DERIVED;
-}
-
-static void
-gather_one(struct gathered *g, struct ex_tentative *tentative)
-{
-	const struct ex_hit *hit = tentative->hit;
-	const size_t n = g->crowd.n;
-	struct ex_crowd_access *access = &g->crowd.access[n];
-
-	g->samples += tentative->samples;
-	g->fit = g->fit && n < EX_CROWD_MAX &&
-	    fits(hit, n == 0 ? hit : g->of[0]->hit);
-	if (!g->fit)
-		return;
-	g->of[g->crowd.n++] = tentative;
-	*access = (struct ex_crowd_access){
-		.tid = hit->tid, .cpu = hit->cpu, .time = hit->time,
-		.since = tentative->since, .loaded =
-		    number_of(hit->insn.effect.loaded, hit->insn.effect.size),
-	};
-	access->has_left = left_of(hit, &access->left);
-	access->added = hit->insn.effect.added ? &hit->insn.effect : NULL;
-}
-
-static void
-gather(struct ex_tracked *w, uint64_t number, struct gathered *g)
-{
-	*g = (struct gathered){.fit = true};
-	for (struct ex_tentative *t = w->waiting; t != NULL;
-	    t = t->next_waiting)
-		if (t->crowd == number)
-			gather_one(g, t);
-}
-
-/* The bytes at both ends, if all that were loaded were read. */
-static void
-take_ends(struct gathered *g, const struct ended *ended)
-{
-	const struct ex_hit *hit = g->of[0]->hit;
-	const uint64_t at = hit->insn.addr - hit->watch->addr;
-	const unsigned size = hit->insn.effect.size;
-
-	if (hit->insn.addr < hit->watch->addr || at > size_of(hit->watch) ||
-	    size > size_of(hit->watch) - at)
-		return;
-	g->crowd.has_after = true;
-	g->crowd.after = number_of(ended->after + at, size);
-	g->crowd.has_before = ended->has_before;
-	g->crowd.before = number_of(ended->before + at, size);
-}
-
-/* What each hit of a crowd left. */
-static void
-tell_left(struct gathered *g)
-{
-	for (size_t i = 0; i < g->crowd.n; i++) {
-		struct ex_tentative *tentative = g->of[i];
-		struct ex_hit *hit = tentative->hit;
-		const uint32_t bits = operand_bits(hit);
-		uint8_t bytes[EX_EFFECT_MAX] = {0};
-
-		if (!g->crowd.access[i].has_left ||
-		    (bits & ~(hit->new.known & ~tentative->later)) == 0)
-			continue;
-		memcpy(bytes, &g->crowd.access[i].left, sizeof(uint64_t));
-		put_operand(&hit->new, hit, bytes);
-		tentative->stored |= bits;
-		tentative->later = 0;
-		hit->source = EX_VALUE_PROVED;
-	}
-}
-
-/* If a crowd has ended, and all of its hits are there, none has to wait. */
-static void
-settle_crowd(struct ex_tracked *w, uint64_t number)
-{
-	struct ended *ended = w->ended;
-	struct gathered g;
-
-	while (ended < w->ended + ENDED_MAX && ended->number != number)
-		ended++;
-	if (number == 0 || ended == w->ended + ENDED_MAX)
-		return;
-	gather(w, number, &g);
-	if (g.samples != ended->samples && ended->samples != 0)
-		return;
-	if (g.fit && g.crowd.n > 0 && ended->samples != 0 && !w->unseen) {
-		take_ends(&g, ended);
-		ex_crowd_solve(&g.crowd);
-		tell_left(&g);
-	}
-	ended->number = 0;
-	for (struct ex_tentative *t = w->waiting, *next; t != NULL; t = next) {
-		next = t->next_waiting;
-		if (t->crowd == number)
-			leave_crowd(w, t);
-	}
-}
-
-/* What a stop knows of the crowd of its access, and of one that has ended. */
-static void
-take_crowd(const struct ex_value_tracker *s, struct ex_tentative *tentative,
-    const struct wp_stop_value *stop)
-{
-	struct ex_tracked *w = tentative->tracked;
-	struct ended *ended;
-
-	if (w == NULL || !s->values->crowds ||
-	    (stop->flags & (WP_STOP_EXACT | WP_STOP_LEFT)) != 0)
-		return;
-	if (stop->crowd != 0 && tentative->crowd == 0) {
-		tentative->crowd = stop->crowd;
-		tentative->since = stop->since;
-		tentative->samples = stop->samples;
-		tentative->next_waiting = w->waiting;
-		w->waiting = tentative;
-	}
-	if (stop->ended != 0) {
-		ended = &w->ended[w->next_ended++ % ENDED_MAX];
-		*ended = (struct ended){
-			.number = stop->ended, .samples = stop->all,
-			.has_before = (stop->flags & WP_STOP_BEGAN) != 0,
-		};
-		memcpy(ended->before, stop->old, sizeof(ended->before));
-		memcpy(ended->after, stop->new, sizeof(ended->after));
-		settle_crowd(w, stop->ended);
-	}
-	settle_crowd(w, tentative->crowd);
 }
 
 /* What a stop has read.  If it vouches for it, there is nothing to doubt; else
@@ -769,9 +530,9 @@ take_stop(const struct ex_value_tracker *s, struct ex_tentative *tentative,
 	if (s->values == NULL || !s->values->in_order) {
 		if (tentative->listed)
 			unlist(tentative->tracked, tentative);
-		withdraw(tentative);
+		ex_tentative_withdraw(tentative);
 	}
-	if (!is_read(hit) && (touched(hit) & ~hit->new.known) != 0) {
+	if (!is_read(hit) && (ex_touched_bits(hit) & ~hit->new.known) != 0) {
 		tentative->later = new.known & ~hit->new.known;
 		tentative->read = hit->time;
 		put_bytes(&hit->new, &new, tentative->later);
@@ -779,178 +540,6 @@ take_stop(const struct ex_value_tracker *s, struct ex_tentative *tentative,
 		    hit->source;
 	}
 	return true;
-}
-
-/* --- tickets --- */
-
-/* Whether what others left shows nothing: not all writers make hits. */
-static bool
-is_blind(const struct ex_value_tracker *s, const struct ex_tracked *w,
-    uint64_t time)
-{
-	return w->unseen || w->unmapped || (s->blind != 0 && time <= s->blind);
-}
-
-static uint64_t
-byte_bits(unsigned from, unsigned len)
-{
-	return len >= 8 ? UINT64_MAX << from * 8 :
-	    ((UINT64_C(1) << len * 8) - 1) << from * 8;
-}
-
-/* Bytes of an operand, whose first is so far from the watch's. */
-static struct ex_bytes
-bytes_of(const uint8_t *bytes, int64_t at, unsigned size, unsigned room)
-{
-	struct ex_bytes out = {0};
-
-	for (unsigned i = 0; i < size; i++) {
-		const int64_t to = at + i;
-
-		if (to < 0 || to >= room)
-			continue;
-		out.value |= (uint64_t)bytes[i] << to * 8;
-		out.bits |= UINT64_C(0xff) << to * 8;
-	}
-	return out;
-}
-
-/* What an instruction that is exactly known did to the bytes. */
-static void
-describe(struct ex_history_hit *it, const struct ex_hit *hit)
-{
-	static const uint8_t any[EX_EFFECT_MAX];
-	const struct ex_effect *effect = &hit->insn.effect;
-	const int64_t at = (int64_t)(hit->insn.addr - hit->watch->addr);
-	const unsigned room = (unsigned)hit->watch->len;
-	struct ex_write *w = &it->write;
-	struct ex_bytes bytes;
-
-	w->bits = bytes_of(any, at, effect->size, room).bits;
-	if (effect->operation == EX_OP_STORE) {
-		bytes = bytes_of(effect->stored, at, effect->size, room);
-		w->stored = bytes.value;
-		w->stored_bits = bytes.bits;
-	}
-	if (!effect->atomic)
-		return;
-	if (effect->has_loaded) {
-		bytes = bytes_of(effect->loaded, at, effect->size, room);
-		w->loaded = bytes.value;
-		w->loaded_bits = bytes.bits;
-	}
-	if (effect->operation >= EX_OP_ADD && at >= 0 &&
-	    at + effect->size <= room) {
-		it->effect = *effect;
-		w->effect = &it->effect;
-		w->shift = (unsigned)at * 8;
-	}
-}
-
-/* A hit has taken a ticket. */
-static void
-take_ticket(const struct ex_value_tracker *s, struct ex_tracked *w,
-    const struct wp_ticket *ticket, struct ex_tentative *tentative)
-{
-	const struct ex_hit *hit = tentative->hit;
-	struct ex_history_hit *it;
-
-	if (w->history == NULL && (w->history = ex_history_new()) == NULL)
-		return;
-	if ((it = ex_history_add(w->history, ticket->number)) == NULL)
-		return;
-	it->read = (struct ex_bytes){ticket->bytes, ticket->len == 0 ? 0 :
-	    byte_bits(0, ticket->len)};
-	it->tid = hit->tid;
-	it->cpu = hit->cpu;
-	it->write.bits = UINT64_MAX;
-	if (is_exact(hit) && !hit->insn.effect.repeated &&
-	    hit->insn.other_size == 0 &&
-	    hit->insn.effect.operation != EX_OP_NONE)
-		describe(it, hit);
-	tentative->ticket = it;
-	if (hit->time <= w->doubted || is_blind(s, w, hit->time))
-		ex_history_doubt(w->history);
-}
-
-/* Whether its tickets are of use. */
-static bool
-has_tickets(const struct ex_value_tracker *s, const struct ex_tracked *w,
-    const struct ex_hit *hit)
-{
-	return !s->values->at_once && !s->values->follows && !hit->kernel &&
-	    hit->watch->slots == 1 && hit->watch->len <= sizeof(uint64_t) &&
-	    !w->unseen && !w->unmapped;
-}
-
-/* Put claimed bytes where they are not certain yet.  Result: those that have
-   changed. */
-static uint32_t
-put_claim(struct ex_value *value, const struct ex_bytes *claim, uint32_t certain,
-    uint64_t len)
-{
-	uint32_t changed = 0;
-
-	for (unsigned i = 0; i < len; i++) {
-		const uint8_t byte = (uint8_t)(claim->value >> i * 8);
-
-		if ((claim->bits >> i * 8 & 0xff) == 0 || (certain >> i & 1) != 0)
-			continue;
-		if ((value->known >> i & 1) == 0 || value->byte[i] != byte)
-			changed |= UINT32_C(1) << i;
-		value->byte[i] = byte;
-		value->known |= UINT32_C(1) << i;
-	}
-	return changed;
-}
-
-/* Which bytes a claim is of. */
-static uint32_t
-claimed_bytes(const struct ex_bytes *claim)
-{
-	uint32_t known = 0;
-
-	for (unsigned i = 0; i < 8; i++)
-		known |= (uint32_t)((claim->bits >> i * 8 & 0xff) != 0) << i;
-	return known;
-}
-
-/* What the history says of a hit, if it has come to say anything.  What it
-   leaves open, the order of the hits does not prove: a processor may have been
-   taken away between a store and its hit. */
-static void
-take_history(const struct ex_tracked *w, struct ex_tentative *tentative)
-{
-	const struct ex_history_hit *it = tentative->ticket;
-	struct ex_hit *hit = tentative->hit;
-
-	if (it == NULL || w->unseen)
-		return;
-	if (!it->settled) {
-		withdraw(tentative);
-		return;
-	}
-	if (it->known && !it->tainted) {
-		hit->old.known &= tentative->loaded | claimed_bytes(&it->old);
-		hit->new.known &= tentative->stored | tentative->later |
-		    claimed_bytes(&it->new);
-	}
-	(void)put_claim(&hit->old, &it->old, tentative->loaded,
-	    hit->watch->len);
-	if ((put_claim(&hit->new, &it->new, tentative->stored,
-	    hit->watch->len) & touched(hit)) != 0 ||
-	    (hit->source == EX_VALUE_LATER && it->new.bits != 0))
-		hit->source = EX_VALUE_PROVED;
-}
-
-void
-ex_tracker_mark(struct ex_value_tracker *s, const struct ex_watch *watch,
-    uint64_t all, uint64_t upto)
-{
-	struct ex_tracked *w = tracked_of(s, watch);
-
-	if (w != NULL && w->history != NULL)
-		ex_history_mark(w->history, all, upto);
 }
 
 /* --- hits --- */
@@ -983,7 +572,7 @@ tell_before(struct ex_tracked *w, const struct ex_tentative *tentative)
 	if (before == NULL || is_read(before->hit))
 		return;
 	hit = before->hit;
-	wanted = touched(hit) & (~hit->new.known | before->later);
+	wanted = ex_touched_bits(hit) & (~hit->new.known | before->later);
 	if (wanted == 0 || (wanted & ~tentative->loaded) != 0)
 		return;
 	put_bytes(&hit->new, &tentative->hit->old, wanted);
@@ -998,7 +587,7 @@ ex_tracker_hit(struct ex_value_tracker *s, struct ex_hit *hit,
     const struct wp_stop_value *stop, const struct wp_ticket *ticket,
     struct ex_tentative *tentative)
 {
-	struct ex_tracked *w = tracked_of(s, hit->watch);
+	struct ex_tracked *w = ex_tracked_of(s, hit->watch);
 	bool ordered = false, quiet = false;
 
 	*tentative = (struct ex_tentative){ .hit = hit, .tracked = w };
@@ -1007,10 +596,11 @@ ex_tracker_hit(struct ex_value_tracker *s, struct ex_hit *hit,
 		if (w->later != 0)
 			judge_reading(s, w, hit->time);
 		ordered = follow(s, w, hit->time, hit->tid, hit->cpu);
-		if (w->pid != hit->pid || is_blind(s, w, hit->time))
+		if (w->pid != hit->pid || ex_tracked_is_blind(s, w, hit->time))
 			w->value.known = 0;
 		quiet = ordered && w->pid == hit->pid &&
-		    is_quiet(w, hit->time) && !is_blind(s, w, hit->time);
+		    is_quiet(w, hit->time) &&
+		    !ex_tracked_is_blind(s, w, hit->time);
 		w->pid = hit->pid;
 		if (quiet)
 			hit->old = w->value;
@@ -1020,12 +610,12 @@ ex_tracker_hit(struct ex_value_tracker *s, struct ex_hit *hit,
 		tell_before(w, tentative);
 	tentative->looked = take_stop(s, tentative, stop);
 	if (tentative->looked)
-		take_crowd(s, tentative, stop);
+		ex_crowd_take(s, tentative, stop);
 	if (w == NULL)
 		return;
-	if (ticket != NULL && has_tickets(s, w, hit))
-		take_ticket(s, w, ticket, tentative);
-	leave(w, hit, ordered && !is_blind(s, w, hit->time));
+	if (ticket != NULL && ex_tickets_help(s, w, hit))
+		ex_ticket_take(s, w, ticket, tentative);
+	leave(w, hit, ordered && !ex_tracked_is_blind(s, w, hit->time));
 	if ((hit->old.known & ~tentative->loaded) != 0)
 		list(w, tentative);
 	w->last = tentative;
@@ -1039,7 +629,7 @@ ex_tracker_joined(struct ex_value_tracker *s, struct ex_tentative *tentative,
 	const bool stopped = take_stop(s, tentative, stop);
 
 	if (stopped)
-		take_crowd(s, tentative, stop);
+		ex_crowd_take(s, tentative, stop);
 	if (w == NULL)
 		return;
 	if (w->later != 0)
@@ -1069,8 +659,8 @@ is_wanting(const struct ex_value_tracker *s, const struct ex_tracked *w)
 {
 	return s->values->read != NULL && w->last != NULL &&
 	    !w->last->looked &&
-	    ((low_bits(size_of(w->watch)) & ~w->value.known) != 0 ||
-	    (touched(w->last->hit) & ~w->last->hit->new.known) != 0);
+	    ((low_bits(ex_tracked_size(w->watch)) & ~w->value.known) != 0 ||
+	    (ex_touched_bits(w->last->hit) & ~w->last->hit->new.known) != 0);
 }
 
 bool
@@ -1120,20 +710,21 @@ ex_tracker_given(struct ex_tentative *tentative)
 {
 	struct ex_tracked *w = tentative->tracked;
 	struct ex_hit *hit = tentative->hit;
-	uint32_t bits = touched(hit);
+	uint32_t bits = ex_touched_bits(hit);
 
 	if (w != NULL && tentative->listed)
 		unlist(w, tentative);
 	if (w != NULL && tentative->crowd != 0)
-		leave_crowd(w, tentative);
+		ex_crowd_leave(w, tentative);
 	if (w != NULL && w->last == tentative)
 		w->last = NULL;
 	if (w != NULL)
-		take_history(w, tentative);
+		ex_ticket_use(w, tentative);
 	if (tentative->ticket != NULL)
 		ex_history_release(tentative->ticket);
 	settle_jump(tentative);
-	if ((bits & ~hit->new.known) != 0 || hit->len > size_of(hit->watch))
+	if ((bits & ~hit->new.known) != 0 ||
+	    hit->len > ex_tracked_size(hit->watch))
 		hit->source = EX_VALUE_UNKNOWN;
 	hit->unchanged = hit->source != EX_VALUE_UNKNOWN &&
 	    hit->source != EX_VALUE_LATER && (bits & ~hit->old.known) == 0;
@@ -1154,12 +745,12 @@ take_reading(const struct ex_value_tracker *s, struct ex_tracked *w,
 	struct ex_tentative *tentative = w->last;
 	struct ex_hit *hit = tentative->hit;
 
-	if (!is_blind(s, w, hit->time)) {
+	if (!ex_tracked_is_blind(s, w, hit->time)) {
 		w->later = got->known & ~w->value.known;
 		w->read = time;
 		put_bytes(&w->value, got, w->later);
 	}
-	if (is_read(hit) || (touched(hit) & ~hit->new.known) == 0)
+	if (is_read(hit) || (ex_touched_bits(hit) & ~hit->new.known) == 0)
 		return;
 	tentative->later = got->known & ~hit->new.known;
 	tentative->read = time;
@@ -1170,7 +761,7 @@ take_reading(const struct ex_value_tracker *s, struct ex_tracked *w,
 static void
 look(const struct ex_value_tracker *s, struct ex_tracked *w)
 {
-	const uint64_t size = size_of(w->watch);
+	const uint64_t size = ex_tracked_size(w->watch);
 	struct ex_value got = {.known = 0};
 	const uint64_t before = s->values->now();
 	ssize_t n;
@@ -1194,45 +785,32 @@ ex_tracker_look(struct ex_value_tracker *s)
 			look(s, w);
 }
 
-/* The history begins with what is known of the bytes before any hit. */
-static void
-know_first(struct ex_tracked *w)
-{
-	struct ex_bytes bytes = bytes_of(w->value.byte, 0, 8, 8);
-
-	if (w->watch->len > sizeof(bytes.value) ||
-	    (w->history == NULL && (w->history = ex_history_new()) == NULL))
-		return;
-	bytes.bits &= byte_bits(0, (unsigned)w->watch->len);
-	ex_history_known(w->history, bytes);
-}
-
 void
 ex_tracker_known(struct ex_value_tracker *s, const struct ex_watch *watch,
     pid_t pid, const uint8_t *bytes, size_t len, uint64_t time)
 {
-	struct ex_tracked *w = tracked_of(s, watch);
+	struct ex_tracked *w = ex_tracked_of(s, watch);
 
 	if (w == NULL || w->hit)
 		return;
 	w->pid = pid;
-	if (is_blind(s, w, time))
+	if (ex_tracked_is_blind(s, w, time))
 		return;
-	if (len > size_of(watch))
-		len = size_of(watch);
+	if (len > ex_tracked_size(watch))
+		len = ex_tracked_size(watch);
 	memcpy(w->value.byte, bytes, len);
 	w->value.known = low_bits(len);
 	w->later = time == 0 ? 0 : w->value.known;
 	w->read = time;
 	if (time == 0)
-		know_first(w);
+		ex_tickets_begin(w);
 }
 
 void
 ex_tracker_doubt(struct ex_value_tracker *s, const struct ex_watch *watch,
     enum ex_doubt what)
 {
-	struct ex_tracked *w = tracked_of(s, watch);
+	struct ex_tracked *w = ex_tracked_of(s, watch);
 
 	if (w == NULL)
 		return;
@@ -1253,7 +831,7 @@ ex_tracker_doubt(struct ex_value_tracker *s, const struct ex_watch *watch,
 bool
 ex_tracker_is_unmapped(struct ex_value_tracker *s, const struct ex_watch *watch)
 {
-	const struct ex_tracked *w = tracked_of(s, watch);
+	const struct ex_tracked *w = ex_tracked_of(s, watch);
 
 	return w != NULL && w->unmapped;
 }
@@ -1262,7 +840,7 @@ void
 ex_tracker_mapped(struct ex_value_tracker *s, const struct ex_watch *watch,
     bool shared, uint64_t time)
 {
-	struct ex_tracked *w = tracked_of(s, watch);
+	struct ex_tracked *w = ex_tracked_of(s, watch);
 
 	if (w == NULL)
 		return;
