@@ -21,13 +21,13 @@ bytes_of(const uint8_t *bytes, int64_t at, unsigned size, unsigned room)
 {
 	struct ex_bytes out = {0};
 
-	for (unsigned i = 0; i < size; i++) {
-		const int64_t to = at + i;
+	for (unsigned to = 0; to < room && to < sizeof(out.value); to++) {
+		const int64_t from = to - at;
 
-		if (to < 0 || to >= room)
+		if (from < 0 || from >= size)
 			continue;
-		out.value |= (uint64_t)bytes[i] << to * 8;
-		out.bits |= UINT64_C(0xff) << to * 8;
+		out.value |= (uint64_t)bytes[from] << to * 8;
+		out.bits |= byte_bits(to, 1);
 	}
 	return out;
 }
