@@ -7,7 +7,11 @@
 #include "top/top.h"
 #include "util/visible.h"
 
-enum { PENDING_MAX = 64 << 20 };	/* bytes of a report in one piece */
+enum {
+	PENDING_MAX = 64 << 20,	/* bytes of a report in one piece, and of what
+				   its reader has not read */
+	ROOM_MS = 1000,		/* for so long that is waited for at least */
+};
 
 /* Whether what has come is whole lines that no terminal obeys. */
 static bool
@@ -98,6 +102,23 @@ make_pending(struct written_report *report, uint64_t hits)
 	return err;
 }
 
+static bool
+has_room(const struct written_report *report)
+{
+	return report->coming.len <= PENDING_MAX - report->pending.len;
+}
+
+/* Where the explainer was let go on before, more may have come than is kept:
+   threads are not to wait for ever for who does not read. */
+static bool
+make_room(struct written_report *report, struct box *box, int ms)
+{
+	if (!has_room(report))
+		(void)written_report_go_on(report, box, ms < 0 ? -1 :
+		    ms > ROOM_MS ? ms : ROOM_MS);
+	return has_room(report);
+}
+
 bool
 written_report_take(struct written_report *report, struct box *box,
     const struct box_message *message, int ms)
@@ -118,9 +139,11 @@ written_report_take(struct written_report *report, struct box *box,
 		(void)box_tell(box, &more, -1);
 		return true;
 	}
-	/* it was let go on before */
-	if (coming->len > PENDING_MAX - report->pending.len)
-		(void)written_report_go_on(report, box, -1);
+	if (!make_room(report, box, ms)) {
+		buffer_free(coming);
+		answer(report, box, -ENOBUFS);
+		return true;
+	}
 	if ((err = make_pending(report, message->value[1])) == -EPROTO)
 		return false;
 	report->owed = true;

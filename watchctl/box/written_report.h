@@ -26,7 +26,9 @@ struct written_report {
 };
 
 /* Take a part of it (BOX_REPORT), and answer as soon as it is written, which
-   may take so many ms (-1: any time) now.  False: the message lies. */
+   may take so many ms (-1: any time) now.  What its reader has not read is kept
+   up to 64 MiB, and then the answer is -ENOBUFS, a second later at the soonest.
+   False: the message lies. */
 bool written_report_take(struct written_report *, struct box *,
     const struct box_message *, int ms);
 

@@ -307,6 +307,7 @@ is_incomplete(const struct session *s)
 		(void)complain("%s%s: %s", broken, s->output.path != NULL ?
 		    s->output.path : "output", s->err == -EINTR ? "it was not "
 		    "being read when a signal for watchctl came" :
+		    s->err == -ENOBUFS ? "64 MiB of it were not being read" :
 		    s->err == -ECONNRESET ? "there is no process any more that "
 		    "explains" : strerror(-s->err));
 	else if (s->skipping && s->skip != UINT64_MAX)
