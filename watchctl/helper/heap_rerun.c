@@ -354,6 +354,17 @@ clean_environment(const char *helper)
 		(void)setenv("WATCHPOINT_HELPER", helper, 1);
 }
 
+/* What it left may have run on. */
+static void
+report_expired(struct serve *serve)
+{
+	if (wp_clock_ns() >= serve->until && serve->reason != NULL &&
+	    strcmp(serve->reason, "time") == 0)
+		session_warn(&serve->session, "a further run was ended, since "
+		    "it took more than %d seconds and %d times as long as the "
+		    "first", PATIENCE, TIMES);
+}
+
 /* Start it, and serve it until it has ended. */
 static int
 serve_command(const struct heap_rerun *rerun, int input,
@@ -373,6 +384,7 @@ serve_command(const struct heap_rerun *rerun, int input,
 		serve_channel(serve);
 	end_group(pid);
 	(void)preloaded_wait(pid);
+	report_expired(serve);
 	serve_close_program(serve);
 	return err;
 }
