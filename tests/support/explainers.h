@@ -39,6 +39,15 @@ explainer_of(pid_t pid)
 	return found;
 }
 
+/* Whether it has one, but no longer this one. */
+static inline bool
+has_other_explainer(pid_t pid, pid_t gone)
+{
+	const pid_t now = explainer_of(pid);
+
+	return now > 0 && now != gone;
+}
+
 /* From now on, have the victim `intruder' do this in what is run. */
 static inline void
 intrude(const char *what)

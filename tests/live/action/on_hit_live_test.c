@@ -7,14 +7,13 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "live.h"
 #include "refuse.h"
 #include "scratch.h"
 #include "watching.h"
+#include "child.h"
 
 enum { WRITES = 5, OTHERS = 4, PAUSES = 5 };
 
@@ -129,7 +128,7 @@ TEST(pauses_a_command)
 	hear(&w, line, sizeof(line));
 	assert_int_equal(sscanf(line, "pid %d", &pid), 1);
 	say(&w, "go\n");
-	await(w.err, "Go on: kill -CONT");
+	(await)(w.err, "Go on: kill -CONT");
 	await_state(pid, "T");
 	assert_int_equal(tracer_of(pid), 0);
 	assert_int_equal(kill(pid, SIGCONT), 0);
@@ -158,13 +157,12 @@ be_beside(void *arg)
 	return NULL;
 }
 
-static _Noreturn void
-be_busy(void)
+static void
+be_busy(void *arg)
 {
 	pthread_t thread;
 
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	(void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	(void)arg;
 	for (int i = 0; i < OTHERS; i++)
 		(void)pthread_create(&thread, NULL, be_beside,
 		    (void *)(uintptr_t)&busy->beside[i]);
@@ -178,24 +176,14 @@ be_busy(void)
 static pid_t
 busy_start(void)
 {
-	pid_t pid;
-
-	busy = mmap(NULL, sizeof(*busy), PROT_READ | PROT_WRITE,
-	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_true(busy != MAP_FAILED);
-	if ((pid = fork()) == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		be_busy();
-	}
-	assert_true(pid > 0);
-	return pid;
+	busy = shared_memory(sizeof(*busy));
+	return child_start(be_busy, NULL);
 }
 
 static void
 busy_end(pid_t pid)
 {
-	assert_int_equal(kill(pid, SIGKILL), 0);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	child_kill(pid);
 	(void)munmap(busy, sizeof(*busy));
 }
 
@@ -324,7 +312,7 @@ TEST(does_not_wait_for_ever)
 		watch_counter(&w, &t, "exec echo standing; "
 		    "while kill -0 $PPID; do sleep 0.1; done", NULL);
 		say(&t.run, "go\n");
-		await(w.err, "standing");
+		(await)(w.err, "standing");
 		assert_int_equal(kill(w.pid, signals[i]), 0);
 		if (signals[i] != SIGKILL) {
 			finish(&w, &o);

@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/user.h>
@@ -21,6 +20,7 @@
 #include "refuse.h"
 #include "scratch.h"
 #include "watching.h"
+#include "child.h"
 
 static void
 start_stop(struct running *w, const struct target *t, const char *access,
@@ -79,11 +79,20 @@ TEST(each_hit_with_its_values)
 	outcome_free(&o);
 }
 
+/* More where there is time for it. */
+static bool
+is_thorough(void)
+{
+	return getenv("THOROUGH") != NULL;
+}
+
 TEST(nothing_is_lost_of_threads)
 {
+	const bool more = is_thorough();
 	struct outcome o;
 
-	stop_all_of(&o, LIST(victim("counter"), "5", "400"), "counter", 2000);
+	stop_all_of(&o, LIST(victim("counter"), "5", more ? "400" : "100"),
+	    "counter", more ? 2000 : 500);
 	assert_int_equal(number_of(account_of(&o), "lost"), 0);
 	assert_string_equal(text_of(account_of(&o), "reason"), "exit");
 	outcome_free(&o);
@@ -91,9 +100,11 @@ TEST(nothing_is_lost_of_threads)
 
 TEST(storm_of_threads)
 {
+	const bool more = is_thorough();
 	struct outcome o;
 
-	stop_all_of(&o, LIST(victim("acts"), "storm", "300"), "word", 300);
+	stop_all_of(&o, LIST(victim("acts"), "storm", more ? "300" : "100"),
+	    "word", more ? 300 : 100);
 	outcome_free(&o);
 }
 
@@ -187,6 +198,7 @@ TEST(a_command)
 TEST(nothing_is_noticed)
 {
 	const char *const argv[] = {victim("busy"), NULL};
+	const bool more = is_thorough();
 	struct running w, v;
 	struct outcome o;
 	char pid[16], addr[32];
@@ -195,9 +207,9 @@ TEST(nothing_is_noticed)
 	(void)snprintf(pid, sizeof(pid), "%d", v.pid);
 	hear_address(&v, addr);
 	watch_start(&w, (const char *[]){watchctl(), "--stop", "-w", "word",
-	    "-o", "json", "-n", "2000", "-p", pid, NULL});
+	    "-o", "json", "-n", more ? "2000" : "500", "-p", pid, NULL});
 	finish(&w, &o);
-	expect_hits(&o, 2000);
+	expect_hits(&o, more ? 2000 : 500);
 	outcome_free(&o);
 	say(&v, "end\n");
 	finish(&v, &o);
@@ -354,7 +366,7 @@ kill_explainer(const struct running *w)
 static void
 expect_unhindered(const char *more, bool killed)
 {
-	const int times = killed ? 200 : 20;
+	const int times = killed ? 60 : 20;
 	char number[16], line[4096];
 	struct target t;
 	struct running w;
@@ -407,7 +419,7 @@ TEST(nor_children_that_are_watched)
 
 /* Of each kind; storm_live_test has more.  Sanitizers make watchctl slow to
    begin. */
-enum { KILLS = 8, THOROUGH_KILLS = SANITIZED ? 12 : 25 };
+enum { KILLS = 4, THOROUGH_KILLS = SANITIZED ? 12 : 25 };
 
 /* A program that writes all the time, and its other threads. */
 struct writer {
@@ -434,13 +446,12 @@ be_beside(void *arg)
 	return NULL;
 }
 
-static _Noreturn void
-write_on(void)
+static void
+write_on(void *arg)
 {
 	pthread_t thread[8];
 
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	(void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	(void)arg;
 	for (int i = 0; i < writer->others; i++)
 		(void)pthread_create(&thread[i], NULL, be_beside,
 		    (void *)(uintptr_t)&writer->beside[i]);
@@ -519,21 +530,17 @@ TEST(killed_at_any_moment)
 		int others;
 		bool busy;
 	} table[] = {{0, false}, {4, false}, {4, true}};
-	const unsigned n = getenv("THOROUGH") != NULL ? THOROUGH_KILLS : KILLS;
+	const unsigned n = is_thorough() ? THOROUGH_KILLS : KILLS;
 	unsigned short seed[3] = {1, 2, 3};
 
 	for (size_t i = 0; i < COUNT(table); i++) {
 		unsigned traced = 0;
-		int status;
 		pid_t pid;
 
-		writer = mmap(NULL, sizeof(*writer), PROT_READ | PROT_WRITE,
-		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-		assert_true(writer != MAP_FAILED);
+		writer = shared_memory(sizeof(*writer));
 		writer->others = table[i].others;
 		writer->busy = table[i].busy;
-		if ((pid = fork()) == 0)
-			write_on();
+		pid = child_start(write_on, NULL);
 		for (unsigned k = 0; k < n; k++) {
 			traced += watch_and_kill(pid,
 			    (unsigned)(erand48(seed) * 6000));
@@ -541,8 +548,7 @@ TEST(killed_at_any_moment)
 				fail_msg("kill %u: it does not go on", k);
 		}
 		writer->over = 1;
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		assert_int_equal(status, 9 << 8);
+		assert_int_equal(child_wait(pid), 9 << 8);
 		assert_true(traced >= n / 2);
 		(void)munmap(writer, sizeof(*writer));
 	}
@@ -779,7 +785,7 @@ TEST(a_commands_tracer_killed)
 	assert_int_equal(sscanf(line, "pid %d", &pid), 1);
 	await_that(is_traced, pid);
 	assert_int_equal(kill(tracer_of(pid, false), SIGKILL), 0);
-	await(w.err, "was killed, which ends");	/* they are cleared */
+	(await)(w.err, "was killed, which ends");	/* they are cleared */
 	say(&w, "go\nend\n");
 	finish(&w, &o);
 	assert_int_equal(o.status, 120);
