@@ -25,8 +25,9 @@ struct on_hit_at {
 	uint64_t seq;		/* as reported; 0: it is not explained yet */
 	pid_t pid, tid;
 	uint64_t addr;		/* 0: not known */
-	const char *environment;	/* len bytes, as of session/environment.h;
-					   0: none.  They are checked */
+	const char *environment;	/* len bytes, as of
+					   session/environment.h; 0: none.  They
+					   are checked */
 	size_t len;
 };
 

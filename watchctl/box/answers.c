@@ -513,7 +513,8 @@ answer_about(struct answers *answers, const struct box_message *question,
 static bool
 gives_descriptor(uint32_t what)
 {
-	return what == BOX_OPEN || what == BOX_SOURCE || what == BOX_FETCH || what == BOX_INDEX ||
+	return what == BOX_OPEN || what == BOX_SOURCE || what == BOX_FETCH ||
+	    what == BOX_INDEX ||
 	    what == BOX_OPEN_MAPPED || what == BOX_OPEN_PERF_MAP;
 }
 

@@ -33,7 +33,8 @@ enum box_what {
 	BOX_LEAVE,		/* there will be no questions: keep what is to
 				   be kept, and end */
 	BOX_LEARN,		/* records of what processes map, of the format
-				   of processes/synthetic_format.h; not answered */
+				   of processes/synthetic_format.h; not
+				   answered */
 	/* questions, answered with what is asked for; of processes: value[0] */
 	BOX_RESOLVE,		/* value[1]: an access; value[2]: BOX_EARLY if
 				   libraries have still to be mapped, BOX_UNBORN
@@ -121,9 +122,9 @@ enum box_what {
 	BOX_WORDS,		/* addresses of words of its memory; answered
 				   with those words, up to the first that cannot
 				   be read */
-	BOX_MAPS,		/* value[1]: an offset, at first 0; answered with
-				   what it maps, as records: bytes from there
-				   on; none: that was all */
+	BOX_MAPS,		/* value[1]: an offset, at first 0; answered
+				   with what it maps, as records: bytes from
+				   there on; none: that was all */
 	BOX_SHARES,		/* value[0]: a thread; value[1]: a process;
 				   answered with whether they may have one
 				   memory: value[0] */
@@ -146,8 +147,8 @@ enum box_what {
 				   that is watched by BPF */
 	BOX_FORGET,		/* value[0]: a process: nothing is known of its
 				   stacks any more */
-	BOX_REPLY,		/* value[0]: the number of a channel's hit; text:
-				   what its program gets of it */
+	BOX_REPLY,		/* value[0]: the number of a channel's hit;
+				   text: what its program gets of it */
 	BOX_TAKEN,		/* what was to be read of the journal is;
 				   value[0] hits of it need it no more;
 				   value[1]: 1 if no more is wanted; value[2]:

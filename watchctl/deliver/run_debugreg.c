@@ -62,8 +62,8 @@ run_choose_debugreg(struct run *run, struct wp_cause *cause)
 		return wp_cause_set(cause, WP_CAUSE_ATTR, o->rotate ?
 		    "--slots rotate needs perf_event_open, which is refused "
 		    "here (see watchctl doctor): leave it out" :
-		    "--follow needs perf_event_open, which is refused here (see "
-		    "watchctl doctor): leave it out");
+		    "--follow needs perf_event_open, which is refused here "
+		    "(see watchctl doctor): leave it out");
 	own = calloc(1, sizeof(*own));
 	if (own == NULL ||
 	    (own->record = malloc(ROOM)) == NULL) {

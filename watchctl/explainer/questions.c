@@ -105,7 +105,8 @@ resolve(struct ex_process *process, const struct box_message *question,
 /* --- symbols --- */
 
 struct symbol_search {
-	const struct spec *spec;	/* whose symbol is the name's beginning */
+	const struct spec *spec;	/* whose symbol is the name's
+					   beginning */
 	const char *file;	/* the source file that is meant; NULL: any */
 	char *within;		/* what a mangled name must have in it */
 	bool code;		/* functions are sought */

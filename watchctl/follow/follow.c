@@ -186,8 +186,8 @@ follow_arm(struct follow *f, const struct process *process,
 	if (slots > run->features.caps.slots)
 		return wp_cause_set(cause, WP_CAUSE_TOO_MANY, slots,
 		    run->features.caps.slots);
-	if ((first = run->ops->scout(run, f->scouts, process->pid, (size_t)first,
-	    n, cause)) < 0)
+	if ((first = run->ops->scout(run, f->scouts, process->pid,
+	    (size_t)first, n, cause)) < 0)
 		return first;
 	if (!run->options->stop)
 		look_again(f, process->pid);
@@ -227,7 +227,8 @@ bool
 follow_any_has_pointer(const struct follow *f, pid_t pid, uint64_t addr)
 {
 	for (size_t i = 0; i < f->n; i++)
-		if (f->one[i].pid == pid && follow_has_pointer(&f->one[i], addr))
+		if (f->one[i].pid == pid &&
+		    follow_has_pointer(&f->one[i], addr))
 			return true;
 	return false;
 }

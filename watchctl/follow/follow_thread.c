@@ -9,7 +9,8 @@
 #include "follow/follow_private.h"
 
 enum {
-	TRIES_MAX = 8,		/* moves for one change, if pointers change on */
+	TRIES_MAX = 8,		/* moves for one change, if pointers change
+				   on */
 	POLL_MS = 100,		/* between looks, if a record should be lost;
 				   and between reports of doubts */
 	LATE_NS = 1000000,	/* what a store may be recorded after it */

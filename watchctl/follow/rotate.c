@@ -181,7 +181,8 @@ any_part(size_t n)
 
 static int
 add_rotated(struct rotate *r, struct process *process, size_t spec,
-    unsigned slots, struct wp_region *regions, size_t *n, struct wp_cause *cause)
+    unsigned slots, struct wp_region *regions, size_t *n,
+    struct wp_cause *cause)
 {
 	const struct wp_slot_caps *caps = &r->run->features.caps;
 	const struct wp_region whole = regions[spec];
@@ -219,8 +220,8 @@ add_rotated(struct rotate *r, struct process *process, size_t spec,
 }
 
 int
-rotate_plan(struct rotate *r, struct process *process, struct wp_region *regions,
-    size_t *n, struct wp_cause *cause)
+rotate_plan(struct rotate *r, struct process *process,
+    struct wp_region *regions, size_t *n, struct wp_cause *cause)
 {
 	const size_t nspecs = *n;
 	unsigned slots[WP_SLOTS_MAX];
@@ -331,7 +332,8 @@ rotate_held(struct rotate *r, pid_t pid)
 	for (size_t i = 0; r != NULL && i < r->n; i++) {
 		const struct process *process = process_of(r, &r->one[i]);
 
-		if (process != NULL && !process->disarmed && (pid == 0 || r->one[i].pid == pid))
+		if (process != NULL && !process->disarmed &&
+		    (pid == 0 || r->one[i].pid == pid))
 			turn(r, &r->one[i], process);
 	}
 	if (r != NULL)

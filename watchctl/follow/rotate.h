@@ -41,8 +41,8 @@ void rotate_close(struct rotate *);
    those that are too wide begin at one of their parts, with regions for more
    slots behind all, up to WP_SLOTS_MAX in all, counted by *n.  NULL rotates
    nothing.  0 or -errno with a cause. */
-int rotate_plan(struct rotate *, struct process *, struct wp_region *, size_t *n,
-    struct wp_cause *);
+int rotate_plan(struct rotate *, struct process *, struct wp_region *,
+    size_t *n, struct wp_cause *);
 
 /* All is armed and described: the time begins; and it ends. */
 void rotate_begin(struct rotate *);

@@ -22,8 +22,8 @@ bool module_is_mapped(pid_t, const struct spec *);
 
 /*
  * Watch a process that runs, and is held and traced from here on by the calling
- * thread: what it has, and by and by what SPECs name in modules that it maps.  0 or
- * -errno with a cause.
+ * thread: what it has, and by and by what SPECs name in modules that it maps.
+ * 0 or -errno with a cause.
  */
 int run_attach_waiting(struct run *, pid_t, struct wp_cause *);
 

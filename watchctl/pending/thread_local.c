@@ -74,8 +74,9 @@ find_distance(struct live_box *live, pid_t pid, const struct spec *spec,
 		return err;
 	if (module == 0 || wp_proc_read(pid, module + member.offset, distance,
 	    sizeof(*distance)) != sizeof(*distance))
-		return not_found(spec, "no dynamic loader has the module in its "
-		    "list: it is linked statically, or opened by dlmopen(3)",
+		return not_found(spec, "no dynamic loader has the module in "
+		    "its list: it is linked statically, or opened by "
+		    "dlmopen(3)",
 		    cause);
 	/* it has none, or must not get one any more */
 	if (*distance == 0 || *distance == -1)
@@ -176,7 +177,8 @@ find_instance(struct live_box *live, pid_t pid, const struct spec *spec,
 	if (syscall(SYS_tgkill, pid, tid, 0) != 0)
 		return not_found(spec, "the process has no such thread", cause);
 	if ((err = find_distance(live, pid, spec, place->base, &distance,
-	    cause)) < 0 || (err = find_block(pid, tid, spec, &block, cause)) < 0)
+	    cause)) < 0 ||
+	    (err = find_block(pid, tid, spec, &block, cause)) < 0)
 		return err;
 	place->addr += block - (uint64_t)distance;
 	place->local = spec->thread == 0;

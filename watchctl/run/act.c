@@ -18,9 +18,9 @@ report_missed(struct run *run, const struct kept_hit *hit)
 		return;
 	run->missed = true;
 	session_warn(&run->session, "hit #%" PRIu64 ": --on-hit did nothing, "
-	    "because thread %d was not stopped there: it blocks the signal that "
-	    "stops it, hit while others were being attached, or went on before "
-	    "the hit was explained", hit->seq, hit->tid);
+	    "because thread %d was not stopped there: it blocks the signal "
+	    "that stops it, hit while others were being attached, or went on "
+	    "before the hit was explained", hit->seq, hit->tid);
 }
 
 /* Whether it takes an explanation to know if a hit is to be acted at. */

@@ -122,7 +122,8 @@ struct run {
 	struct process {
 		pid_t pid;
 		char comm[64];		/* its name, when it was learnt */
-		size_t first, n;	/* its watches; one for each SPEC, and */
+		size_t first, n;	/* its watches; one for each SPEC,
+					   and */
 		bool rotates;		/* more for those that rotate; or */
 		bool some;		/* those that are found there; or */
 		bool program;		/* those of one that was executed while
@@ -185,8 +186,8 @@ struct run {
 	bool missed_module;		/* one may have been mapped unseen; */
 	pid_t missed_child;		/* one was by this process; 0: none */
 	struct exec_tracer *tracer;	/* of those that have none; NULL */
-	bool unprivileged_reported;	/* that a process runs without privileges
-					   that its file gives */
+	bool unprivileged_reported;	/* that a process runs without
+					   privileges that its file gives */
 	struct on_hit on_hit;		/* what it remembers, while hits are
 					   acted at */
 	bool missed;			/* a hit was not, as reported */
@@ -291,7 +292,8 @@ void run_settle_descendants(struct run *);
 void run_check_processors(struct run *);
 
 /* Where a SPEC, by its index, is watched in a process that it was found in. */
-struct wp_region run_region(const struct run *, const struct process *, size_t i);
+struct wp_region run_region(const struct run *, const struct process *,
+    size_t i);
 
 /* Take records of what a process maps now, and learn them; executed: nothing of
    before holds.  Even of one that may not be looked into the name is known:

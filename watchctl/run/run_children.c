@@ -77,7 +77,8 @@ static void
 leave_instances(struct run *run, const struct process *process, pid_t tid)
 {
 	for (size_t i = 0; i < process->n && !process->disarmed; i++) {
-		const struct spec *spec = &run->options->spec[run_spec_of(process,
+		const struct spec *spec =
+		    &run->options->spec[run_spec_of(process,
 		    process->first + i)];
 
 		if (spec->thread != tid)

@@ -1,8 +1,8 @@
 /*
- * tallies: with -o summary, hits whose backtrace is known are only counted, in the
- * kernel (attach/tallied.h).  What was counted goes to the session at the end, with
- * --top twice a second, and when there is no room for more, or no explainer any
- * more that knows what it was counted by.
+ * tallies: with -o summary, hits whose backtrace is known are only counted, in
+ * the kernel (attach/tallied.h).  What was counted goes to the session at the
+ * end, with --top twice a second, and when there is no room for more, or no
+ * explainer any more that knows what it was counted by.
  */
 #ifndef TALLIES_H
 #define TALLIES_H

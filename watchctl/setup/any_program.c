@@ -108,7 +108,8 @@ is_known(const struct run *run, const struct process *process)
 }
 
 int
-any_program_find(struct run *run, struct process *process, struct wp_cause *cause)
+any_program_find(struct run *run, struct process *process,
+    struct wp_cause *cause)
 {
 	bool *found = calloc(run->options->nspecs, sizeof(*found));
 	int err;
@@ -143,7 +144,8 @@ is_denied(const struct wp_cause *cause)
 }
 
 void
-any_program_skip(struct run *run, size_t i, int err, const struct wp_cause *cause)
+any_program_skip(struct run *run, size_t i, int err,
+    const struct wp_cause *cause)
 {
 	const pid_t pid = run->process[i].pid;
 	struct wp_cause now = {0};
@@ -236,7 +238,7 @@ any_program_announce(struct run *run)
 		    "for one that has", scope_name(run), buffer_text(&specs));
 	buffer_free(&specs);
 	if (run->skipped_pid != 0)
-		session_warn(&run->session, "%s: process %d is not watched, and "
-		    "there may be more of this kind", run->skipped.text,
+		session_warn(&run->session, "%s: process %d is not watched, "
+		    "and there may be more of this kind", run->skipped.text,
 		    run->skipped_pid);
 }

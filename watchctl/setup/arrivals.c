@@ -35,7 +35,8 @@ enum {
 struct arrivals {
 	const struct options *options;
 	struct stat file;	/* --exe */
-	char comm[16];		/* what the kernel calls those that execute it */
+	char comm[16];		/* what the kernel calls those that execute
+				   it */
 	struct cgroup group;	/* --cgroup; */
 	uint64_t moves;		/* the tracepoint's id of those who are moved;
 				   0: they are looked for; */
@@ -98,7 +99,8 @@ arrivals_fits(void *arrivals, pid_t pid)
 	struct arrivals *a = arrivals;
 	const struct options *o = a->options;
 	const bool fits = pid_table_has(pid) && is_other(pid) &&
-	    (o->exe != NULL ? wp_proc_executes(pid, a->file.st_dev, a->file.st_ino) > 0 :
+	    (o->exe != NULL ?
+	    wp_proc_executes(pid, a->file.st_dev, a->file.st_ino) > 0 :
 	    o->cgroup == NULL || cgroup_has(&a->group, pid));
 
 	if (pid_table_has(pid))
@@ -173,9 +175,10 @@ open_events(struct arrivals *a)
 	err = wp_events_open(&a->events, &attr, 0, 0, -1, a->rings);
 	if (err == -EACCES || err == -EPERM)
 		return complain("%s: processes that come later cannot be "
-		    "noticed: not permitted (kernel.perf_event_paranoid is %d); "
-		    "this needs CAP_PERFMON or root; -p NAME watches those that "
-		    "run now", scope, wp_proc_setting("perf_event_paranoid"));
+		    "noticed: not permitted (kernel.perf_event_paranoid is "
+		    "%d); this needs CAP_PERFMON or root; -p NAME watches "
+		    "those that run now", scope,
+		    wp_proc_setting("perf_event_paranoid"));
 	if (err < 0)
 		return complain("%s: noticing processes: %s", scope,
 		    strerror(-err));
@@ -497,8 +500,8 @@ leave(struct run *run, pid_t pid, uint64_t time)
 	if (time != 0)
 		(void)snprintf(ms, sizeof(ms), "%.1f ms",
 		    (double)(wp_clock_ns() - time) / 1e6);
-	session_warn(&run->session, "process %d has left the control group, and "
-	    "is not watched any more: its hits of the %s in between are "
+	session_warn(&run->session, "process %d has left the control group, "
+	    "and is not watched any more: its hits of the %s in between are "
 	    "reported", pid, ms);
 	n = wp_proc_processes(&pids, &cap);
 	for (int i = 0; i < n; i++) {
@@ -606,8 +609,8 @@ take_loss(struct run *run)
 	if (a->lost)
 		return;
 	a->lost = true;
-	session_warn(&run->session, "records of new processes were lost: one of "
-	    "%s may not be watched", run->options->exe != NULL ?
+	session_warn(&run->session, "records of new processes were lost: one "
+	    "of %s may not be watched", run->options->exe != NULL ?
 	    run->options->exe : options_scope(run->options));
 	session_doubt(&run->session, "a process was perhaps not watched");
 }

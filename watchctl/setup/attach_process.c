@@ -188,7 +188,8 @@ explain_too_many(const struct run *run, struct wp_cause *cause)
 
 /* What the SPECs mean in a process, and that it can be watched there. */
 int
-run_find_watches(struct run *run, struct process *process, struct wp_cause *cause)
+run_find_watches(struct run *run, struct process *process,
+    struct wp_cause *cause)
 {
 	const struct options *o = run->options;
 	struct wp_region *regions;

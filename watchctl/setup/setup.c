@@ -421,8 +421,8 @@ run_announce(struct run *run)
 	session_start(&run->session, &start);
 	run->ops->announce(run);
 	if (run->options->with != 0 && !wp_target_bpf(run->target))
-		session_warn(&run->session, "not all hits are delivered by BPF: "
-		    "the others have no counters (--with)");
+		session_warn(&run->session, "not all hits are delivered by "
+		    "BPF: the others have no counters (--with)");
 	if (!run->options->follow && !got->inherit_thread && !got->stop)
 		session_warn(&run->session, "this kernel cannot distinguish "
 		    "threads from children: child processes are watched too");
@@ -477,7 +477,8 @@ find_and_arm(struct run *run)
 	}
 	if (run->waits) {	/* each program is looked at as it begins */
 		run->began = wp_clock_ns();
-		err = run_learn(run, run->process, false, &(struct wp_cause){0});
+		err = run_learn(run, run->process, false,
+		    &(struct wp_cause){0});
 		if (err < 0 && err != -ESRCH)
 			return complain("reading the command's mappings: %s",
 			    strerror(-err));

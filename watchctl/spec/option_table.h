@@ -39,7 +39,8 @@ struct option_entry {
 	const char *name;	/* without its dashes; NULL: none */
 	int value;		/* of the name, to getopt_long(3) */
 	const char *argument;	/* what the help calls it; in small letters: the
-				   only one that there is; NULL: it takes none */
+				   only one that there is; NULL: it takes
+				   none */
 	const char *words;	/* what it may be, with blanks between; NULL:
 				   not to be listed */
 	unsigned forms;		/* that it is for */

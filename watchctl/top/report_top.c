@@ -10,8 +10,8 @@
 
 enum { WRITERS_MAX = 200, EVERY_MS = 450 };
 
-static long last_frame;		/* of wp_clock_ms: a process has one report of this
-				   form */
+static long last_frame;		/* of wp_clock_ms: a process has one report of
+				   this form */
 
 /* Of its backtraces the one that hit last. */
 static const struct summary_row *

@@ -13,7 +13,8 @@
    after a minute, or when a signal asks watchctl to end. */
 struct debuginfod_fetch {
 	bool begun;
-	int from;		/* readable when there is something to look at */
+	int from;		/* readable when there is something to look
+				   at */
 	int pidfd;		/* that process */
 	long until;		/* ms, as of wp_clock_ms */
 	size_t len;

@@ -138,7 +138,8 @@ is_called(const char *path, const char *file)
 	const size_t len = path == NULL ? 0 : strlen(path);
 	const size_t own = strlen(file);
 
-	return path != NULL && len >= own && strcmp(path + len - own, file) == 0 &&
+	return path != NULL && len >= own &&
+	    strcmp(path + len - own, file) == 0 &&
 	    (len == own || *file == '/' || path[len - own - 1] == '/');
 }
 
@@ -183,7 +184,8 @@ search_rows(struct line_search *s, Dwarf_Lines *lines, size_t n)
 
 		(void)dwarf_linebeginstatement(row, &begins);
 		src = dwarf_linesrc(row, NULL, NULL);
-		if (is_end(row) || src == NULL || dwarf_lineno(row, &line) != 0 ||
+		if (is_end(row) || src == NULL ||
+		    dwarf_lineno(row, &line) != 0 ||
 		    dwarf_lineaddr(row, &addr) != 0) {
 			last = 0;
 			continue;

@@ -23,8 +23,8 @@
 #define USED_MAX 1024
 #define KEPT_MAX (UINT64_C(64) << 20)	/* bytes of sections in an index */
 #define AHEAD (UINT64_C(128) << 10)	/* bytes that go by at a time */
-#define SEEN_SIZE (4 * EX_UNPACKED_PEEK)	/* of these so many are there to be
-						   looked at */
+#define SEEN_SIZE (4 * EX_UNPACKED_PEEK)	/* of these so many are there to
+						   be looked at */
 
 enum { SECTIONS_MAX = 32, NAMES_SIZE = 1024, ZLIB_HEADER = 2 };
 

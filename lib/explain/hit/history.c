@@ -10,8 +10,8 @@
 
 enum {
 	WIDE = 4,		/* writes in flight at most; readings are taken
-				   three times, which shows torn ones among up to
-				   five */
+				   three times, which shows torn ones among up
+				   to five */
 	STATES = 1 << WIDE,
 	MISSING = 32,		/* hits in a row without a sample, at most */
 	STRETCH = 256,		/* gaps at a time */
@@ -423,7 +423,8 @@ fits(const struct ex_history *h, struct move *m, const struct ex_bytes *from,
 	    learn(&m->at[m->n], to->value, to->bits);
 	for (unsigned i = 0; i < m->n; i++) {
 		w[i] = &hit_of(h, m->order[i])->write;
-		fit = fit && learn(&m->at[i], w[i]->loaded, w[i]->loaded_bits) &&
+		fit = fit &&
+		    learn(&m->at[i], w[i]->loaded, w[i]->loaded_bits) &&
 		    learn(&m->at[i + 1], w[i]->stored, w[i]->stored_bits);
 	}
 	for (unsigned i = 0; i < m->n; i++)

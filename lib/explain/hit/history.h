@@ -6,17 +6,17 @@
  *
  *  - Tickets are numbered, and at each the bytes were read: R1, R2, R3, ...
  *  - A write was made before its own ticket; and after the latest ticket before
- *    that of its thread, and of its processor, because the trap lets nothing else
- *    run there.  So it lies in one of few gaps between readings: at most one
- *    write of each processor is in flight at a time.
+ *    that of its thread, and of its processor, because the trap lets nothing
+ *    else run there.  So it lies in one of few gaps between readings: at most
+ *    one write of each processor is in flight at a time.
  *
  *	R1        R2        R3        R4        R5
  *	|---------|---------|---------|---------|
  *	     |<------- write 4, on processor 1 ->|      in gap 2, 3 or 4
  *	               |<--- write 5, on processor 2 -->|
  *
- *  - A mark bounds what is in flight of processors that hit seldom; and all that
- *    was accessed before it has a ticket.
+ *  - A mark bounds what is in flight of processors that hit seldom; and all
+ *    that was accessed before it has a ticket.
  *
  * The rule: for each gap, all ways are tried in which some of the writes in
  * flight may have happened there, in each order; those are kept whose effects

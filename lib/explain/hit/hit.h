@@ -106,8 +106,8 @@ struct ex_hit {
 	uint64_t len;
 	uint64_t pc;		/* as sampled (user pc, for kernel hits too) */
 	struct ex_insn insn;	/* not for kernel hits */
-	struct ex_value old, new;	/* of the bytes of ex_hit_place; of those
-					   that were touched or of more */
+	struct ex_value old, new;	/* of the bytes of ex_hit_place; of
+					   those that were touched or of more */
 	enum ex_value_source source;	/* of new */
 	struct ex_change change;	/* in words */
 	bool unchanged;		/* a write that left every touched byte as it

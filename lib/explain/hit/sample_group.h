@@ -24,8 +24,8 @@ struct ex_sample_group {
 				   a hash */
 	uint64_t slots;		/* bit n: attr first_attr + n has hit */
 	uint64_t reached;	/* kernel: of the last sample, as below */
-	uint64_t ip, end;	/* kernel: where that one was taken, and where its
-				   copy ends, 0: not known; */
+	uint64_t ip, end;	/* kernel: where that one was taken, and where
+				   its copy ends, 0: not known; */
 	uint64_t registers;	/* what it shows of the kernel's, as a hash */
 	int first_attr;		/* of the watch's formats, the first that hit */
 	unsigned n;		/* how many places there are */

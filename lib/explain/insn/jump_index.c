@@ -101,8 +101,8 @@ scan(struct ex_module *m, const struct ex_segment *s, struct table *table)
 	for (uint64_t i = 0; i < s->filesz && room; i++) {
 		struct ex_jump jump;
 
-		room = !ex_jump_looks_like(code + i, s->filesz - i, s->vaddr + i,
-		    &jump) || !is_start(&starts, jump.target) ||
+		room = !ex_jump_looks_like(code + i, s->filesz - i,
+		    s->vaddr + i, &jump) || !is_start(&starts, jump.target) ||
 		    add(table, jump);
 	}
 	free(starts.bit);

@@ -58,7 +58,8 @@ field_number(const struct ex_object *object, const uint8_t *bytes,
 	const bool is_signed = m->layout->is_signed;
 	uint64_t value;
 
-	if (size == 0 || bits == 0 || bits > 64 || m->bit / 8 < object->within ||
+	if (size == 0 || bits == 0 || bits > 64 ||
+	    m->bit / 8 < object->within ||
 	    (m->bit + bits - 1) / 8 - object->within >= object->size)
 		return false;
 	value = ex_bits(bytes, m->bit - object->within * 8, bits);

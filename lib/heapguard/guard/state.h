@@ -29,8 +29,9 @@ struct hg_site {
 struct hg_thread {
 	struct hg_thread *next;		/* of all there are */
 	_Atomic bool used;
-	_Atomic pid_t late;		/* used by a thread at its very end: this one;
-					   0: by one that says when it ends */
+	_Atomic pid_t late;		/* used by a thread at its very end:
+					   this one; 0: by one that says when it
+					   ends */
 	_Atomic bool busy;		/* it gives a block back */
 	/* freed blocks that are kept: [first, last) modulo HG_RING */
 	uint32_t first, last;

@@ -44,8 +44,8 @@ enum {
 	BLOCK = 1 << 20,	/* bytes of memory */
 	SPARE = 16,		/* blocks that are kept for later */
 	LOOK_MS = 20,		/* between looks when nothing happens */
-	BUSY = BLOCK / 4,	/* bytes at a look; then the next one is soon, for
-				   what BPF programs write wakes nobody: */
+	BUSY = BLOCK / 4,	/* bytes at a look; then the next one is soon,
+				   for what BPF programs write wakes nobody: */
 	BUSY_MS = 2,
 	FULL_MS = 1,		/* the same when there is no room */
 	NICE = -10,		/* of the thread, where it may be no more */
@@ -70,7 +70,8 @@ struct wp_drain {
 	/* the user's: */
 	struct block *first;
 	size_t at;			/* in it, the next record */
-	struct block *seen;		/* the next one to be looked at is there, */
+	struct block *seen;		/* the next one to be looked at is
+					   there, */
 	size_t seen_at;			/* at this place */
 	/* the thread's: */
 	struct block *last;
@@ -222,7 +223,8 @@ take_marks(struct wp_drain *drain)
 
 	(void)pthread_mutex_lock(&drain->marking);
 	marks = drain->marks;
-	while (marks != NULL && (header = wp_marks_next(marks, ready)) != NULL &&
+	while (marks != NULL &&
+	    (header = wp_marks_next(marks, ready)) != NULL &&
 	    put(drain, header)) {
 		wp_marks_take(marks);
 		put_any = true;

@@ -37,7 +37,8 @@ struct wp_events {
 /*
  * Open the event of a slot for a thread: one for each ring, redirected into it;
  * tid -1 is all that runs, where a processor that is offline is passed over.
- * 0, -ESRCH when the thread has ended, or -errno: then none of these is left open.
+ * 0, -ESRCH when the thread has ended, or -errno: then none of these is left
+ * open.
  */
 int wp_events_open(struct wp_events *, struct perf_event_attr *, uint16_t watch,
     uint16_t slot, pid_t tid, const struct wp_rings *);

@@ -163,7 +163,8 @@ wp_target_run_to(struct wp_target *target, const uint64_t *addrs, size_t n,
 	int fds[RUN_TO_MAX], sig, err;
 	size_t open = 0;
 
-	if (wp_cpu_kernel_steps())	/* it would stop once, and never again */
+	if (wp_cpu_kernel_steps())	/* it would stop once, and never
+					   again */
 		return -ENOTSUP;
 	(void)wp_proc_status(target->command, &now);
 	sig = harmless_signal(now.blocked);

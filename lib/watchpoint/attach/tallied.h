@@ -38,7 +38,8 @@ struct wp_tallied {
 	bool done;		/* nothing is counted any more */
 	uint64_t seen;		/* ns: when rows were looked at, last */
 	struct wp_tallied_row {
-		struct wp_tally seen;	/* as it was then; owner 0: it was not */
+		struct wp_tally seen;	/* as it was then; owner 0: it was
+					   not */
 		struct wp_tally sure;	/* as it was while that was certain;
 					   owner 0: it never was */
 		uint64_t shown, shown_values;	/* of its hits, and values */

@@ -234,9 +234,9 @@ bool wp_target_alive(const struct wp_target *, size_t first, size_t n);
 void wp_target_turn_off(struct wp_target *, size_t watch);
 
 /*
- * A thread has ended.  If its process goes on, and uprobes there were opened on it,
- * they are opened on another one: between the two nothing is seen.  How many; or
- * -errno: there are some that see nothing any more.
+ * A thread has ended.  If its process goes on, and uprobes there were opened on
+ * it, they are opened on another one: between the two nothing is seen.  How
+ * many; or -errno: there are some that see nothing any more.
  */
 int wp_target_thread_ended(struct wp_target *, pid_t tid);
 
@@ -268,7 +268,8 @@ struct wp_target_tally {
 				   that count has; */
 	bool has_first, has_last;	/* of the first, and the last */
 	uint64_t first_value, last_value;
-	uint64_t least, largest;	/* of those, as numbers without a sign, */
+	uint64_t least, largest;	/* of those, as numbers without a
+					   sign, */
 	int64_t least_signed, largest_signed;	/* and with one */
 };
 
@@ -307,11 +308,11 @@ struct wp_ticket_mark {
 };
 
 /*
- * Compare those of a watch of one slot with what its events have counted, unless
- * it has taken no more than its last mark says.  This alone may be called by
- * another thread.  1; 0: there is nothing to say, or they are hit too often for
- * that, or events count that have no program; -ENOENT: there is no such watch;
- * -EBUSY: not now.
+ * Compare those of a watch of one slot with what its events have counted,
+ * unless it has taken no more than its last mark says.  This alone may be
+ * called by another thread.  1; 0: there is nothing to say, or they are hit too
+ * often for that, or events count that have no program; -ENOENT: there is no
+ * such watch; -EBUSY: not now.
  */
 int wp_target_mark(struct wp_target *, size_t watch, uint64_t done,
     struct wp_ticket_mark *);

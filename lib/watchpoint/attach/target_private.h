@@ -24,7 +24,8 @@ struct wp_target {
 					   are made (marks.h) */
 	struct wp_samplers samplers;	/* of what is being attached */
 	struct wp_thread_counts thread_counts;
-	struct wp_uprobes uprobes;	/* execution watches that are no slots */
+	struct wp_uprobes uprobes;	/* execution watches that are no
+					   slots */
 	struct wp_counters counters;	/* that are read at each hit */
 	bool all_sampled;		/* each slot so far has had one */
 	struct wp_cause no_bpf;		/* why none can; code 0: they can */

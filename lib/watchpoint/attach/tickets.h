@@ -26,8 +26,8 @@ struct wp_tickets {
 				   from this ticket on not all accesses are
 				   seen */
 	uint64_t closed;
-	bool ended;		/* there are no events any more, and this is what
-				   was found then; */
+	bool ended;		/* there are no events any more, and this is
+				   what was found then; */
 	bool known;		/* if anything was */
 	struct wp_ticket_mark last;
 };

@@ -426,8 +426,8 @@ move_one(struct wp_uprobes *u, struct wp_uprobe *uprobe, pid_t tid)
 	return 0;
 }
 
-/* A thread of the process that goes on; 0: none does, or -EAGAIN: none was found
-   in a list that others changed. */
+/* A thread of the process that goes on; 0: none does, or -EAGAIN: none was
+   found in a list that others changed. */
 static pid_t
 thread_that_goes_on(pid_t pid, pid_t ended)
 {
@@ -444,8 +444,8 @@ thread_that_goes_on(pid_t pid, pid_t ended)
 	    found : -EAGAIN;
 }
 
-/* The thread that an event is moved to may end meanwhile.  One that goes on when
-   it has the event has yet to be recorded as ended. */
+/* The thread that an event is moved to may end meanwhile.  One that goes on
+   when it has the event has yet to be recorded as ended. */
 static int
 move_to_another(struct wp_uprobes *u, struct wp_uprobe *uprobe, pid_t ended)
 {

@@ -22,8 +22,8 @@ enum { WP_CODE_INSNS = 4096, WP_CODE_PASSES = 64 };
 struct code {
 	struct bpf_insn insn[WP_CODE_INSNS];
 	unsigned n;
-	unsigned pass[WP_CODE_PASSES], npass;	/* jumps to where it is left to the
-					   kernel */
+	unsigned pass[WP_CODE_PASSES], npass;	/* jumps to where it is left to
+					   the kernel */
 };
 
 /* What is full is not to be loaded: its last instruction is any. */

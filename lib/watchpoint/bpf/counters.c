@@ -18,7 +18,8 @@
 
 enum {
 	THREADS_MAX = 1 << 15,	/* of which something is known */
-	WORST = -4096,		/* what is read from here on is an errno value */
+	WORST = -4096,		/* what is read from here on is an errno
+				   value */
 };
 
 /* Where, from the stack's end down. */

@@ -267,7 +267,8 @@ take_ticket(struct code *c, const struct perf_event_attr *attr,
 	unsigned done[TRIES], unread[TRIES][READS];
 
 	set_wide(c, BPF_REG_7, 0, attr->bp_addr);
-	set_wide(c, BPF_REG_9, BPF_PSEUDO_MAP_VALUE, (uint32_t)sampler->tickets);
+	set_wide(c, BPF_REG_9, BPF_PSEUDO_MAP_VALUE,
+	    (uint32_t)sampler->tickets);
 	set(c, BPF_REG_1, 0);
 	store(c, BPF_DW, FP, BYTES, BPF_REG_1);
 	store(c, BPF_DW, FP, AGAIN, BPF_REG_1);

@@ -39,7 +39,8 @@ wp_signal_mask_set(uint64_t mask)
 void
 wp_signal_again(int sig, siginfo_t *info)
 {
-	(void)syscall(SYS_rt_tgsigqueueinfo, getpid(), wp_libc_tid(), sig, info);
+	(void)syscall(SYS_rt_tgsigqueueinfo, getpid(), wp_libc_tid(), sig,
+	    info);
 }
 
 /* The thread gets the signal again where it was interrupted, with the default

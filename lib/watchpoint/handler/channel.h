@@ -285,9 +285,9 @@ struct wp_channel {
 	char warning[256];		/* by the program, one line; reported
 					   at goodbye or with the next hit */
 	_Atomic uint32_t warned;	/* counts warnings */
-	_Atomic uint32_t unwatched;	/* how often a watch could not be armed in
-					   a thread, or not again, or had to be
-					   disabled */
+	_Atomic uint32_t unwatched;	/* how often a watch could not be armed
+					   in a thread, or not again, or had to
+					   be disabled */
 	struct wp_adoption adoption[WP_ADOPTIONS_MAX];	/* of the root */
 	struct wp_request request;
 	struct wp_channel_watch watch[WP_WATCHES_MAX];

@@ -26,15 +26,15 @@
 	X(MODULE_UNKNOWN, ENOENT, "'%s': no module '%s' is mapped by "	\
 	    "the process%s%s")						\
 	X(NO_SIGNAL, EBUSY, "process %d handles both SIGURG and SIGWINCH, "\
-	    "one of which stops it when its loader maps a module: what "	\
+	    "one of which stops it when its loader maps a module: what " \
 	    "is waited for cannot be noticed; watch when it is mapped")	\
 	X(STATIC, ENOTSUP, "'%s': process %d has no dynamic loader that "\
 	    "could map '%s': its program is static")			\
 	X(SYMBOL_AMBIGUOUS, ENOTUNIQ, "'%s': %zu symbols are called "	\
 	    "'%s': %s; name one by %sits address")			\
 	X(SYMBOL_TLS, ENOTSUP, "'%s' is thread-local: every thread "	\
-	    "has its own; with -p, name one by its thread, SYMBOL@TID, or "	\
-	    "add --stop, which watches each thread's")				\
+	    "has its own; with -p, name one by its thread, SYMBOL@TID, or " \
+	    "add --stop, which watches each thread's") \
 	X(NO_LOCALS, ENOTSUP, "'%s': where threads have it cannot be "	\
 	    "found: %s")						\
 	X(NO_LOCAL, ENOTSUP, "'%s': where thread %d has it cannot be "	\
@@ -47,7 +47,7 @@
 	X(TOO_MANY, ENOSPC, "the watches take %u slots together, and "	\
 	    "this processor has %u: watch less, or shorter and "	\
 	    "aligned regions")						\
-	X(TOO_WIDE, E2BIG, "slots that move over %llu bytes are seldom "	\
+	X(TOO_WIDE, E2BIG, "slots that move over %llu bytes are seldom " \
 	    "anywhere: give at most %llu (SPEC:LEN)")			\
 	X(RUN_FULL, ENOSPC, "%u watches have been made in this run, "	\
 	    "and there can be no more: begin another one")		\
@@ -94,7 +94,7 @@
 	    "CAP_SYS_ADMIN, run as root (sudo), or "			\
 	    "sysctl kernel.perf_event_paranoid=2")			\
 	X(DENIED_OTHER, EACCES, "not permitted: process %d belongs "	\
-	    "to another user or is not dumpable; run as root (sudo) or "	\
+	    "to another user or is not dumpable; run as root (sudo) or " \
 	    "with CAP_PERFMON and CAP_SYS_PTRACE")			\
 	X(DENIED_ROOT, EACCES, "not permitted: process %d cannot be "	\
 	    "looked into though this is root: a container or user "	\

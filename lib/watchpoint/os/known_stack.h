@@ -26,7 +26,8 @@ struct wp_known_value {
 	uint32_t reg;		/* that register: PERF_REG_X86_* */
 	uint64_t constant;
 	uint32_t nbases;	/* registers that its address is made of: */
-	uint32_t base[2];	/* PERF_REG_X86_*; it is the watch's while they */
+	uint32_t base[2];	/* PERF_REG_X86_*; it is the watch's while
+				   they */
 	uint64_t holds[2];	/* have these values */
 };
 

@@ -254,8 +254,8 @@ wp_probe_cause(int err, struct wp_cause *cause)
 	case ENOSYS:
 		/* the sysctl exists: the kernel has it, a filter says no */
 		if (paranoid != INT_MIN)
-			return refused(cause, err, "hidden by a seccomp filter: "
-			    "start the container with --security-opt "
+			return refused(cause, err, "hidden by a seccomp "
+			    "filter: start the container with --security-opt "
 			    "seccomp=unconfined, or run outside");
 		return wp_cause_set(cause, WP_CAUSE_NO_PERF);
 	case ENODEV:

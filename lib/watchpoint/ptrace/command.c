@@ -12,7 +12,8 @@
 #include "ptrace/ptrace_private.h"
 
 enum {
-	SPIN_NS = 200000,	/* of which none is slept: most stops come soon */
+	SPIN_NS = 200000,	/* of which none is slept: most stops come
+				   soon */
 	NAP_NS = 200000,
 	STOP_NS = 200000000,	/* for a thread that was interrupted */
 };

@@ -50,7 +50,8 @@ struct wp_stops_held {
 	pid_t pid;
 	uint64_t time;		/* since then, ns, none runs; 0: it took too
 				   long to hold them, and some may */
-	uint64_t pc;		/* where its only thread is; 0: there are more */
+	uint64_t pc;		/* where its only thread is; 0: there are
+				   more */
 	uint64_t since;		/* so long, ns, it has been the only one at
 				   least; 0: always */
 };
@@ -112,8 +113,8 @@ void wp_stops_begin_moving(struct wp_stops *);
 
 /* From calls.held: as wp_target_move, in this process; of its target or of the
    scouts. */
-int wp_stops_move(struct wp_stops *, pid_t pid, struct wp_target *, size_t watch,
-    const struct wp_region *);
+int wp_stops_move(struct wp_stops *, pid_t pid, struct wp_target *,
+    size_t watch, const struct wp_region *);
 
 /* Whether nobody else has mapped what a process has there, as was seen when a
    watch moved; false: that is not known. */

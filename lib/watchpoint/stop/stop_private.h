@@ -72,7 +72,8 @@ struct wp_stop_thread {
 	struct wp_thread traced;
 	struct wp_stop_process *process;
 	struct wp_events events, scouts;
-	uint64_t block;		/* its control block, when it was armed; 0: none */
+	uint64_t block;		/* its control block, when it was armed; 0:
+				   none */
 	uint64_t *id;		/* of each of its events */
 	int signal;		/* that its events send; 0: none for now */
 	bool signal_blocked;	/* it blocks that: samples wait for no stop */

@@ -1,8 +1,8 @@
 /*
  * follow: watches that move when a pointer on the way to their object changes.
  * The victim changes pointers between its writes, and waits for each move to be
- * reported: then every write is a hit, at the address that it was made to.  With
- * --stop it need not wait.
+ * reported: then every write is a hit, at the address that it was made to.
+ * With --stop it need not wait.
  */
 #include "test.h"
 

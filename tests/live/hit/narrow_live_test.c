@@ -248,8 +248,8 @@ TEST(verdicts)
 	}
 }
 
-/* The command runs up to its libraries for them; and not at all if there is no such
-   symbol in them. */
+/* The command runs up to its libraries for them; and not at all if there is no
+   such symbol in them. */
 TEST(symbols_of_libraries)
 {
 	struct outcome o;

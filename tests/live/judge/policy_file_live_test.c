@@ -71,8 +71,8 @@ build(const char *name, int blank, const char *flags)
 	scratch_write("one.cc", one_cc);
 	scratch_write("two.cc", two_cc);
 	scratch_run("for f in one.cc two.cc; do { yes '' | head -n %d; cat $f;"
-	    " } > x && mv x $f; done; g++ -g -O1 -foptimize-sibling-calls %s -o %s one.cc "
-	    "two.cc", blank, flags, name);
+	    " } > x && mv x $f; done; g++ -g -O1 -foptimize-sibling-calls %s "
+	    "-o %s one.cc two.cc", blank, flags, name);
 }
 
 static int

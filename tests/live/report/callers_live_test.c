@@ -117,7 +117,7 @@ static const struct build {
 	    "gcc -O2 -g -DLIBRARY=2 -fno-plt -o program program.c -L. -lset "
 	    "-Wl,-rpath,$PWD -Wl,-z,now", true},
 #define SPLIT(cc, version)						\
-	{cc " -O2 -g -gdwarf-" version " -gsplit-dwarf -c program.c && "	\
+	{cc " -O2 -g -gdwarf-" version " -gsplit-dwarf -c program.c && " \
 	    cc " -o program program.o", true}
 	SPLIT("gcc", "4"), SPLIT("gcc", "5"), SPLIT("clang", "4"),
 	SPLIT("clang", "5"),

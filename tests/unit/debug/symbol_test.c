@@ -715,7 +715,7 @@ expect_outer(struct ex_module *m, uint64_t vaddr, bool lines)
 }
 
 #define NO_ID "-Wl,--build-id=none"
-#define LINK_TO(name) "printf '" name "\\0\\0\\0\\0\\0\\0\\0' >link && "	\
+#define LINK_TO(name) "printf '" name "\\0\\0\\0\\0\\0\\0\\0' >link && " \
 	"objcopy --add-section .gnu_debuglink=link p"
 
 enum { PATIENCE = 60 };		/* seconds for what must not wait at all */

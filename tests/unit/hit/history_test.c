@@ -40,8 +40,8 @@ struct play {
 	struct cpu cpu[CPUS];
 	struct ex_history *history;
 	struct truth *truth;	/* by ticket */
-	uint64_t all, marked;	/* the mark to come; 0: none; tickets at the last
-				   one */
+	uint64_t all, marked;	/* the mark to come; 0: none; tickets at the
+				   last one */
 	bool waits[CPUS];	/* for which it waits */
 	unsigned both, some, dropped;
 };

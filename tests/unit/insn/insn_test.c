@@ -191,7 +191,7 @@ X(xchg_called, "mov $7,%eax; .Lcalled: nop", "xchg %rax,(%rsi)",	\
 	.reg = { [SI] = 0x1000 }, .addr = 0x1000, .is = EX_EXACT,	\
 	.reads = true, .writes = true, .size = 8)			\
 X(xchg_switched, "jmp *%rcx; mov $7,%eax", "xchg %rax,(%rsi)", "ret",	\
-	.reg = { [SI] = 0x1000 }, .addr = 0x1000, .is = EX_EXACT,		\
+	.reg = { [SI] = 0x1000 }, .addr = 0x1000, .is = EX_EXACT, \
 	.reads = true, .writes = true, .size = 8)			\
 X(xchg_after_call, "mov $7,%eax; call .Lcallee", "xchg %rax,(%rsi)",	\
 	"ret; .Lcallee: ret", .reg = { [SI] = 0x1000 }, .addr = 0x1000,	\
@@ -444,7 +444,7 @@ X(lock_skipped, "je lock_skipped_insn+1", "lock incl (%rsi)", "ret",	\
 X(data_before, "jmp *%rax; .byte 0x06", "mov %eax,(%rsi)",		\
 	"ret", .reg = { [SI] = 0x1000 }, .addr = 0x1000, .len = 4,	\
 	.is = EX_AMBIGUOUS, .writes = true)				\
-X(after_nothing, ".size code_after_nothing, 0; .byte 0x06", "rep stosb",	\
+X(after_nothing, ".size code_after_nothing, 0; .byte 0x06", "rep stosb", \
 	"ret", .rep = true, .reg = { [DI] = 0x1001, [CX] = 5 },		\
 	.addr = 0x1000, .is = EX_AMBIGUOUS, .writes = true)		\
 /* samples that lack something */					\

@@ -12,22 +12,22 @@
 #include "said.h"
 #include "scratch.h"
 
-#define START(host, rank) "{\"type\":\"start\",\"schema\":\"watchctl/1\","	\
-	"\"host\":\"" host "\",\"rank\":" #rank ",\"pid\":10,"			\
-	"\"wall\":\"2026-11-23T10:00:0" #rank ".000000Z\",\"watches\":[{"	\
+#define START(host, rank) "{\"type\":\"start\",\"schema\":\"watchctl/1\"," \
+	"\"host\":\"" host "\",\"rank\":" #rank ",\"pid\":10," \
+	"\"wall\":\"2026-11-23T10:00:0" #rank ".000000Z\",\"watches\":[{" \
 	"\"id\":1,\"spec\":\"residual\",\"access\":\"w\",\"len\":8}]}\n"
-#define HIT(seq, value, stack) "{\"type\":\"hit\",\"seq\":" #seq ","		\
+#define HIT(seq, value, stack) "{\"type\":\"hit\",\"seq\":" #seq "," \
 	"\"watch\":1,\"time\":" #seq ".5,\"tid\":1" #seq ",\"access\":\"write\","		\
 	"\"new\":\"0x" #value "\",\"new_text\":\"" #value "\","		\
-	"\"value_source\":\"register\",\"stack\":\"" #stack "\","		\
-	"\"frames\":[{\"pc\":\"0x1\",\"function\":\"f" #stack "\","		\
+	"\"value_source\":\"register\",\"stack\":\"" #stack "\"," \
+	"\"frames\":[{\"pc\":\"0x1\",\"function\":\"f" #stack "\"," \
 	"\"file\":\"/src/a.c\",\"line\":7,\"inlined\":false}]}\n"
-#define SUMMARY(stack, count) "{\"type\":\"summary\",\"watch\":1,"		\
-	"\"stack\":\"" #stack "\",\"access\":\"write\",\"count\":" #count ","	\
-	"\"first\":1.0,\"last\":2.0,\"threads\":[5,6],\"values\":{"		\
-	"\"first\":\"0x1\",\"last\":\"0x9\",\"min\":\"0xfffffffe\","		\
+#define SUMMARY(stack, count) "{\"type\":\"summary\",\"watch\":1," \
+	"\"stack\":\"" #stack "\",\"access\":\"write\",\"count\":" #count "," \
+	"\"first\":1.0,\"last\":2.0,\"threads\":[5,6],\"values\":{" \
+	"\"first\":\"0x1\",\"last\":\"0x9\",\"min\":\"0xfffffffe\"," \
 	"\"max\":\"0x9\",\"min_text\":\"-2\",\"max_text\":\"9\"}}\n"
-#define END(reported) "{\"type\":\"end\",\"hits\":" #reported ","		\
+#define END(reported) "{\"type\":\"end\",\"hits\":" #reported "," \
 	"\"reported\":" #reported ",\"lost\":0,\"status\":0}\n"
 
 static const char *

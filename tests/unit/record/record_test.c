@@ -231,8 +231,8 @@ static const struct part aux[] = {
 };
 
 /* A field that is one number, another for each. */
-#define NUMBER(flag, ...) {.bit = (flag), .parts = (const struct part[]){	\
-	U64(0x0102030405060708ULL * (uint64_t)__builtin_ctzll(flag) + 1,	\
+#define NUMBER(flag, ...) {.bit = (flag), .parts = (const struct part[]){ \
+	U64(0x0102030405060708ULL * (uint64_t)__builtin_ctzll(flag) + 1, \
 	    MEMBER(__VA_ARGS__)), END}}
 #define WEIGHT(flag) {.bit = (flag), .shared = true,			\
 	.parts = (const struct part[]){U64(4712, MEMBER(sample.weight)), END}}

@@ -5,7 +5,7 @@
 
 #include "report/short_name.h"
 
-#define STRING "std::__cxx11::basic_string<char, std::char_traits<char>, "	\
+#define STRING "std::__cxx11::basic_string<char, std::char_traits<char>, " \
 		"std::allocator<char> >"
 
 TEST(leaves_arguments_away)

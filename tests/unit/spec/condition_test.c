@@ -254,7 +254,7 @@ check_whole_##name(type old, type new)					\
 	SAME((new | -2) == -1);						\
 	SAME(new >> 3 == old >> 3);					\
 	SAME((unsigned char)new == new + 0);				\
-	SAME((signed char)new == new + 0);					\
+	SAME((signed char)new == new + 0); \
 	SAME((unsigned short)new == old);				\
 	SAME((short)new == new);					\
 	SAME((unsigned)new == new);					\

@@ -672,10 +672,10 @@ static const struct {
 	{{"w", "--delivery", "fax"}, "--delivery 'fax': no such way"},
 	{{"w", "-w", "a", "--delivery", "bpf", "--stop", "x"}, "--delivery bpf "
 	    "does not go with --stop"},
-	{{"w", "-w", "a", "--delivery", "bpf", "--count", "x"}, "--delivery bpf "
-	    "does not go with --count"},
-	{{"w", "-w", "a", "--delivery", "bpf", "-r", "b", "x"}, "--delivery bpf "
-	    "does not go with a watch for reads"},
+	{{"w", "-w", "a", "--delivery", "bpf", "--count", "x"}, "--delivery "
+	    "bpf does not go with --count"},
+	{{"w", "-w", "a", "--delivery", "bpf", "-r", "b", "x"}, "--delivery "
+	    "bpf does not go with a watch for reads"},
 	{{"w", "--inside", "-w", "a", "--delivery", "ring", "x"}, "--delivery "
 	    "ring does not go with --inside"},
 	{{"report", "--explain-memory", "31M", "f"}, "--explain-memory '31M'"},
@@ -768,16 +768,16 @@ static const struct {
 	    "one executable at a time"},
 	{{"w", "-w", "a", "--exe", "a", "-p", "b"}, "--exe and -p exclude each "
 	    "other: --exe finds the processes that run now, too"},
-	{{"w", "-w", "a", "--cgroup", "a", "-p", "b"}, "--cgroup and -p exclude "
-	    "each other: --cgroup finds the processes that run now, too"},
+	{{"w", "-w", "a", "--cgroup", "a", "-p", "b"}, "--cgroup and -p "
+	    "exclude each other: --cgroup finds the processes that run now, too"},
 	{{"w", "-w", "a", "--cgroup", "a", "--exe", "b"}, "--exe and --cgroup "
 	    "exclude each other: "},
 	{{"w", "-w", "a", "--all-cpus", "--cgroup", "b"}, "--cgroup and "
 	    "--all-cpus exclude each other: "},
 	{{"w", "-w", "a", "--all-cpus", "-p", "1"}, "--all-cpus and -p exclude "
 	    "each other: "},
-	{{"w", "-w", "a", "--cgroup", "a", "--cgroup", "b"}, "--cgroup is given "
-	    "twice: one group at a time"},
+	{{"w", "-w", "a", "--cgroup", "a", "--cgroup", "b"}, "--cgroup is "
+	    "given twice: one group at a time"},
 	{{"w", "-w", "a@12", "--cgroup", "a"}, "--cgroup watches "
 	    "processes, and a@12 is of one thread: give -p"},
 	{{"w", "-w", "a", "--all-cpus", "ls"}, "--all-cpus and a command (ls) "
@@ -793,14 +793,14 @@ static const struct {
 	    "process, which --all-cpus may not have yet: "},
 	{{"w", "-w", "a", "--exe", "a", "ls"}, "--exe and a command (ls) "
 	    "exclude each other"},
-	{{"w", "-w", "a", "--exe", "a", "--stop"}, "--exe attaches to processes "
-	    "that have begun and does not trace them, as --stop and --on-hit "
-	    "do: leave out one of them"},
+	{{"w", "-w", "a", "--exe", "a", "--stop"}, "--exe attaches to "
+	    "processes that have begun and does not trace them, as --stop and "
+	    "--on-hit do: leave out one of them"},
 	{{"w", "-w", "a", "--exe", "a", "--inside"}, "--inside loads a library "
 	    "into a command that it starts, so it excludes --exe"},
 	{{"w", "-w", "a", "--exe", "a", "-o", "perf", "-O", "f"}, "-o perf "
-	    "begins with all that is watched, and --exe adds to that: leave out "
-	    "one of them"},
+	    "begins with all that is watched, and --exe adds to that: leave "
+	    "out one of them"},
 	{{"w", "-w", "a", "-p", "name", "ls"}, "-p and a command (ls) exclude "
 	    "each other"},
 	{{"w", "-w", "a", "--inside", "-p", "name"}, "--inside loads a library "
@@ -835,14 +835,14 @@ static const struct {
 	{{"w", "-w", "a", "--learn", "f", "--github", "x"}, "--learn takes "},
 	{{"w", "-w", "a\nb", "--learn", "f", "x"}, "'a\\nb': --learn "
 	    "writes it in one line: "},
-	{{"w", "-w", "a", "--junit", "f", "--every", "2", "x"}, "--every leaves "
-	    "out hits without judging them, and one of these may be stray: "
-	    "leave out --every or --junit\n"},
-	{{"w", "-w", "a", "--learn", "f", "--every", "2", "x"}, "--every leaves "
-	    "out hits, and --learn would not know who made them: leave out "
-	    "--every or --learn\n"},
-	{{"report", "--learn", "f", "--max-rate", "2", "x"}, "--max-rate leaves "
-	    "out hits, and --learn "},
+	{{"w", "-w", "a", "--junit", "f", "--every", "2", "x"}, "--every "
+	    "leaves out hits without judging them, and one of these may be "
+	    "stray: leave out --every or --junit\n"},
+	{{"w", "-w", "a", "--learn", "f", "--every", "2", "x"}, "--every "
+	    "leaves out hits, and --learn would not know who made them: leave "
+	    "out --every or --learn\n"},
+	{{"report", "--learn", "f", "--max-rate", "2", "x"}, "--max-rate "
+	    "leaves out hits, and --learn "},
 	{{"w", "-w", "a", "--learn", "f", "--each", "2", "x"}, "--each leaves "
 	    "out hits, and --learn "},
 	{{"w", "-w", "a", "--learn", "f", "--last", "2", "x"}, "--last leaves "

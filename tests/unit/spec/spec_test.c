@@ -184,8 +184,8 @@ static const struct {
 	    "'9223372036854775808' (column 9)"},
 	{"file:/x+9223372036854775807:8", "no file is so long at "
 	    "'9223372036854775807:8' (column 9)"},
-	{"file:/x+18446744073709551616", "the number needs more than 64 bits at "
-	    "'18446744073709551616' (column 9)"},
+	{"file:/x+18446744073709551616", "the number needs more than 64 bits "
+	    "at '18446744073709551616' (column 9)"},
 	{"counter:", "a number is wanted at its end (column 9)"},
 	{"own@0", "no thread has this id at '0' (column 5)"},
 	{"own@2147483648", "no thread has this id at '2147483648' (column 5)"},
