@@ -6,6 +6,7 @@
 
 #include <search.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "insn/jump_index.h"
@@ -15,7 +16,8 @@
 /* Whether an allowed function may have jumped to the one that runs at a
    place. */
 struct asked {
-	const struct ex_module *module;
+	const struct ex_module *module;	/* NULL: to any function, by a jump
+					   through a pointer */
 	uint64_t vaddr;
 	uint64_t modules;	/* a hash of those that were looked at */
 	const struct policy_watch *rules;	/* that allow it */
@@ -95,6 +97,23 @@ compare_asked(const void *a, const void *b)
 	return order != 0 ? order : ex_compare(x->vaddr, y->vaddr);
 }
 
+/* Whether an allowed function of the n modules may have been called through a
+   pointer, and have jumped through another, to any function.  The C and C++
+   libraries are not asked: what they end in such jumps to is theirs. */
+static bool
+may_jump_anywhere(struct policy *p, struct ex_module *const *modules,
+    unsigned n)
+{
+	struct ex_module *own[MODULES_MAX];
+	unsigned k = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if (!culprit_is_library(&(struct ex_frame){
+		    .module = modules[i]}))
+			own[k++] = modules[i];
+	return ex_jump_index_anywhere(own, k, jump_allowed, p);
+}
+
 /* Whether an allowed function may have jumped to the function of a frame, by
    code of n modules.  The answer is kept. */
 static bool
@@ -106,7 +125,9 @@ may_jump(struct policy *p, const struct asked *key,
 
 	if (found != NULL)
 		return (*found)->may;
-	may = ex_jump_index_each(modules, n,
+	may = key->module == NULL ?
+	    may_jump_anywhere(p, modules, n) :
+	    ex_jump_index_each(modules, n,
 	    (struct ex_module *)(uintptr_t)key->module, key->vaddr,
 	    jump_allowed, p) != 0;
 	if ((asked = malloc(sizeof(*asked))) == NULL)
@@ -125,23 +146,32 @@ jumped_to(const struct ex_frame *frame, unsigned i)
 	return frame->vaddr - (frame->function != NULL ? frame->offset : i > 0);
 }
 
+/* What a program's start calls, through a pointer too: nothing else. */
+static bool
+is_main(const struct ex_frame *frame)
+{
+	return frame->function != NULL && strcmp(frame->function, "main") == 0;
+}
+
 /* Whether an allowed function may be missing where functions were called
-   through pointers: these may have pointed to it, and it ended in a tail
-   call. */
+   through pointers: these may have pointed to it, and it ended in a tail call,
+   direct or through another pointer. */
 static bool
 may_be_missing(struct policy *p, const struct ex_stack *stack)
 {
 	struct ex_module *modules[MODULES_MAX];
-	struct asked key = {.rules = p->rules};
+	struct asked key = {.rules = p->rules}, anywhere = key;
 	const unsigned n = modules_of(stack, modules, &key.modules);
 
+	anywhere.modules = key.modules;
 	for (unsigned i = 0; i < stack->n; i++) {
 		const struct ex_frame *frame = &stack->frame[i];
 
 		key.module = frame->module;
 		key.vaddr = jumped_to(frame, i);
 		if (frame->pointer && frame->module != NULL &&
-		    may_jump(p, &key, modules, n))
+		    (may_jump(p, &key, modules, n) || (!is_main(frame) &&
+		    may_jump(p, &anywhere, modules, n))))
 			return true;
 	}
 	return false;

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "debug/line.h"
 #include "insn/jump.h"
 
 /* The signed number of words in these bits, in bytes. */
@@ -16,7 +17,7 @@ distance(uint32_t insn, unsigned low, unsigned bits)
 
 bool
 ex_jump_looks_like(const uint8_t *code, size_t len, uint64_t vaddr,
-    struct ex_jump *out)
+    struct ex_direct_jump *out)
 {
 	uint32_t insn;
 
@@ -39,9 +40,57 @@ ex_jump_looks_like(const uint8_t *code, size_t len, uint64_t vaddr,
 
 /* All instructions are as long; what is no code is taken for a jump, too. */
 bool
-ex_jump_is_code(struct ex_module *m, const struct ex_jump *jump)
+ex_jump_is_code(struct ex_module *m, const struct ex_direct_jump *jump)
 {
 	(void)m;
 	(void)jump;
 	return true;
+}
+
+/* br */
+bool
+ex_jump_looks_like_pointer(const uint8_t *code, size_t len, uint64_t vaddr,
+    uint64_t *end)
+{
+	uint32_t insn;
+
+	if (len < sizeof(insn) || vaddr % sizeof(insn) != 0)
+		return false;
+	memcpy(&insn, code, sizeof(insn));
+	*end = vaddr + sizeof(insn);
+	return (insn & 0xfffffc1f) == 0xd61f0000;
+}
+
+/* Jumps through it are two instructions: those of stubs. */
+const char *
+ex_jump_slot(struct ex_module *m, uint64_t end)
+{
+	(void)m;
+	(void)end;
+	return NULL;
+}
+
+bool
+ex_jump_leads_anywhere(struct ex_module *m, uint64_t start, uint64_t end,
+    uint64_t *jump)
+{
+	(void)start;
+	*jump = end - sizeof(uint32_t);
+	return ex_line_jump(m, *jump, sizeof(uint32_t)) != EX_JUMP_INSIDE;
+}
+
+/* Two instructions make an address, and others may be between them. */
+bool
+ex_jump_sees_addresses(struct ex_module *m)
+{
+	(void)m;
+	return false;
+}
+
+unsigned
+ex_jump_addresses(const uint8_t *code, size_t len, uint64_t vaddr, bool fixed,
+    uint64_t out[EX_ADDRESSES])
+{
+	(void)code, (void)len, (void)vaddr, (void)fixed, (void)out;
+	return 0;
 }

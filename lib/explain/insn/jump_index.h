@@ -10,14 +10,24 @@
 #include "module/module.h"
 
 /*
- * Call fn once for each direct jump in the n modules `in' that leads to the
- * function that contains vaddr in the module `of', directly or through other
- * functions.  A non-zero result of fn ends the search and is returned.  -E2BIG:
- * there are too many, or too little memory for them; -ENOMEM.  Jumps through
- * pointers are not found.
+ * Call fn once for each jump in the n modules `in' that leads to the function
+ * that contains vaddr in the module `of', directly or through other functions.
+ * A non-zero result of fn ends the search and is returned.  -E2BIG: there are
+ * too many, or too little memory for them; -ENOMEM.  Jumps through pointers that
+ * the program can change are not found.
  */
 int ex_jump_index_each(struct ex_module *const *in, unsigned n,
     struct ex_module *of, uint64_t vaddr,
+    int (*fn)(void *arg, struct ex_module *, uint64_t jump), void *arg);
+
+/*
+ * Whether what was called through a pointer may have ended in a jump through
+ * another one, and led to any function, by a way on which fn's result is not
+ * zero: it is called for jumps on such ways.  Only functions that something may
+ * point to are called in this way: a module's code or data, or other modules
+ * by name.
+ */
+bool ex_jump_index_anywhere(struct ex_module *const *in, unsigned n,
     int (*fn)(void *arg, struct ex_module *, uint64_t jump), void *arg);
 
 #endif

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "insn/flow.h"
+#include "insn/jump_table.h"
 #include "insn/sweep.h"
 #include "debug/fde.h"
 #include "debug/line.h"
@@ -411,28 +412,6 @@ add_jump(struct graph *g, int from, struct place to, uint64_t jump)
 	add_edge(g, from, node, jump);
 }
 
-/* Whether a jump through a register takes its target from a table of offsets,
-   which are of its own function: add %rdx,%rax; notrack jmp *%rax. */
-static bool
-is_table_jump(struct graph *g, const struct place *place,
-    const struct ex_decoded *jump)
-{
-	const struct ex_sweep before = ex_sweep_before(place->module,
-	    &g->decoder, place->vaddr);
-	struct place at = *place;
-	const struct ex_decoded *code;
-
-	if ((jump->insn.attributes & ZYDIS_ATTRIB_HAS_NOTRACK) != 0)
-		return true;
-	at.vaddr -= before.len;
-	return before.len != 0 && before.certain &&
-	    jump->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-	    (code = decode(g, &at)) != NULL &&
-	    code->insn.mnemonic == ZYDIS_MNEMONIC_ADD &&
-	    code->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-	    code->op[0].reg.value == jump->op[0].reg.value;
-}
-
 /* A jump through a register or memory. */
 static void
 add_indirect(struct graph *g, int from, const struct place *at,
@@ -451,7 +430,8 @@ add_indirect(struct graph *g, int from, const struct place *at,
 	case EX_JUMP_CALL:
 		break;
 	case EX_JUMP_UNKNOWN:
-		if (is_table_jump(g, at, code))
+		if (ex_jump_is_table(at->module, &g->decoder, at->vaddr,
+		    code))
 			return;
 		break;
 	}

@@ -73,6 +73,12 @@ static const char source[] =
 	"ALONE static void calls_other(long value) {\n"
 	"	other(value); choice = 1;\n"
 	"}\n"
+	/* which may be one that ends in a jump through another */
+	"static void (*volatile relay)(long) = anywhere;\n"
+	"ALONE static void calls_relay(long value) {\n"
+	"	relay(value); choice = 1;\n"
+	"}\n"
+	"ALONE static void nowhere(long value) { choice++; pointer(value); }\n"
 	/* in a part of it that compilers move away */
 	"__attribute__((cold, noinline)) static void ice(void) { choice++; }\n"
 	"ALONE static void seldom(long value) {\n"
@@ -92,7 +98,7 @@ static const char source[] =
 	"		WAY(set); WAY(reload); WAY(middle); WAY(either);\n"
 	"		WAY(outer); WAY(anywhere); WAY(switches); WAY(calls);\n"
 	"		WAY(calls_pointer); WAY(calls_other); WAY(seldom);\n"
-	"		WAY(copies);\n"
+	"		WAY(copies); WAY(calls_relay); WAY(nowhere);\n"
 	"	}\n"
 	"	return choice == 0;\n"
 	"}\n"
@@ -361,6 +367,23 @@ TEST(judges_calls_through_pointers)
 		expect_judged("calls_other", "calls", 66,
 		    "1 stray by 1 writer\n");
 		expect_judged("calls_other", "calls_other", 0, ", 0 stray\n");
+	}
+}
+
+/* Nor does anything tell if the jump is through a pointer, too.  To what nothing
+   points no call through one leads; and main is called by none of them. */
+TEST(judges_jumps_through_pointers)
+{
+	const size_t plain = 0, bare = 2, fixed = 5;
+	const size_t made[] = {plain, bare, fixed};
+
+	for (size_t i = 0; i < COUNT(made); i++) {
+		build(builds[made[i]].command);
+		expect_judged("calls_relay", "anywhere", 120,
+		    "1 hit cannot be judged");
+		expect_judged("calls_relay", "nowhere", 66,
+		    "1 stray by 1 writer\n");
+		expect_judged("calls", "anywhere", 66, "1 stray by 1 writer\n");
 	}
 }
 

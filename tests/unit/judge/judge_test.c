@@ -74,6 +74,17 @@ ex_jump_index_each(struct ex_module *const *in, unsigned n,
 	return 0;
 }
 
+bool
+ex_jump_index_anywhere(struct ex_module *const *in, unsigned n,
+    int (*fn)(void *, struct ex_module *, uint64_t), void *arg)
+{
+	(void)in;
+	(void)n;
+	(void)fn;
+	(void)arg;
+	return false;
+}
+
 /* --- judging --- */
 
 static struct ex_hit hit;
