@@ -13,8 +13,8 @@
  * Call fn once for each jump in the n modules `in' that leads to the function
  * that contains vaddr in the module `of', directly or through other functions.
  * A non-zero result of fn ends the search and is returned.  -E2BIG: there are
- * too many, or too little memory for them; -ENOMEM.  Jumps through pointers that
- * the program can change are not found.
+ * too many, or too little memory for them; -ENOMEM.  Jumps through pointers
+ * that the program can change are not found.
  */
 int ex_jump_index_each(struct ex_module *const *in, unsigned n,
     struct ex_module *of, uint64_t vaddr,
