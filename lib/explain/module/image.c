@@ -51,11 +51,12 @@ ex_image_of_vdso(pid_t pid, uint64_t start, uint64_t len, size_t *size)
 	return image;
 }
 
-/* A file being put together. */
+/* A file being put together.  Headers are as 64-bit files have them. */
 struct assembly {
 	pid_t pid;
+	bool narrow;		/* it is of a 32-bit program */
 	uint64_t base;		/* where vaddr 0 lies */
-	Elf64_Ehdr eh;
+	unsigned nph;
 	Elf64_Phdr ph[PHDRS_MAX];
 	uint8_t *image;
 	uint64_t size;
@@ -67,20 +68,61 @@ read_all(pid_t pid, uint64_t addr, void *to, size_t len)
 	return len == 0 || wp_proc_read(pid, addr, to, len) == (ssize_t)len;
 }
 
+/* What is used of them. */
+static bool
+narrow_headers(struct assembly *a, uint64_t header, const Elf32_Ehdr *eh)
+{
+	Elf32_Phdr ph[PHDRS_MAX];
+
+	a->nph = eh->e_phnum;
+	if (eh->e_phentsize != sizeof(ph[0]) || a->nph > PHDRS_MAX ||
+	    !read_all(a->pid, header + eh->e_phoff, ph,
+	    a->nph * sizeof(ph[0])))
+		return false;
+	for (unsigned i = 0; i < a->nph; i++)
+		a->ph[i] = (Elf64_Phdr){
+			.p_type = ph[i].p_type, .p_offset = ph[i].p_offset,
+			.p_vaddr = ph[i].p_vaddr, .p_filesz = ph[i].p_filesz,
+		};
+	return true;
+}
+
+static bool
+wide_headers(struct assembly *a, uint64_t header, const Elf64_Ehdr *eh)
+{
+	a->nph = eh->e_phnum;
+	return eh->e_phentsize == sizeof(a->ph[0]) && a->nph <= PHDRS_MAX &&
+	    read_all(a->pid, header + eh->e_phoff, a->ph,
+	    a->nph * sizeof(a->ph[0]));
+}
+
+static bool
+read_headers(struct assembly *a, uint64_t header)
+{
+	union {
+		uint8_t ident[EI_NIDENT];
+		Elf32_Ehdr narrow;
+		Elf64_Ehdr wide;
+	} eh;
+
+	/* behind the smaller one there is more of the file */
+	if (!read_all(a->pid, header, &eh, sizeof(eh)) ||
+	    memcmp(eh.ident, ELFMAG, SELFMAG) != 0)
+		return false;
+	a->narrow = eh.ident[EI_CLASS] == ELFCLASS32;
+	return a->narrow ? narrow_headers(a, header, &eh.narrow) :
+	    eh.ident[EI_CLASS] == ELFCLASS64 &&
+	    wide_headers(a, header, &eh.wide);
+}
+
 static bool
 assembly_headers(struct assembly *a, uint64_t header)
 {
 	const Elf64_Phdr *first = NULL;
 
-	if (!read_all(a->pid, header, &a->eh, sizeof(a->eh)) ||
-	    memcmp(a->eh.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    a->eh.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    a->eh.e_phentsize != sizeof(a->ph[0]) ||
-	    a->eh.e_phnum > PHDRS_MAX || !read_all(a->pid, header +
-	    a->eh.e_phoff, a->ph,
-	    a->eh.e_phnum * sizeof(a->ph[0])))
+	if (!read_headers(a, header))
 		return false;
-	for (const Elf64_Phdr *ph = a->ph; ph < a->ph + a->eh.e_phnum; ph++) {
+	for (const Elf64_Phdr *ph = a->ph; ph < a->ph + a->nph; ph++) {
 		if (ph->p_type != PT_LOAD)
 			continue;
 		if (ph->p_offset > IMAGE_MAX || ph->p_filesz > IMAGE_MAX)
@@ -91,10 +133,32 @@ assembly_headers(struct assembly *a, uint64_t header)
 			a->size = ph->p_offset + ph->p_filesz;
 	}
 	if (first == NULL || first->p_offset != 0 ||
-	    a->size < sizeof(a->eh) || a->size > IMAGE_MAX)
+	    a->size < sizeof(Elf64_Ehdr) || a->size > IMAGE_MAX)
 		return false;
 	a->base = header - first->p_vaddr;
 	return true;
+}
+
+/* Whether the dynamic section has an address for it. */
+static bool
+is_address(uint64_t tag)
+{
+	switch (tag) {
+	case DT_SYMTAB:
+	case DT_STRTAB:
+	case DT_HASH:
+	case DT_GNU_HASH:
+	case DT_VERSYM:
+	case DT_VERDEF:
+	case DT_VERNEED:
+	case DT_REL:
+	case DT_RELA:
+	case DT_JMPREL:
+	case DT_PLTGOT:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* The loader has replaced addresses in the dynamic section by those in the
@@ -102,54 +166,58 @@ assembly_headers(struct assembly *a, uint64_t header)
 static void
 assembly_unrelocate(struct assembly *a, const Elf64_Phdr *dynamic)
 {
-	uint64_t n = dynamic->p_filesz / sizeof(Elf64_Dyn);
+	const size_t word = a->narrow ? sizeof(uint32_t) : sizeof(uint64_t);
 
 	if (a->base == 0 || dynamic->p_offset > a->size ||
 	    dynamic->p_filesz > a->size - dynamic->p_offset)
 		return;
-	for (uint64_t i = 0; i < n; i++) {
-		uint8_t *at = a->image + dynamic->p_offset +
-		    i * sizeof(Elf64_Dyn);
-		Elf64_Dyn dyn;
+	for (uint64_t i = 0; i < dynamic->p_filesz / (2 * word); i++) {
+		uint8_t *at = a->image + dynamic->p_offset + i * 2 * word;
+		uint64_t tag = 0, value = 0;
 
-		memcpy(&dyn, at, sizeof(dyn));
-		switch (dyn.d_tag) {
-		case DT_SYMTAB:
-		case DT_STRTAB:
-		case DT_HASH:
-		case DT_GNU_HASH:
-		case DT_VERSYM:
-		case DT_VERDEF:
-		case DT_VERNEED:
-		case DT_RELA:
-		case DT_JMPREL:
-		case DT_PLTGOT:
-			if (dyn.d_un.d_ptr >= a->base)
-				dyn.d_un.d_ptr -= a->base;
-			memcpy(at, &dyn, sizeof(dyn));
-			break;
-		default:
-			break;
-		}
+		memcpy(&tag, at, word);
+		memcpy(&value, at + word, word);
+		if (!is_address(tag) || value < a->base)
+			continue;
+		value -= a->base;
+		memcpy(at + word, &value, word);
 	}
+}
+
+/* There are no section headers. */
+static void
+assembly_unsection(struct assembly *a)
+{
+	Elf32_Ehdr narrow;
+	Elf64_Ehdr wide;
+
+	if (a->narrow) {
+		memcpy(&narrow, a->image, sizeof(narrow));
+		narrow.e_shoff = 0;
+		narrow.e_shnum = narrow.e_shstrndx = 0;
+		memcpy(a->image, &narrow, sizeof(narrow));
+		return;
+	}
+	memcpy(&wide, a->image, sizeof(wide));
+	wide.e_shoff = 0;
+	wide.e_shnum = wide.e_shstrndx = 0;
+	memcpy(a->image, &wide, sizeof(wide));
 }
 
 static void
 assembly_contents(struct assembly *a)
 {
-	for (const Elf64_Phdr *ph = a->ph; ph < a->ph + a->eh.e_phnum; ph++) {
+	for (const Elf64_Phdr *ph = a->ph; ph < a->ph + a->nph; ph++) {
 		/* what cannot be read stays zero: it is better than nothing */
 		if (ph->p_type == PT_LOAD)
 			(void)wp_proc_read(a->pid, a->base + ph->p_vaddr,
 			    a->image + ph->p_offset, ph->p_filesz);
 	}
-	for (const Elf64_Phdr *ph = a->ph; ph < a->ph + a->eh.e_phnum; ph++) {
+	for (const Elf64_Phdr *ph = a->ph; ph < a->ph + a->nph; ph++) {
 		if (ph->p_type == PT_DYNAMIC)
 			assembly_unrelocate(a, ph);
 	}
-	a->eh.e_shoff = 0;
-	a->eh.e_shnum = a->eh.e_shstrndx = 0;
-	memcpy(a->image, &a->eh, sizeof(a->eh));
+	assembly_unsection(a);
 }
 
 void *

@@ -912,46 +912,78 @@ TEST(finds_files_that_changed)
 	}
 }
 
+/* In a process of its own: what is missing; 0: nothing. */
+static int
+read_memory_as_nobody(void)
+{
+	struct ex_space *space;
+	struct victim v;
+	uint64_t vaddr;
+	struct ex_module *m;
+	const char *name;
+
+	become_nobody();
+	space = ex_space_new(EX_LIVE);
+	victim_start(&v, scratch_path("p"), NULL);
+	(void)rename(scratch_path("copy"), scratch_path("p"));
+	capture_maps(space, v.pid);
+	m = ex_process_module(ex_space_process(space, v.pid),
+	    victim_place(&v, "main"), &vaddr);
+	victim_end(&v);
+	if (m == NULL || ex_module_problem(m) == NULL)
+		return 1;
+	if (strstr(ex_module_problem(m), "replaced on disk") == NULL)
+		return 2;
+	if (ex_module_elf(m) == NULL)
+		return 3;
+	if (ex_module_eh_frame(m, &(uint64_t){0}) == NULL)
+		return 4;
+	if (dwfl_module_getsymtab(m->dwfl_module) < 5)
+		return 5;
+	name = dwfl_module_addrname(m->dwfl_module, vaddr + m->bias);
+	return name == NULL || strcmp(name, "main") != 0 ? 6 : 0;
+}
+
 /* An ordinary user may not open the mapping itself: names of exported functions
    and unwind information are read from the process's memory. */
-TEST(reads_memory_when_there_is_no_file)
+static void
+expect_memory_read(void)
 {
 	pid_t child;
 	int status;
 
+	scratch_run("cp p copy && chmod 777 . && chmod 755 p copy");
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(read_memory_as_nobody());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+TEST(reads_memory_when_there_is_no_file)
+{
 	if (geteuid() != 0) {
 		print_message("setuid(2) takes root, not tried\n");
 		skip();
 	}
-	scratch_run("rm -f p && cc -O1 -rdynamic -o p p.c && cp p copy && "
-	    "chmod 777 . && chmod 755 p copy");
-	child = fork();
-	assert_true(child >= 0);
-	if (child == 0) {
-		struct ex_space *space;
-		struct victim v;
-		uint64_t vaddr;
-		struct ex_module *m;
+	scratch_run("rm -f p && cc -O1 -rdynamic -o p p.c");
+	expect_memory_read();
+}
 
-		become_nobody();
-		space = ex_space_new(EX_LIVE);
-		victim_start(&v, scratch_path("p"), NULL);
-		(void)rename(scratch_path("copy"), scratch_path("p"));
-		capture_maps(space, v.pid);
-		m = ex_process_module(ex_space_process(space, v.pid),
-		    victim_place(&v, "main"), &vaddr);
-		victim_end(&v);
-		_exit(m == NULL ? 1 : ex_module_problem(m) == NULL ? 2 :
-		    strstr(ex_module_problem(m), "replaced on disk") == NULL ?
-		    3 : ex_module_elf(m) == NULL ? 4 :
-		    ex_module_eh_frame(m, &(uint64_t){0}) == NULL ? 5 :
-		    dwfl_module_getsymtab(m->dwfl_module) < 5 ? 6 :
-		    dwfl_module_addrname(m->dwfl_module, vaddr + m->bias) ==
-		    NULL || strcmp(dwfl_module_addrname(m->dwfl_module,
-		    vaddr + m->bias), "main") != 0 ? 7 : 0);
+TEST(reads_memory_of_a_32_bit_program)
+{
+	if (geteuid() != 0) {
+		print_message("setuid(2) takes root, not tried\n");
+		skip();
 	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	scratch_run("rm -f p; cc -m32 -idirafter /usr/include/x86_64-linux-gnu "
+	    "-O1 -rdynamic -o p p.c 2> /dev/null || :");
+	if (access(scratch_path("p"), X_OK) != 0) {
+		print_message("cc -m32 makes no programs here\n");
+		skip();
+	}
+	expect_memory_read();
 }
 
 /* The file is open before the process has gone. */
