@@ -4,6 +4,8 @@
 
 #include <elf.h>
 #include <link.h>
+#include <stddef.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "os/proc.h"
@@ -23,31 +25,69 @@ loader_find(pid_t pid, struct live_box *live, struct loader *loader)
 
 /* --- what a loader says to debuggers --- */
 
-static bool
-read_all(pid_t pid, uint64_t addr, void *to, size_t size)
+/* What is read here has its members at the same words in 32-bit programs, whose
+   words have 4 bytes. */
+enum { TYPE, VADDR = 2, MEMSZ = 5, HEADER };	/* Elf64_Phdr */
+enum { TAG, VALUE, ENTRY };			/* Elf64_Dyn */
+enum { MODULES = 1, HOOK, STATE, DEBUG };	/* struct r_debug */
+enum { BASE, NEXT = 3, MODULE };		/* struct link_map */
+#define IS_WORD(type, member, n) (offsetof(type, member) == 8 * (n))
+_Static_assert(IS_WORD(Elf64_Phdr, p_vaddr, VADDR) &&
+    IS_WORD(Elf64_Phdr, p_memsz, MEMSZ) &&
+    IS_WORD(struct r_debug, r_map, MODULES) &&
+    IS_WORD(struct r_debug, r_brk, HOOK) &&
+    IS_WORD(struct r_debug, r_state, STATE) &&
+    IS_WORD(struct link_map, l_next, NEXT), "the order that they have");
+
+/* A process's memory. */
+struct memory {
+	pid_t pid;
+	size_t word;		/* bytes of one: 8 or 4 */
+};
+
+static struct memory
+memory_of(pid_t pid)
 {
-	return wp_proc_read(pid, addr, to, size) == (ssize_t)size;
+	uint64_t size;
+
+	return (struct memory){pid, wp_proc_auxv(pid, AT_PHENT, &size) == 0 &&
+	    size == sizeof(Elf32_Phdr) ? sizeof(uint32_t) : sizeof(uint64_t)};
+}
+
+static bool
+read_words(const struct memory *memory, uint64_t at, uint64_t *to, size_t n)
+{
+	uint64_t bytes[HEADER];
+	const size_t word = memory->word;
+
+	if (wp_proc_read(memory->pid, at, bytes, n * word) !=
+	    (ssize_t)(n * word))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		to[i] = 0;
+		memcpy(&to[i], (const char *)bytes + i * word, word);
+	}
+	return true;
 }
 
 /* Where a program's table of a kind is, in its memory; 0: it has none. */
 static uint64_t
-find_segment(pid_t pid, uint32_t type, uint64_t *size)
+find_segment(const struct memory *memory, uint32_t type, uint64_t *size)
 {
-	uint64_t at, n, found = 0, bias = 0;
-	Elf64_Phdr header;
+	uint64_t at, n, step, found = 0, bias = 0, header[HEADER];
 
-	if (wp_proc_auxv(pid, AT_PHDR, &at) < 0 ||
-	    wp_proc_auxv(pid, AT_PHNUM, &n) < 0)
+	if (wp_proc_auxv(memory->pid, AT_PHDR, &at) < 0 ||
+	    wp_proc_auxv(memory->pid, AT_PHENT, &step) < 0 ||
+	    wp_proc_auxv(memory->pid, AT_PHNUM, &n) < 0)
 		return 0;
 	for (uint64_t i = 0; i < n && i < PN_XNUM; i++) {
-		if (!read_all(pid, at + i * sizeof(header), &header,
-		    sizeof(header)))
+		if (!read_words(memory, at + i * step, header, HEADER))
 			return 0;
-		if (header.p_type == PT_PHDR)
-			bias = at - header.p_vaddr;
-		if (header.p_type == type) {
-			found = header.p_vaddr;
-			*size = header.p_memsz;
+		if ((uint32_t)header[TYPE] == PT_PHDR)
+			bias = at - header[VADDR];
+		if ((uint32_t)header[TYPE] == type) {
+			found = header[VADDR];
+			*size = header[MEMSZ];
 		}
 	}
 	return found == 0 ? 0 : found + bias;
@@ -56,20 +96,20 @@ find_segment(pid_t pid, uint32_t type, uint64_t *size)
 /* The dynamic table has room for a pointer, which the loader sets as it
    begins. */
 static bool
-find_debug(pid_t pid, struct r_debug *debug)
+find_debug(const struct memory *memory, uint64_t debug[DEBUG])
 {
-	uint64_t size = 0;
-	const uint64_t at = find_segment(pid, PT_DYNAMIC, &size);
-	Elf64_Dyn entry = {.d_tag = DT_NULL};
+	uint64_t size = 0, entry[ENTRY];
+	const uint64_t at = find_segment(memory, PT_DYNAMIC, &size);
+	const uint64_t step = ENTRY * memory->word;
 
 	for (uint64_t i = 0; at != 0 && i < DYNAMIC_MAX &&
-	    (i + 1) * sizeof(entry) <= size; i++) {
-		if (!read_all(pid, at + i * sizeof(entry), &entry,
-		    sizeof(entry)) || entry.d_tag == DT_NULL)
+	    (i + 1) * step <= size; i++) {
+		if (!read_words(memory, at + i * step, entry, ENTRY) ||
+		    entry[TAG] == DT_NULL)
 			return false;
-		if (entry.d_tag == DT_DEBUG)
-			return entry.d_un.d_ptr != 0 && read_all(pid,
-			    entry.d_un.d_ptr, debug, sizeof(*debug));
+		if (entry[TAG] == DT_DEBUG)
+			return entry[VALUE] != 0 && read_words(memory,
+			    entry[VALUE], debug, DEBUG);
 	}
 	return false;
 }
@@ -77,32 +117,34 @@ find_debug(pid_t pid, struct r_debug *debug)
 uint64_t
 loader_hook_of(pid_t pid)
 {
-	struct r_debug debug;
+	const struct memory memory = memory_of(pid);
+	uint64_t debug[DEBUG];
 
-	return find_debug(pid, &debug) ? debug.r_brk : 0;
+	return find_debug(&memory, debug) ? debug[HOOK] : 0;
 }
 
 bool
 loader_is_needed(pid_t pid)
 {
+	const struct memory memory = memory_of(pid);
 	uint64_t size;
 
-	return find_segment(pid, PT_INTERP, &size) != 0;
+	return find_segment(&memory, PT_INTERP, &size) != 0;
 }
 
 uint64_t
 loader_module(pid_t pid, uint64_t base)
 {
-	struct link_map module = {.l_next = NULL};
-	struct r_debug debug;
-	uint64_t at = find_debug(pid, &debug) ? (uint64_t)debug.r_map : 0;
+	const struct memory memory = memory_of(pid);
+	uint64_t debug[DEBUG], module[MODULE];
+	uint64_t at = find_debug(&memory, debug) ? debug[MODULES] : 0;
 
 	for (unsigned i = 0; i < MODULES_MAX && at != 0; i++) {
-		if (!read_all(pid, at, &module, sizeof(module)))
+		if (!read_words(&memory, at, module, MODULE))
 			return 0;
-		if (module.l_addr == base)
+		if (module[BASE] == base)
 			return at;
-		at = (uint64_t)module.l_next;
+		at = module[NEXT];
 	}
 	return 0;
 }
@@ -110,9 +152,11 @@ loader_module(pid_t pid, uint64_t base)
 bool
 loader_is_consistent(pid_t pid)
 {
-	struct r_debug debug;
+	const struct memory memory = memory_of(pid);
+	uint64_t debug[DEBUG];
 
-	return find_debug(pid, &debug) && debug.r_state == RT_CONSISTENT;
+	return find_debug(&memory, debug) &&
+	    (uint32_t)debug[STATE] == RT_CONSISTENT;
 }
 
 /* --- what is mapped --- */

@@ -2,9 +2,9 @@
  * thread_local: where a thread has its own instance of a thread-local variable.
  *
  * What the program and the libraries that it was started with have is in front
- * of each thread's control block, to which its fs register points: at the same
- * distance in all threads, which glibc's loader notes for each module.  Where
- * it does so glibc itself says, to debuggers.  What is opened later has no such
+ * of each thread's control block, to which its fs register points, or gs in a
+ * 32-bit program: at the same distance in all threads, which glibc's loader
+ * notes for each module.  Where it does so glibc itself says, to debuggers.  What is opened later has no such
  * place: each thread gets its own instance when it first uses it.
  */
 #include "pending/thread_local.h"
@@ -56,9 +56,25 @@ find_member(struct live_box *live, pid_t pid, const struct spec *spec,
 		return not_found(spec, "its C library is not glibc", cause);
 	free(place.symbol);
 	if (wp_proc_read(pid, place.addr, member, sizeof(*member)) !=
-	    sizeof(*member) || member->bits != 64 || member->n != 1)
+	    sizeof(*member) || (member->bits != 64 && member->bits != 32) ||
+	    member->n != 1)
 		return not_found(spec, "this glibc is not known", cause);
 	return 0;
+}
+
+/* What a member holds: a number of its process's size. */
+static bool
+read_member(pid_t pid, uint64_t at, const struct member *member, int64_t *value)
+{
+	const size_t size = member->bits / 8;
+	int32_t narrow;
+
+	if (size == sizeof(*value))
+		return wp_proc_read(pid, at, value, size) == (ssize_t)size;
+	if (wp_proc_read(pid, at, &narrow, size) != (ssize_t)size)
+		return false;
+	*value = narrow;
+	return true;
 }
 
 /* How far the module's storage begins before the control block. */
@@ -72,8 +88,8 @@ find_distance(struct live_box *live, pid_t pid, const struct spec *spec,
 
 	if (err < 0)
 		return err;
-	if (module == 0 || wp_proc_read(pid, module + member.offset, distance,
-	    sizeof(*distance)) != sizeof(*distance))
+	if (module == 0 ||
+	    !read_member(pid, module + member.offset, &member, distance))
 		return not_found(spec, "no dynamic loader has the module in "
 		    "its list: it is linked statically, or opened by "
 		    "dlmopen(3)",

@@ -13,6 +13,7 @@
 #include "ptrace/ptrace.h"
 
 #ifdef __x86_64__	/* static checks see it elsewhere, too */
+#include <asm/ldt.h>
 
 /* 0: not known. */
 static uint64_t
@@ -31,10 +32,28 @@ wp_trace_pc(pid_t tid)
 	return peek_user(tid, offsetof(struct user, regs.rip));
 }
 
+/* The beginning of a 32-bit thread's segment, by its selector. */
+static uint64_t
+segment_base(pid_t tid, uint64_t selector)
+{
+	struct user_desc segment;
+	const uintptr_t entry = (selector & 0xffff) >> 3;
+
+	return ptrace(PTRACE_GET_THREAD_AREA, tid, (void *)entry,
+	    &segment) != 0 ? 0 : segment.base_addr;
+}
+
+/* To which fs points; gs in a 32-bit program. */
 uint64_t
 wp_trace_thread_block(pid_t tid)
 {
-	return peek_user(tid, offsetof(struct user, regs.fs_base));
+	enum { CODE_32 = 0x23 };	/* its cs */
+
+	if ((peek_user(tid, offsetof(struct user, regs.cs)) & 0xffff) !=
+	    CODE_32)
+		return peek_user(tid, offsetof(struct user, regs.fs_base));
+	return segment_base(tid,
+	    peek_user(tid, offsetof(struct user, regs.gs)));
 }
 
 int

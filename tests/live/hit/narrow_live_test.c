@@ -1,9 +1,12 @@
 /*
  * narrow: 32-bit programs, watched from outside: callers, types, arguments,
- * system calls, expressions and verdicts as of 64-bit ones.
+ * system calls, expressions, verdicts, thread-local variables and modules as of
+ * 64-bit ones.
  */
 #include "test.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "live.h"
@@ -262,6 +265,76 @@ TEST(symbols_of_libraries)
 	watch(&o, "narrow_libc", LIST("-w", "no_such_symbol"));
 	assert_int_equal(o.status, 125);
 	assert_non_null(strstr(o.err, "no symbol 'no_such_symbol'"));
+	outcome_free(&o);
+}
+
+/* Each thread has its own, in front of its control block. */
+TEST(thread_local_variables)
+{
+	struct running r, w;
+	struct outcome o;
+	char line[256], pid[16], tid[16], spec[32];
+
+	skip_without("locals_narrow");
+	start(&r, LIST(victim("locals_narrow"), victim("plug_narrow")));
+	hear(&r, line, sizeof(line));
+	assert_int_equal(sscanf(line, "%15s %15s", pid, tid), 2);
+
+	(void)snprintf(spec, sizeof(spec), "own+4@%s:4", pid);
+	watch_start(&w, LIST(watchctl(), "-w", spec, "-o", "json", "-n", "2",
+	    "-p", pid));
+	say(&r, "w\n");
+	hear(&r, line, sizeof(line));
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	expect_hits(&o, 2);
+	assert_int_equal(number_of(hit_at(&o, 0), "tid"), atoi(pid));
+	assert_int_equal(number_of(hit_at(&o, 1), "tid"), atoi(tid));
+	assert_string_equal(text_of(hit_at(&o, 1), "new"), "0x3");
+	outcome_free(&o);
+
+	watch_start(&w, LIST(watchctl(), "-w", "own", "--stop", "-o", "json",
+	    "-n", "3", "-p", pid));
+	say(&r, "w\n");
+	hear(&r, line, sizeof(line));
+	say(&r, "a\n");
+	hear(&r, line, sizeof(line));
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	expect_hits(&o, 3);
+	assert_int_equal(number_of(hit_at(&o, 0), "tid"), atoi(tid));
+	assert_string_equal(text_of(hit_at(&o, 0), "new"), "0x100000000");
+	assert_int_equal(number_of(hit_at(&o, 1), "tid"), atoi(pid));
+	expect_function(hit_at(&o, 2), 0, "write_again");
+	outcome_free(&o);
+	finish(&r, &o);
+	assert_int_equal(o.status, 7);
+	outcome_free(&o);
+}
+
+TEST(modules_that_a_process_maps_later)
+{
+	struct running r, w;
+	struct outcome o;
+	char line[64], pid[16];
+
+	skip_without("opener_narrow");
+	start(&r, LIST(victim("opener_narrow"), "2", victim("plug_narrow"),
+	    "wait"));
+	hear(&r, line, sizeof(line));
+	assert_string_equal(line, "ready");
+	(void)snprintf(pid, sizeof(pid), "%d", r.pid);
+	watch_start(&w, LIST(watchctl(), "-w", "plug_narrow!plug_state", "-o",
+	    "json", "-p", pid));
+	say(&r, "\n");
+	finish(&r, &o);
+	assert_int_equal(o.status, 7);
+	outcome_free(&o);
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	expect_hits(&o, 6);
+	expect_function(hit_at(&o, 0), 0, "plug_prepare");
+	expect_function(hit_at(&o, 1), 0, "plug_write");
 	outcome_free(&o);
 }
 

@@ -1,0 +1,2 @@
+/* locals_narrow: locals, as a 32-bit program. */
+#include "locals.c"

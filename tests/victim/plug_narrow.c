@@ -1,0 +1,2 @@
+/* plug_narrow: plug, as a 32-bit library. */
+#include "plug.c"
