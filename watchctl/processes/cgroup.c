@@ -189,23 +189,54 @@ cgroup_free(struct cgroup *group)
 	group->name = NULL;
 }
 
+/* What /proc/PID/cgroup has behind 0::, up to its line's end; NULL: no group. */
+static const char *
+name_of(pid_t pid, char text[2 * PATH_MAX])
+{
+	const char *line = text;
+
+	if (wp_proc_text(pid, "cgroup", text, 2 * PATH_MAX) <= 0)
+		return NULL;
+	while (strncmp(line, "0::", 3) != 0)
+		if ((line = strchr(line, '\n')) == NULL)
+			return NULL;
+		else
+			line++;
+	return line + 3;
+}
+
 bool
 cgroup_has(const struct cgroup *group, pid_t pid)
 {
 	const size_t len = strlen(group->name);
 	char text[2 * PATH_MAX];
-	const char *line = text;
+	const char *name = name_of(pid, text);
 
-	if (wp_proc_text(pid, "cgroup", text, sizeof(text)) <= 0)
+	return name != NULL && strncmp(name, group->name, len) == 0 &&
+	    strchr("/\n", name[len]) != NULL;
+}
+
+/* A group that is frozen has those below it frozen, too. */
+bool
+cgroup_is_frozen(pid_t pid)
+{
+	char text[2 * PATH_MAX], path[4 * PATH_MAX], events[256];
+	const char *name = name_of(pid, text);
+	struct mounted mount;
+	size_t rest, len;
+	FILE *f;
+
+	if (name == NULL || !find_mount(NULL, &mount) ||
+	    !is_below(name, mount.root, &rest))
 		return false;
-	while (strncmp(line, "0::", 3) != 0)
-		if ((line = strchr(line, '\n')) == NULL)
-			return false;
-		else
-			line++;
-	line += 3;
-	return strncmp(line, group->name, len) == 0 &&
-	    strchr("/\n", line[len]) != NULL;
+	(void)snprintf(path, sizeof(path), "%s%.*s/cgroup.events", mount.at,
+	    (int)strcspn(name + rest, "\n"), name + rest);
+	if ((f = fopen(path, "re")) == NULL)
+		return false;	/* the root, which never is */
+	len = fread(events, 1, sizeof(events) - 1, f);
+	(void)fclose(f);
+	events[len] = '\0';
+	return strstr(events, "frozen 1") != NULL;
 }
 
 /* It has numbers of the first PID namespace. */

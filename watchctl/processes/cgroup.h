@@ -26,6 +26,10 @@ void cgroup_free(struct cgroup *);
 /* Whether a process is in it. */
 bool cgroup_has(const struct cgroup *, pid_t);
 
+/* Whether the group that a process is in is frozen (cgroup.freeze): it does not
+   run.  False, too, if that cannot be read. */
+bool cgroup_is_frozen(pid_t);
+
 /* Where the kernel tells which process has been moved from a group to another.
    0; -ENOENT: it cannot be known so here. */
 int cgroup_moves(struct wp_tracepoint *);

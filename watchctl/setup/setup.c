@@ -31,6 +31,7 @@
 #include "follow/rotate.h"
 #include "pending/exec_tracer.h"
 #include "pending/new_module.h"
+#include "processes/cgroup.h"
 #include "run/initial_values.h"
 #include "run/run.h"
 #include "run/tallies.h"
@@ -381,6 +382,21 @@ warn_unmapped(struct run *run)
 			aslr_warn_unmapped(&run->session, run->options, i);
 }
 
+/* A process that does not run, and so makes no hits for now. */
+static void
+warn_frozen(struct run *run)
+{
+	if (run->options->command != NULL || run->arrivals != NULL ||
+	    options_everywhere(run->options))
+		return;
+	for (size_t i = 0; i < run->nprocesses; i++)
+		if (cgroup_is_frozen(run->process[i].pid))
+			session_warn(&run->session, "the control group of "
+			    "process %d is frozen (cgroup.freeze): it makes "
+			    "no hits until that is thawed",
+			    run->process[i].pid);
+}
+
 /* A process that was created before its parent was watched. */
 static void
 warn_missing(struct run *run)
@@ -436,6 +452,7 @@ run_announce(struct run *run)
 	}
 	warn_unmapped(run);
 	warn_missing(run);
+	warn_frozen(run);
 	any_program_announce(run);
 	arrivals_announce(run);
 	for (size_t i = 0; i < run->nprocesses &&

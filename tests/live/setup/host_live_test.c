@@ -1,0 +1,171 @@
+/*
+ * host: what else goes on where a program runs: a debugger has its slots, its
+ * control group is frozen.
+ */
+#include "test.h"
+
+#include <linux/hw_breakpoint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "live.h"
+#include "ptrace/ptrace.h"
+#include "watching.h"
+
+/* Fill a thread's debug registers, as a debugger does, and stay its tracer. */
+static void
+debug(pid_t tid, uint64_t addr)
+{
+	struct wp_slot slot[WP_DEBUG_REGISTERS];
+
+	for (unsigned i = 0; i < WP_DEBUG_REGISTERS; i++)
+		slot[i] = (struct wp_slot){addr, 8, HW_BREAKPOINT_W};
+	assert_int_equal(ptrace(PTRACE_SEIZE, tid, NULL, NULL), 0);
+	assert_int_equal(ptrace(PTRACE_INTERRUPT, tid, NULL, NULL), 0);
+	assert_int_equal(waitpid(tid, NULL, __WALL), tid);
+	assert_int_equal(wp_trace_registers(tid, slot,
+	    (1u << WP_DEBUG_REGISTERS) - 1), 0);
+	assert_int_equal(ptrace(PTRACE_CONT, tid, NULL, NULL), 0);
+}
+
+static void
+expect_refused(const struct target *t, const char *option, const char *words)
+{
+	struct outcome o;
+
+	run(&o, LIST(watchctl(), option, "-w", "counter", "-p", t->pid));
+	assert_int_equal(o.status, 125);
+	assert_string_equal(o.out, "");
+	if (strstr(o.err, words) == NULL)
+		fail_msg("'%s', not: %s", words, o.err);
+	outcome_free(&o);
+}
+
+TEST(slots_of_a_debugger)
+{
+	struct target t;
+	char words[128];
+
+	target_start(&t, LIST(victim("idle"), "1"));
+	debug(t.run.pid, strtoull(t.addr, NULL, 16));
+	(void)snprintf(words, sizeof(words), "thread %s: 1 of the processor's "
+	    "%u are wanted, and its tracer, host_live_test (process %d), may "
+	    "hold the rest", t.pid, (unsigned)WP_DEBUG_REGISTERS, getpid());
+	expect_refused(&t, "--user-only", words);
+	(void)snprintf(words, sizeof(words), "thread %s is already traced by "
+	    "process %d", t.pid, getpid());
+	expect_refused(&t, "--stop", words);
+	end(&t.run);
+}
+
+/* --- a group of our own --- */
+
+static char group[4096];
+
+static bool
+put(const char *name, const char *text)
+{
+	char path[sizeof(group) + 32];
+	FILE *f;
+	bool ok;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", group, name);
+	if ((f = fopen(path, "we")) == NULL)
+		return false;
+	ok = fputs(text, f) >= 0;
+	return fclose(f) == 0 && ok;
+}
+
+static bool
+is_frozen(void)
+{
+	char path[sizeof(group) + 32], line[64];
+	bool frozen = false;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/cgroup.events", group);
+	if ((f = fopen(path, "re")) == NULL)
+		return false;
+	while (fgets(line, sizeof(line), f) != NULL)
+		frozen = frozen || strcmp(line, "frozen 1\n") == 0;
+	(void)fclose(f);
+	return frozen;
+}
+
+/* False, with a line that says why: none can be made here. */
+static bool
+make_group(void)
+{
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	char line[4096], at[3000];
+
+	group[0] = '\0';
+	while (f != NULL && group[0] == '\0' &&
+	    fgets(line, sizeof(line), f) != NULL)
+		if (strstr(line, " - cgroup2 ") != NULL &&
+		    sscanf(line, "%*s %*s %*s %*s %2999s", at) == 1)
+			(void)snprintf(group, sizeof(group),
+			    "%s/watchctl-test-%d", at, getpid());
+	if (f != NULL)
+		(void)fclose(f);
+	if (group[0] != '\0' && mkdir(group, 0755) == 0)
+		return true;
+	print_message("%s\n", group[0] == '\0' ? "no control groups of version "
+	    "2 are mounted" : "no control group can be made");
+	group[0] = '\0';
+	return false;
+}
+
+/* What is in it goes on, and ends. */
+static int
+remove_group(void **state)
+{
+	(void)state;
+	if (group[0] == '\0')
+		return 0;
+	(void)put("cgroup.freeze", "0");
+	for (unsigned ms = 0; rmdir(group) != 0 && ms < LIVE_PATIENCE_MS; ms++)
+		(void)usleep(1000);
+	return 0;
+}
+
+TEST_WITH(a_frozen_control_group, NULL, remove_group)
+{
+	struct running r, w;
+	struct outcome o;
+	char line[4096], pid[16];
+
+	if (!make_group())
+		skip();
+	start(&r, LIST(victim("counter"), "1", "5"));
+	(void)snprintf(pid, sizeof(pid), "%d", r.pid);
+	hear(&r, line, sizeof(line));
+	if (!put("cgroup.procs", pid) || !put("cgroup.freeze", "1")) {
+		print_message("no process can be frozen\n");
+		end(&r);
+		skip();
+	}
+	for (unsigned ms = 0; !is_frozen() && ms < LIVE_PATIENCE_MS; ms++)
+		(void)usleep(1000);
+
+	watch_start(&w, LIST(watchctl(), "-w", "counter", "-o", "json", "-n",
+	    "5", "-p", pid));
+	hear(&w, line, sizeof(line));
+	assert_non_null(strstr(line, "\"type\":\"warning\""));
+	assert_non_null(strstr(line, "is frozen (cgroup.freeze): it makes no "
+	    "hits until that is thawed"));
+	assert_true(put("cgroup.freeze", "0"));
+	say(&r, "\n");
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	assert_int_equal(count_of(&o, "hit"), 5);
+	outcome_free(&o);
+	end(&r);
+}
+
+RUN_LIVE_TESTS()
