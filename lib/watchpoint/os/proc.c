@@ -470,20 +470,19 @@ wp_proc_processes(pid_t **pids, size_t *cap)
 	return list_ids("/proc", pids, cap);
 }
 
+/* A thread that is ending has no memory any more before it is a zombie. */
 pid_t
 wp_proc_living(pid_t pid)
 {
-	struct wp_proc_status status;
 	pid_t *tids = NULL, living = pid;
 	size_t cap = 0;
 	int n;
 
-	if (wp_proc_status(pid, &status) != 0 || status.state != 'Z')
+	if (!wp_proc_exiting(pid))
 		return pid;
 	n = wp_proc_threads(pid, &tids, &cap);
 	for (int i = 0; tids != NULL && i < n && living == pid; i++)
-		if (tids[i] != pid && wp_proc_status(tids[i], &status) == 0 &&
-		    status.state != 'Z' && status.state != 'X')
+		if (tids[i] != pid && !wp_proc_exiting(tids[i]))
 			living = tids[i];
 	free(tids);
 	return living;

@@ -60,23 +60,42 @@ map_parse(char *line, struct wp_proc_map *map)
 	return true;
 }
 
-/* Each line of a file, until the function returns what is not 0. */
+/* Each line of a thread's file, until the function returns what is not 0.
+   *any: there was one. */
 static int
-each_line(pid_t pid, const char *name, int (*fn)(void *, char *), void *arg)
+each_line_of(pid_t tid, const char *name, int (*fn)(void *, char *), void *arg,
+    bool *any)
 {
 	char *line = NULL;
 	size_t cap = 0;
 	int result = 0;
-	FILE *f = wp_proc_fopen(wp_proc_living(pid), name, &result);
+	FILE *f = wp_proc_fopen(tid, name, &result);
 
+	*any = false;
 	if (f == NULL)
 		return result;
-	while (result == 0 && getline(&line, &cap, f) > 0)
+	while (result == 0 && getline(&line, &cap, f) > 0) {
+		*any = true;
 		result = fn(arg, line);
+	}
 	if (result == 0 && !feof(f))
 		result = wp_proc_error(errno);
 	free(line);
 	(void)fclose(f);
+	return result;
+}
+
+/* The same of a process's, where a thread may have begun to end before its file
+   was open. */
+static int
+each_line(pid_t pid, const char *name, int (*fn)(void *, char *), void *arg)
+{
+	pid_t tid = wp_proc_living(pid), next;
+	bool any;
+	int result = each_line_of(tid, name, fn, arg, &any);
+
+	if (!any && (next = wp_proc_living(pid)) != tid)
+		result = each_line_of(next, name, fn, arg, &any);
 	return result;
 }
 
