@@ -4,8 +4,9 @@
  * What the program and the libraries that it was started with have is in front
  * of each thread's control block, to which its fs register points, or gs in a
  * 32-bit program: at the same distance in all threads, which glibc's loader
- * notes for each module.  Where it does so glibc itself says, to debuggers.  What is opened later has no such
- * place: each thread gets its own instance when it first uses it.
+ * notes for each module.  Where it does so glibc itself says, to debuggers.
+ * What is opened later has no such place: each thread gets its own instance
+ * when it first uses it.
  */
 #include "pending/thread_local.h"
 

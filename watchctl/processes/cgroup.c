@@ -189,7 +189,7 @@ cgroup_free(struct cgroup *group)
 	group->name = NULL;
 }
 
-/* What /proc/PID/cgroup has behind 0::, up to its line's end; NULL: no group. */
+/* What /proc/PID/cgroup has behind 0::, up to its line's end; NULL: none. */
 static const char *
 name_of(pid_t pid, char text[2 * PATH_MAX])
 {

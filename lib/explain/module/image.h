@@ -16,9 +16,9 @@
 void *ex_image_of_vdso(pid_t pid, uint64_t start, uint64_t len, size_t *size);
 
 /*
- * The loaded parts of the ELF file of which a mapping begins at start, put where
- * they are in the file, without section headers.  It has its program headers,
- * dynamic symbols and .eh_frame.  Malloc'd; NULL: it is not available.
+ * The loaded parts of the ELF file of which a mapping begins at start, put
+ * where they are in the file, without section headers.  It has its program
+ * headers, dynamic symbols and .eh_frame.  Malloc'd; NULL: it is not available.
  */
 void *ex_image_of_file(pid_t pid, uint64_t start, size_t *size);
 
