@@ -48,6 +48,21 @@ begin(struct target *t, struct running *w, const char *last, const char *more)
 	    "--last", last, "-p", t->pid, more, NULL});
 }
 
+/* All of that, of a victim that does one thing before the last; and so much is
+   then done. */
+static void
+record(struct outcome *o, const char *last, const char *more, const char *what,
+    json_int_t done, const char *then, int status)
+{
+	struct target t;
+	struct running w;
+
+	begin(&t, &w, last, more);
+	assert_int_equal(tell_to(&t.run, what), done);
+	let_end(&t, then, status);
+	finish(&w, o);
+}
+
 /* What has become of all accesses; so many were reported, and that in the
    end. */
 static void
@@ -98,14 +113,10 @@ expect_newest(const struct outcome *o, json_int_t newest, unsigned n)
 
 TEST(the_last_writes_before_a_crash)
 {
-	struct target t;
-	struct running w;
 	struct outcome o;
 
-	begin(&t, &w, "5", NULL);
-	assert_int_equal(tell_to(&t.run, "write 20000\n"), 20000);
-	let_end(&t, "crash\n", 128 + SIGSEGV);
-	finish(&w, &o);
+	record(&o, "5", NULL, "write 20000\n", 20000, "crash\n",
+	    128 + SIGSEGV);
 	assert_int_equal(o.status, 0);
 	expect_account(&o, 20000, 5);
 	expect_newest(&o, 20000, 5);
@@ -118,14 +129,10 @@ TEST(the_last_writes_before_a_crash)
 
 TEST(the_same_by_the_rings_of_the_kernel)
 {
-	struct target t;
-	struct running w;
 	struct outcome o;
 
-	begin(&t, &w, "5", "--delivery=ring");
-	assert_int_equal(tell_to(&t.run, "write 2000\n"), 2000);
-	let_end(&t, "crash\n", 128 + SIGSEGV);
-	finish(&w, &o);
+	record(&o, "5", "--delivery=ring", "write 2000\n", 2000, "crash\n",
+	    128 + SIGSEGV);
 	expect_account(&o, 2000, 5);
 	expect_newest(&o, 2000, 5);
 	outcome_free(&o);
@@ -133,14 +140,9 @@ TEST(the_same_by_the_rings_of_the_kernel)
 
 TEST(fewer_than_that_when_it_ends)
 {
-	struct target t;
-	struct running w;
 	struct outcome o;
 
-	begin(&t, &w, "5", NULL);
-	assert_int_equal(tell_to(&t.run, "write 3\n"), 3);
-	let_end(&t, "", 7);
-	finish(&w, &o);
+	record(&o, "5", NULL, "write 3\n", 3, "", 7);
 	expect_account(&o, 3, 3);
 	expect_last(first_of(&o, "last"), 3, "exit");
 	outcome_free(&o);
@@ -196,14 +198,9 @@ TEST(a_signal_tells_what_was_not_told_yet)
 /* The kernel's copies trap once for each byte, and are one hit. */
 TEST(copies_of_the_kernel_are_kept_whole)
 {
-	struct target t;
-	struct running w;
 	struct outcome o;
 
-	begin(&t, &w, "3", NULL);
-	assert_int_equal(tell_to(&t.run, "read 50\n"), 50);
-	let_end(&t, "", 7);
-	finish(&w, &o);
+	record(&o, "3", NULL, "read 50\n", 50, "", 7);
 	expect_account(&o, 50, 3);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_string_equal(text_of(hit_at(&o, i), "syscall"), "read");

@@ -36,6 +36,21 @@ let_write(struct target *t, int status)
 	outcome_free(&o);
 }
 
+/* Watch all that a victim does, with these options. */
+static void
+watch_counter(struct outcome *o, const char *threads, const char *writes,
+    const char *const options[4])
+{
+	struct target t;
+	struct running w;
+
+	start_counter(&t, threads, writes);
+	watch_start(&w, (const char *[]){watchctl(), "-o", "json", "-p", t.pid,
+	    options[0], options[1], options[2], options[3], NULL});
+	let_write(&t, 7);
+	finish(&w, o);
+}
+
 TEST(every_write_of_every_thread)
 {
 	struct target t;
@@ -78,16 +93,10 @@ TEST(every_write_of_every_thread)
 
 TEST(a_symbol_and_a_system_call)
 {
-	struct target t;
-	struct running w;
 	struct outcome o;
 	json_t *hit;
 
-	start_counter(&t, "1", "1");
-	watch_start(&w, LIST(watchctl(), "-w", "filled", "-o", "json", "-p",
-	    t.pid));
-	let_write(&t, 7);
-	finish(&w, &o);
+	watch_counter(&o, "1", "1", (const char *[4]){"-w", "filled"});
 	if (strstr(o.err, "kernel's accesses") != NULL)
 		fail_msg("run as a user who may watch the kernel: %s", o.err);
 	expect_hits(&o, 1);
@@ -99,15 +108,10 @@ TEST(a_symbol_and_a_system_call)
 
 TEST(user_only_leaves_the_kernel_out)
 {
-	struct target t;
-	struct running w;
 	struct outcome o;
 
-	start_counter(&t, "1", "1");
-	watch_start(&w, LIST(watchctl(), "--user-only", "-w", "filled", "-o",
-	    "json", "-p", t.pid));
-	let_write(&t, 7);
-	finish(&w, &o);
+	watch_counter(&o, "1", "1",
+	    (const char *[4]){"--user-only", "-w", "filled"});
 	expect_hits(&o, 0);
 	outcome_free(&o);
 }
@@ -212,15 +216,10 @@ TEST(ends_after_a_time_and_by_a_signal)
 
 TEST(count_only)
 {
-	struct target t;
-	struct running w;
 	struct outcome o;
 
-	start_counter(&t, "4", "1000");
-	watch_start(&w, LIST(watchctl(), "--count", "-w", "counter", "-o",
-	    "json", "-p", t.pid));
-	let_write(&t, 7);
-	finish(&w, &o);
+	watch_counter(&o, "4", "1000",
+	    (const char *[4]){"--count", "-w", "counter"});
 	assert_int_equal(number_of(first_of(&o, "end"), "hits"), 4000);
 	assert_int_equal(number_of(first_of(&o, "end"), "reported"), 4000);
 	assert_int_equal(count_of(&o, "hit"), 0);

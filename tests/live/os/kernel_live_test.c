@@ -1316,6 +1316,23 @@ spin_in_threads(void *arg)
 		(void)pause();
 }
 
+/* A child of which stores are counted, with a reference; it may begin. */
+static pid_t
+shot_referenced(struct shot *s, void (*child)(void *),
+    const struct wp_options *options)
+{
+	pid_t pid;
+
+	memset(shared, 0, sizeof(*shared));
+	pid = child_start(child, NULL);
+	shot_begin(s);
+	shot_arm(s, attr_of(slot(HW_BREAKPOINT_W, area, 8), *options), pid);
+	assert_int_equal(wp_events_reference(&s->events, options, pid,
+	    s->rings), 0);
+	shared->armed = 1;
+	return pid;
+}
+
 TEST(a_reference_runs_as_long_as_a_slots_events)
 {
 	struct wp_options options = {.follow = true};
@@ -1326,14 +1343,7 @@ TEST(a_reference_runs_as_long_as_a_slots_events)
 		struct shot s;
 		pid_t pid;
 
-		memset(shared, 0, sizeof(*shared));
-		pid = child_start(spin_in_threads, NULL);
-		shot_begin(&s);
-		shot_arm(&s, attr_of(slot(HW_BREAKPOINT_W, area, 8), options),
-		    pid);
-		assert_int_equal(wp_events_reference(&s.events, &options, pid,
-		    s.rings), 0);
-		shared->armed = 1;
+		pid = shot_referenced(&s, spin_in_threads, &options);
 		if (round % 2 == 0)
 			await(shared->stored == 1);
 		else	/* in their midst */
@@ -1397,14 +1407,7 @@ TEST(a_child_that_executes_a_program_is_no_gap)
 		struct shot s;
 		pid_t pid;
 
-		memset(shared, 0, sizeof(*shared));
-		pid = child_start(make_children, NULL);
-		shot_begin(&s);
-		shot_arm(&s, attr_of(slot(HW_BREAKPOINT_W, area, 8), options),
-		    pid);
-		assert_int_equal(wp_events_reference(&s.events, &options, pid,
-		    s.rings), 0);
-		shared->armed = 1;
+		pid = shot_referenced(&s, make_children, &options);
 		await(shared->stored == 1);
 		(void)usleep(round * 100);
 		wp_events_stop(&s.events, &options);

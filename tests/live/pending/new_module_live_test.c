@@ -290,17 +290,24 @@ watch_ready(struct outcome *o, struct running *r, int status,
 		o->status = 7;	/* as of a command, for expect_stores */
 }
 
-TEST(of_a_process_that_runs_in_all_its_threads)
+/* An opener's stores to its module, in so many threads. */
+static void
+expect_opener(const char *threads, const char *how, unsigned n)
 {
 	struct running r;
 	struct outcome o;
 	char pid[16];
 
-	start_opener(&r, pid, "5", "wait");
+	start_opener(&r, pid, threads, how);
 	watch_ready(&o, &r, 7, LIST(watchctl(), "-w", "plug!plug_state", "-o",
 	    "json", "-p", pid, VOUCHED));
-	expect_stores(&o, 5);
+	expect_stores(&o, n);
 	outcome_free(&o);
+}
+
+TEST(of_a_process_that_runs_in_all_its_threads)
+{
+	expect_opener("5", "wait", 5);
 }
 
 /* What it has mapped is watched from the beginning, and until it is closed. */
@@ -340,15 +347,7 @@ TEST(of_two_processes)
 
 TEST(of_a_process_that_executes_another_program)
 {
-	struct running r;
-	struct outcome o;
-	char pid[16];
-
-	start_opener(&r, pid, "2", "execute");
-	watch_ready(&o, &r, 7, LIST(watchctl(), "-w", "plug!plug_state", "-o",
-	    "json", "-p", pid, VOUCHED));
-	expect_stores(&o, 2);
-	outcome_free(&o);
+	expect_opener("2", "execute", 2);
 }
 
 static bool
