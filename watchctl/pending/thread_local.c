@@ -68,7 +68,7 @@ static bool
 read_member(pid_t pid, uint64_t at, const struct member *member, int64_t *value)
 {
 	const size_t size = member->bits / 8;
-	int32_t narrow;
+	int32_t narrow = 0;
 
 	if (size == sizeof(*value))
 		return wp_proc_read(pid, at, value, size) == (ssize_t)size;
