@@ -16,7 +16,9 @@ enum {
 	MISSING = 32,		/* hits in a row without a sample, at most */
 	STRETCH = 256,		/* gaps at a time */
 	MOVES = 4096,		/* ways through a gap at most */
-	PROCESSORS = 256, THREADS = 1024,	/* that are kept in mind */
+	LASTS = 4,		/* room for so many at first, as most watches
+				   are hit by few, */
+	PROCESSORS = 256, THREADS = 1024,	/* and for so many at most */
 };
 
 /* Writes in flight that have happened, by their numbers, ascending. */
@@ -44,6 +46,14 @@ struct gap {
 	} moves;
 };
 
+/* The last numbers of processors, or threads. */
+struct lasts {
+	struct last {
+		uint64_t key, number;	/* 0: it is free */
+	} *at;			/* of n places, each by its key */
+	size_t n;		/* 0, or a power of two */
+};
+
 struct ex_history {
 	struct {		/* added, and not settled */
 		struct ex_history_hit **hit;
@@ -56,10 +66,11 @@ struct ex_history {
 	uint64_t last;		/* the largest number so far */
 	bool doubt;		/* of hits up to this one, and the next mark: */
 	uint64_t doubtful;
-	struct last {
-		uint64_t key, number;
-	} cpus[PROCESSORS], threads[THREADS];	/* their last numbers */
-	struct gap gap[STRETCH + 1];	/* [0]: that of done; those behind it */
+	struct lasts cpus, threads;
+	struct {		/* at[0]: that of done; those behind it */
+		struct gap *at;	/* n of them have been used */
+		size_t n, cap;
+	} gaps;
 	unsigned ngaps;
 	struct ex_history_hit **cand;	/* in flight, ncand of them */
 	size_t ncand, candidates;
@@ -70,7 +81,19 @@ struct ex_history {
 static struct gap *
 gap_before(struct ex_history *h)
 {
-	return &h->gap[0];
+	return &h->gaps.at[0];
+}
+
+/* Have room for so many gaps.  False: out of memory. */
+static bool
+make_gaps(struct ex_history *h, size_t n)
+{
+	while (h->gaps.n < n) {
+		if (!EX_ARRAY_ROOM(&h->gaps, at, STRETCH + 1))
+			return false;
+		h->gaps.at[h->gaps.n++] = (struct gap){0};
+	}
+	return true;
 }
 
 static bool
@@ -94,11 +117,11 @@ ex_history_new(void)
 	struct ex_history *h = calloc(1, sizeof(*h));
 	unsigned index;
 
-	if (h != NULL && !add_state(gap_before(h), &nothing, &index)) {
-		free(h);
-		return NULL;
-	}
-	return h;
+	if (h != NULL && make_gaps(h, 1) &&
+	    add_state(gap_before(h), &nothing, &index))
+		return h;
+	ex_history_free(h);
+	return NULL;
 }
 
 void
@@ -198,8 +221,11 @@ ex_history_free(struct ex_history *h)
 		h->waiting.hit[i]->queued = false;
 		free_unused(h->waiting.hit[i]);
 	}
-	for (unsigned i = 0; i <= STRETCH; i++)
-		free_gap(&h->gap[i]);
+	while (h->gaps.n > 0)
+		free_gap(&h->gaps.at[--h->gaps.n]);
+	free(h->gaps.at);
+	free(h->cpus.at);
+	free(h->threads.at);
 	free(h->waiting.hit);
 	free(h->cand);
 	free(h->flight);
@@ -236,14 +262,53 @@ ex_history_doubt(struct ex_history *h)
 
 /* --- when writes were made --- */
 
-/* The number of a key before this one.  Of two keys that share a place the
-   older is forgotten: then less is known. */
-static uint64_t
-exchange(struct last *last, size_t places, uint64_t key, uint64_t number)
+static struct last *
+place_of(const struct lasts *lasts, uint64_t key)
 {
-	struct last *place = &last[key % places];
-	const uint64_t before = place->key == key ? place->number : 0;
+	return &lasts->at[key & (lasts->n - 1)];
+}
 
+/* Have twice as many places: what had one of its own still has.  False: out of
+   memory. */
+static bool
+more_lasts(struct lasts *lasts)
+{
+	const size_t n = lasts->n == 0 ? LASTS : 2 * lasts->n;
+	const struct lasts more = {calloc(n, sizeof(*more.at)), n};
+
+	if (more.at == NULL)
+		return false;
+	for (size_t i = 0; i < lasts->n; i++)
+		*place_of(&more, lasts->at[i].key) = lasts->at[i];
+	free(lasts->at);
+	*lasts = more;
+	return true;
+}
+
+/* Whether there is no place for a key, unless another one is forgotten. */
+static bool
+is_taken(const struct lasts *lasts, uint64_t key)
+{
+	const struct last *place = lasts->n == 0 ? NULL :
+	    place_of(lasts, key);
+
+	return place == NULL || (place->number != 0 && place->key != key);
+}
+
+/* The number of a key before this one.  Of two keys that share a place, where
+   there are no more than `most', the older is forgotten: then less is known. */
+static uint64_t
+exchange(struct lasts *lasts, size_t most, uint64_t key, uint64_t number)
+{
+	struct last *place;
+	uint64_t before;
+
+	while (is_taken(lasts, key) && lasts->n < most && more_lasts(lasts))
+		;
+	if (lasts->n == 0)
+		return 0;
+	place = place_of(lasts, key);
+	before = place->key == key ? place->number : 0;
 	*place = (struct last){key, number};
 	return before;
 }
@@ -254,10 +319,10 @@ place(struct ex_history *h, struct ex_history_hit *hit)
 {
 	hit->after = h->bound;
 	if (hit->tid > 0)
-		hit->after = later(hit->after, exchange(h->threads, THREADS,
+		hit->after = later(hit->after, exchange(&h->threads, THREADS,
 		    (uint64_t)hit->tid, hit->number));
 	if (hit->cpu != UINT32_MAX)
-		hit->after = later(hit->after, exchange(h->cpus, PROCESSORS,
+		hit->after = later(hit->after, exchange(&h->cpus, PROCESSORS,
 		    hit->cpu, hit->number));
 }
 
@@ -580,11 +645,14 @@ claim(struct ex_history *h, unsigned n)
 
 	memset(live, true, sizeof(live));
 	for (unsigned i = n; i > 0; i--)
-		keep_alive(&h->gap[i], live);
-	for (unsigned i = 1; i <= n; i++)
-		for (size_t k = 0; k < h->gap[i].moves.n; k++)
-			if (h->gap[i].moves.move[k].alive)
-				claim_move(h, &h->gap[i].moves.move[k]);
+		keep_alive(&h->gaps.at[i], live);
+	for (unsigned i = 1; i <= n; i++) {
+		const struct moves *moves = &h->gaps.at[i].moves;
+
+		for (size_t k = 0; k < moves->n; k++)
+			if (moves->move[k].alive)
+				claim_move(h, &moves->move[k]);
+	}
 }
 
 /* --- from mark to mark --- */
@@ -639,11 +707,11 @@ take_candidates(struct ex_history *h, uint64_t number)
 static void
 end_stretch(struct ex_history *h)
 {
-	struct gap last = h->gap[h->ngaps];
+	struct gap last = h->gaps.at[h->ngaps];
 
 	claim(h, h->ngaps);
-	h->gap[h->ngaps] = h->gap[0];
-	h->gap[0] = last;
+	h->gaps.at[h->ngaps] = h->gaps.at[0];
+	h->gaps.at[0] = last;
 	h->ngaps = 0;
 }
 
@@ -652,7 +720,7 @@ end_stretch(struct ex_history *h)
 static void
 begin_anew(struct ex_history *h, uint64_t number)
 {
-	struct gap *gap = &h->gap[0];
+	struct gap *gap = gap_before(h);
 	const size_t n = h->ncand <= WIDE ? h->ncand : 0;
 	unsigned index;
 
@@ -673,15 +741,16 @@ begin_anew(struct ex_history *h, uint64_t number)
 	}
 }
 
+/* There is room for it. */
 static void
 solve_gap(struct ex_history *h, uint64_t number)
 {
 	struct pass pass = {
-		.h = h, .gap = &h->gap[++h->ngaps], .number = number,
+		.h = h, .gap = &h->gaps.at[++h->ngaps], .number = number,
 		.from = h->read, .to = hit_of(h, number)->read,
 	};
 
-	if (!go_through(&pass, &h->gap[h->ngaps - 1]))
+	if (!go_through(&pass, &h->gaps.at[h->ngaps - 1]))
 		begin_anew(h, number);
 	else if (h->ngaps == STRETCH)
 		end_stretch(h);
@@ -695,7 +764,8 @@ solve(struct ex_history *h, uint64_t upto)
 	if (!list_flights(h))
 		return false;
 	for (uint64_t number = h->done + 1; number <= upto; number++) {
-		if (!take_candidates(h, number))
+		if (!take_candidates(h, number) ||
+		    !make_gaps(h, h->ngaps + 2))
 			return false;
 		solve_gap(h, number);
 	}

@@ -1,6 +1,7 @@
 /* tracker_crowds: hits that wait for those that others made with them. */
 #include "hit/value_tracker_private.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "hit/crowd.h"
@@ -137,9 +138,11 @@ settle_crowd(struct ex_tracked *w, uint64_t number)
 	struct ex_ended *ended = w->ended;
 	struct gathered g;
 
+	if (number == 0 || ended == NULL)
+		return;
 	while (ended < w->ended + ENDED_MAX && ended->number != number)
 		ended++;
-	if (number == 0 || ended == w->ended + ENDED_MAX)
+	if (ended == w->ended + ENDED_MAX)
 		return;
 	gather(w, number, &g);
 	if (g.samples != ended->samples && ended->samples != 0)
@@ -157,12 +160,31 @@ settle_crowd(struct ex_tracked *w, uint64_t number)
 	}
 }
 
+/* What a stop knows of a crowd that has ended.  Without memory its hits wait no
+   longer than others. */
+static void
+take_ended(struct ex_tracked *w, const struct wp_stop_value *stop)
+{
+	struct ex_ended *ended;
+
+	if (w->ended == NULL &&
+	    (w->ended = calloc(ENDED_MAX, sizeof(*w->ended))) == NULL)
+		return;
+	ended = &w->ended[w->next_ended++ % ENDED_MAX];
+	*ended = (struct ex_ended){
+		.number = stop->ended, .samples = stop->all,
+		.has_before = (stop->flags & WP_STOP_BEGAN) != 0,
+	};
+	memcpy(ended->before, stop->old, sizeof(ended->before));
+	memcpy(ended->after, stop->new, sizeof(ended->after));
+	settle_crowd(w, stop->ended);
+}
+
 void
 ex_crowd_take(const struct ex_value_tracker *s, struct ex_tentative *tentative,
     const struct wp_stop_value *stop)
 {
 	struct ex_tracked *w = tentative->tracked;
-	struct ex_ended *ended;
 
 	if (w == NULL || !s->values->crowds ||
 	    (stop->flags & (WP_STOP_EXACT | WP_STOP_LEFT)) != 0)
@@ -174,15 +196,7 @@ ex_crowd_take(const struct ex_value_tracker *s, struct ex_tentative *tentative,
 		tentative->next_waiting = w->waiting;
 		w->waiting = tentative;
 	}
-	if (stop->ended != 0) {
-		ended = &w->ended[w->next_ended++ % ENDED_MAX];
-		*ended = (struct ex_ended){
-			.number = stop->ended, .samples = stop->all,
-			.has_before = (stop->flags & WP_STOP_BEGAN) != 0,
-		};
-		memcpy(ended->before, stop->old, sizeof(ended->before));
-		memcpy(ended->after, stop->new, sizeof(ended->after));
-		settle_crowd(w, stop->ended);
-	}
+	if (stop->ended != 0)
+		take_ended(w, stop);
 	settle_crowd(w, tentative->crowd);
 }

@@ -34,6 +34,7 @@ free_tracked(void *item)
 	struct ex_tracked *w = item;
 
 	ex_history_free(w->history);
+	free(w->ended);
 	free(w);
 }
 

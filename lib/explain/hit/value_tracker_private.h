@@ -38,7 +38,7 @@ struct ex_tracked {
 						   none */
 	struct ex_tentative *last;	/* the last hit's, while it waits */
 	struct ex_tentative *waiting;	/* for crowds; NULL: none */
-	struct ex_ended ended[ENDED_MAX];
+	struct ex_ended *ended;	/* ENDED_MAX of them; NULL: none so far */
 	size_t next_ended;	/* the oldest of these */
 	struct ex_history *history;	/* of its tickets; NULL: none so far */
 	uint64_t doubted;	/* what it says of hits up to then is not so,

@@ -287,28 +287,56 @@ load_slot(const struct wp_samplers *samplers, int *program,
 	return each;
 }
 
-/* Have tickets of so many slots.  False: out of memory. */
-static bool
-more_tickets(struct wp_samplers *samplers, size_t n)
+static void
+free_tickets(struct wp_sampled *sampled)
 {
-	struct wp_tickets *more;
+	while (sampled->n > 0)
+		wp_tickets_close(&sampled->tickets[--sampled->n]);
+	free(sampled->tickets);
+	sampled->tickets = NULL;
+}
 
-	if (n <= samplers->ntickets)
-		return true;
-	if ((more = reallocarray(samplers->tickets, n, sizeof(*more))) == NULL)
+/* Have none yet of any slot of a watch.  False: out of memory. */
+static bool
+new_tickets(struct wp_sampled *sampled, unsigned slots)
+{
+	free_tickets(sampled);
+	sampled->tickets = calloc(slots, sizeof(*sampled->tickets));
+	if (sampled->tickets == NULL)
 		return false;
-	samplers->tickets = more;
-	while (samplers->ntickets < n)
-		more[samplers->ntickets++] = (struct wp_tickets){.map = -1};
+	while (sampled->n < slots)
+		sampled->tickets[sampled->n++].map = -1;
 	return true;
 }
 
-/* Where a slot's are. */
+/* The same of some watches. */
+static bool
+make_tickets(struct wp_samplers *samplers, const struct wp_target *target,
+    size_t first, size_t n)
+{
+	struct wp_sampled *more = reallocarray(samplers->watch,
+	    first + n, sizeof(*more));
+	bool made = more != NULL;
+
+	if (!made)
+		return false;
+	samplers->watch = more;
+	while (samplers->nwatches < first + n)
+		more[samplers->nwatches++] = (struct wp_sampled){.n = 0};
+	for (size_t w = first; w < first + n && made; w++)
+		made = new_tickets(&more[w], target->watch[w].nslots);
+	return made;
+}
+
+/* Where a slot's are, of a watch that was loaded last; NULL: it was not. */
 static int *
 programs(const struct wp_samplers *samplers, size_t watch, unsigned slot)
 {
-	return samplers->program + (watch * WP_SLOTS_MAX + slot) *
+	const size_t at = watch < samplers->first ? SIZE_MAX :
+	    ((watch - samplers->first) * WP_SLOTS_MAX + slot) *
 	    samplers->rings;
+
+	return at < samplers->n ? samplers->program + at : NULL;
 }
 
 bool
@@ -316,24 +344,25 @@ wp_samplers_load(struct wp_samplers *samplers, const struct wp_target *target,
     size_t first, size_t n)
 {
 	const unsigned rings = wp_rings_count(target->rings);
-	const size_t all = (first + n) * WP_SLOTS_MAX * rings;
+	const size_t all = n * WP_SLOTS_MAX * rings;
 	bool each = true;
 
 	wp_samplers_unload(samplers);
 	if (rings == 0 || wp_rings_bpf(target->rings, 0) < 0 ||
 	    are_reads_watched(target) ||
-	    !more_tickets(samplers, (first + n) * WP_SLOTS_MAX) ||
+	    !make_tickets(samplers, target, first, n) ||
 	    (samplers->program =
 	    malloc(all * sizeof(*samplers->program))) == NULL)
 		return false;
 	while (samplers->n < all)
 		samplers->program[samplers->n++] = -1;
+	samplers->first = first;
 	samplers->rings = rings;
 	for (size_t w = first; w < first + n; w++)
 		for (unsigned s = 0; s < target->watch[w].nslots; s++)
 			each = load_slot(samplers, programs(samplers, w, s),
 			    target, w, s,
-			    &samplers->tickets[w * WP_SLOTS_MAX + s]) && each;
+			    &samplers->watch[w].tickets[s]) && each;
 	return each;
 }
 
@@ -341,12 +370,10 @@ int
 wp_samplers_take(const struct wp_samplers *samplers, size_t watch,
     unsigned slot)
 {
-	const int *program;
+	const int *program = programs(samplers, watch, slot);
 
-	if (samplers->n <= (watch * WP_SLOTS_MAX + slot) * samplers->rings)
-		return -ENOENT;
-	program = programs(samplers, watch, slot);
-	return *program < 0 ? -ENOENT : fcntl(*program, F_DUPFD_CLOEXEC, 0);
+	return program == NULL || *program < 0 ? -ENOENT :
+	    fcntl(*program, F_DUPFD_CLOEXEC, 0);
 }
 
 /* Without one, the kernel writes the same. */
@@ -354,12 +381,10 @@ void
 wp_samplers_attach(const struct wp_samplers *samplers,
     const struct wp_events *events, size_t first, size_t watch, unsigned slot)
 {
-	const int *program;
+	const int *program = programs(samplers, watch, slot);
 
-	if (samplers->n <= (watch * WP_SLOTS_MAX + slot) * samplers->rings)
-		return;
-	program = programs(samplers, watch, slot);
-	for (size_t i = first; i < events->n; i++, program++)
+	for (size_t i = first; program != NULL && i < events->n;
+	    i++, program++)
 		if (*program >= 0)
 			(void)wp_perf_set_bpf(events->event[i].fd, *program);
 }
@@ -378,11 +403,12 @@ struct wp_tickets *
 wp_samplers_tickets(const struct wp_samplers *samplers, size_t watch,
     unsigned slot)
 {
-	const size_t at = watch * WP_SLOTS_MAX + slot;
+	struct wp_tickets *tickets = watch < samplers->nwatches &&
+	    slot < samplers->watch[watch].n ?
+	    &samplers->watch[watch].tickets[slot] : NULL;
 
-	return at < samplers->ntickets && (samplers->tickets[at].ended ||
-	    samplers->tickets[at].lines != NULL) ? &samplers->tickets[at] :
-	    NULL;
+	return tickets != NULL && (tickets->ended || tickets->lines != NULL) ?
+	    tickets : NULL;
 }
 
 /* There are marks of the first slot alone. */
@@ -405,10 +431,10 @@ void
 wp_samplers_free(struct wp_samplers *samplers)
 {
 	wp_samplers_unload(samplers);
-	while (samplers->ntickets > 0)
-		wp_tickets_close(&samplers->tickets[--samplers->ntickets]);
-	free(samplers->tickets);
-	samplers->tickets = NULL;
+	while (samplers->nwatches > 0)
+		free_tickets(&samplers->watch[--samplers->nwatches]);
+	free(samplers->watch);
+	samplers->watch = NULL;
 	if (samplers->known != NULL)
 		wp_known_close(samplers->known);
 	free(samplers->known);

@@ -19,9 +19,13 @@
 struct wp_samplers {
 	int *program;		/* of each ring, slot and watch; < 0: none */
 	size_t n;
+	size_t first;		/* of these watches */
 	unsigned rings;
-	struct wp_tickets *tickets;	/* of each slot and watch so far */
-	size_t ntickets;
+	struct wp_sampled {
+		struct wp_tickets *tickets;	/* of each slot; NULL: none */
+		unsigned n;
+	} *watch;		/* nwatches of them: all so far */
+	size_t nwatches;
 	struct wp_known *known;	/* stacks, of all watches; NULL: none are */
 	struct wp_tallied *tallied;	/* and what is counted of them; NULL:
 					   each is a sample */

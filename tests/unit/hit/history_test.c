@@ -4,6 +4,7 @@
  */
 #include "test.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -358,6 +359,47 @@ TEST(numbers_that_cannot_be)
 			ex_history_release(hit);
 		if ((random >> 60) == 0)
 			ex_history_mark(h, a, b);
+	}
+	ex_history_free(h);
+}
+
+/* There is one for each watch that is hit, however seldom that is. */
+TEST(a_history_is_small_as_long_as_few_hit)
+{
+	enum { MANY = 200 };
+	struct ex_history *all[MANY];
+	const size_t before = mallinfo2().uordblks;
+
+	for (unsigned i = 0; i < MANY; i++) {
+		assert_non_null(all[i] = ex_history_new());
+		for (uint64_t k = 1; k <= 3; k++)
+			ex_history_release(store(all[i], k, k));
+		ex_history_mark(all[i], 3, 3);
+	}
+	assert_true(mallinfo2().uordblks - before < MANY * 16384);
+	for (unsigned i = 0; i < MANY; i++)
+		ex_history_free(all[i]);
+}
+
+/* The order of one thread's hits holds whatever other threads there are: room
+   is made for all of these. */
+TEST(a_thread_is_kept_in_mind_among_many)
+{
+	enum { MANY = 600 };
+	struct ex_history *h = ex_history_new();
+	struct ex_history_hit *hit[MANY];
+
+	assert_non_null(h);
+	for (unsigned i = 0; i < MANY; i++) {
+		hit[i] = store(h, i + 1, i);
+		hit[i]->tid = 100 + (pid_t)(i % (MANY / 2));
+		hit[i]->cpu = UINT32_MAX;
+	}
+	ex_history_mark(h, MANY, MANY);
+	for (unsigned i = 0; i < MANY; i++) {
+		assert_int_equal(hit[i]->after, i < MANY / 2 ? 0 :
+		    i + 1 - MANY / 2);
+		ex_history_release(hit[i]);
 	}
 	ex_history_free(h);
 }
