@@ -5,6 +5,7 @@
 #ifndef EXPLAINERS_H
 #define EXPLAINERS_H
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,19 @@ explainer_of(pid_t pid)
 	}
 	(void)fclose(f);
 	return found;
+}
+
+/* Kill it, when there is one. */
+static inline void
+explainer_kill(pid_t pid)
+{
+	pid_t explainer;
+
+	for (int ms = 0; (explainer = explainer_of(pid)) == 0; ms++) {
+		assert_true(ms < COMMAND_PATIENCE_MS);
+		(void)usleep(1000);
+	}
+	(void)kill(explainer, SIGKILL);
 }
 
 /* Whether it has one, but no longer this one. */

@@ -425,15 +425,6 @@ TEST(killed_at_any_time)
 
 /* --- recordings --- */
 
-static void
-kill_explainer(pid_t watchctl_pid)
-{
-	const pid_t pid = explainer_of(watchctl_pid);
-
-	assert_true(pid > 0);
-	(void)kill(pid, SIGKILL);
-}
-
 /* Bit n for library n. */
 static void
 note_library(void *arg, const char *path, const uint8_t *id, size_t len)
@@ -477,7 +468,7 @@ TEST(recordings_have_later_build_ids)
 	for (unsigned i = 0; i < 4; i++) {
 		hear(&w, line, sizeof(line));
 		if (i == 1)
-			kill_explainer(w.pid);
+			explainer_kill(w.pid);
 		say(&w, "\n");
 	}
 	finish(&w, &o);
@@ -517,7 +508,7 @@ TEST(killed_while_hits_are_made)
 		for (unsigned k = 0; k < 4; k++) {
 			hear(&w, line, sizeof(line));
 			if (k == 1)
-				kill_explainer(w.pid);
+				explainer_kill(w.pid);
 			say(&w, "\n");
 		}
 		finish(&w, &o);
@@ -597,7 +588,7 @@ TEST(one_that_does_not_run_any_more_is_survived)
 			if (k == 2) {
 				await(w.err, "\"seq\":3");
 				put_instead(instead[i / COUNT(modes)]);
-				kill_explainer(w.pid);
+				explainer_kill(w.pid);
 			}
 			say(&w, "\n");
 		}

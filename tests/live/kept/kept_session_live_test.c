@@ -497,7 +497,7 @@ TEST(a_backtrace_is_of_its_time)
 	    scratch_path("loads")));
 	hear(&w, line, sizeof(line));
 	await(w.err, "#2 ");
-	assert_int_equal(kill(explainer_of(w.pid), SIGKILL), 0);
+	explainer_kill(w.pid);
 	say(&w, "\n");
 	finish(&w, &o);
 	assert_int_equal(o.status, 3);
@@ -647,7 +647,7 @@ hits_while_it_hangs(void)
 			first = explainer_of(w.pid);
 	}
 	same = first > 0 && explainer_of(w.pid) == first;
-	(void)kill(explainer_of(w.pid), SIGKILL);
+	explainer_kill(w.pid);
 	say(&w, "\n");
 	finish(&w, &o);
 	assert_int_equal(o.status, 3);
