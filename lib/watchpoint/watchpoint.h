@@ -5,6 +5,8 @@
  *
  *	WP_WATCH(balance);			each write is reported, with its
  *						backtrace, as it happens
+ *	WP_WATCH_HEAP(node);			the same of what it points to,
+ *						until that is freed
  *	WP_SCOPE(n) { parse(&n); }		the same of a local, for the
  *						block alone
  *	WP_FREEZE(config) { serve(); }		no thread may write to config
@@ -192,11 +194,17 @@ int wp_enable(struct wp_watch *);
 int wp_disable(struct wp_watch *);
 
 /*
- * Watch another place of the same length instead, in all its threads.  -EINVAL:
- * by its alignment that place would take another number of debug registers.
- * -EFAULT: it is not mapped.  On failure the watch stays where it was.
+ * Watch another place instead, in all its threads:
+ *
+ *	wp_move(watch, addr)		of the same length
+ *	wp_move(watch, addr, len)	of another, which wp_move_len does
+ *
+ * -EINVAL: there it would take another number of debug registers.  One of them
+ * covers 1, 2, 4 or 8 bytes that are aligned to their number.  -EFAULT: the
+ * place is not mapped.  On failure the watch stays where it was.
  */
 int wp_move(struct wp_watch *, const volatile void *addr);
+int wp_move_len(struct wp_watch *, const volatile void *addr, size_t len);
 
 /*
  * Store in *count the number of accesses by all its threads, including those
@@ -283,6 +291,15 @@ int wp_watch_variable(const volatile void *addr, size_t len, const char *name,
     const char *file, int line);
 int wp_unwatch_variable(const volatile void *addr, size_t len);
 
+/* The same of bytes in a block, until that is freed: by free(3) or realloc(3),
+   or what calls them.  A block of NULL begins with these bytes.  They need not
+   be initialized yet. */
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
+__attribute__((access(none, 1), access(none, 2)))
+#endif
+int wp_watch_heap(const volatile void *block, const volatile void *addr,
+    size_t len, const char *name, const char *file, int line);
+
 /* A watch, a freeze or a permit for a block of code.  The members belong to the
    library. */
 struct wp_scope {
@@ -353,6 +370,11 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
 /*
  * WP_WATCH(lvalue)	report each write to a variable from here on, by any
  *			thread; the program goes on.  0 or -errno.
+ * WP_WATCH_HEAP(p)	the same of *p, which ends when p, a block that malloc
+ *			or new has returned, is freed.  That is reported, too,
+ *			and a line says that the watch has ended.
+ * WP_WATCH_HEAP(p, lvalue)
+ *			the same of a part of it: WP_WATCH_HEAP(p, p->next).
  * WP_UNWATCH(lvalue)	end that.
  * WP_SCOPE(lvalue) { ... }
  *			report each write to it during the block, by any thread:
@@ -385,6 +407,11 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
  * In C++ there are objects that do the same for as long as they live, except
  * for longjmp: wp::freeze, wp::permit, wp::watch.  A wp::permit must be a
  * variable of its own, not part of another object.
+ *
+ * As long as a block is watched, free and realloc take a debug register each,
+ * and each call of them, with whatever block, takes some 20 microseconds.  What
+ * frees without calling them, as an operator delete with memory of its own, is
+ * not noticed, nor is a thread that has the signal blocked.
  *
  * The compiler may keep a local variable in a register where no function is
  * called, and such writes are seen when it is stored: if each one matters, make
@@ -437,9 +464,26 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
 #define WP_PASTE_(a, b)		a##b
 #define WP_NAME_(name, n)	WP_PASTE_(wp_##name##_, n)
 
+/* Which of two functions or macros: by whether there is a second argument. */
+#define WP_WHICH_(a, b, which, ...)	which
+
+#ifdef __cplusplus
+inline int
+wp_move(struct wp_watch *watch, const volatile void *addr, size_t len)
+{
+	return wp_move_len(watch, addr, len);
+}
+#else
+#define wp_move(watch, ...)						\
+	WP_WHICH_(__VA_ARGS__, wp_move_len, wp_move, 0)(watch, __VA_ARGS__)
+#endif
+
 #ifdef WP_DISABLE
 
 #define WP_WATCH(lvalue)	(WP_UNEVALUATED_(lvalue), 0)
+#define WP_WATCH_BLOCK_(p)	(WP_UNEVALUATED_(*(p)), 0)
+#define WP_WATCH_PART_(p, lvalue)					\
+	(WP_UNEVALUATED_(*(p)), WP_UNEVALUATED_(lvalue), 0)
 #define WP_UNWATCH(lvalue)	(WP_UNEVALUATED_(lvalue), 0)
 #define WP_SCOPE(lvalue)	WP_BLOCK_(lvalue)
 #define WP_FREEZE(lvalue)	WP_BLOCK_(lvalue)
@@ -457,6 +501,12 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
 
 #define WP_WATCH(lvalue)						\
 	wp_watch_variable(WP_ADDRESS_(lvalue), sizeof(lvalue), #lvalue,	\
+	    __FILE__, __LINE__)
+#define WP_WATCH_BLOCK_(p)						\
+	wp_watch_heap(NULL, WP_ADDRESS_(*(p)), sizeof(*(p)), "*" #p,	\
+	    __FILE__, __LINE__)
+#define WP_WATCH_PART_(p, lvalue)					\
+	wp_watch_heap(p, WP_ADDRESS_(lvalue), sizeof(lvalue), #lvalue,	\
 	    __FILE__, __LINE__)
 #define WP_UNWATCH(lvalue)						\
 	wp_unwatch_variable(WP_ADDRESS_(lvalue), sizeof(lvalue))
@@ -496,6 +546,10 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
 	WP_LOUD_ WP_BODY_
 
 #endif /* WP_DISABLE */
+
+#define WP_WATCH_HEAP(...)						\
+	WP_WHICH_(__VA_ARGS__, WP_WATCH_PART_, WP_WATCH_BLOCK_,		\
+	    0)(__VA_ARGS__)
 
 #ifdef __cplusplus
 

@@ -45,6 +45,9 @@ use(struct config *config, volatile int *table, const char *name)
 	}
 out:
 	WP_ASSERT_NO_STRAY();
+	if (WP_WATCH_HEAP(config, config->limit) < 0 ||
+	    WP_WATCH_HEAP(table + local++) < 0)
+		return WP_UNWATCH(config->limit);
 	WP_PERMIT(*config)
 		return WP_UNWATCH(local);
 	return 0;
@@ -170,7 +173,8 @@ done
 # what cannot be watched, and how it is said in C and C++
 for argument in 'config.limit + 1' '3' 'config.bit' 'function()' 'config.none'
 do
-	for macro in 'WP_WATCH(%s);' 'WP_FREEZE(%s) { }' 'WP_PERMIT(%s) { }'; do
+	for macro in 'WP_WATCH(%s);' 'WP_WATCH_HEAP(&config, %s);' \
+	    'WP_FREEZE(%s) { }' 'WP_PERMIT(%s) { }'; do
 		for off in '' -DWP_DISABLE; do
 			cat > refused.c <<-E2
 			#include <watchpoint.h>

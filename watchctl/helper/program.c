@@ -134,22 +134,6 @@ program_mapped(struct program *p, uint64_t start, uint64_t end, uint64_t time)
 	}
 }
 
-/* Those for which no thread waits are explained together. */
-static void
-take_cells(struct program *p)
-{
-	struct wp_cell *cell;
-	unsigned n = 0;
-
-	while (n < WP_CELLS && (cell = wp_channel_next(p->channel)) != NULL) {
-		serve_take_hit(p, cell);
-		wp_channel_done(p->channel, cell);
-		n++;
-	}
-	if (n > 0)
-		(void)session_flush(&p->serve->session, UINT64_MAX);
-}
-
 /* Until a report has begun, warnings wait. */
 static void
 report_warning(struct program *p)
@@ -164,6 +148,24 @@ report_warning(struct program *p)
 	text[sizeof(text) - 1] = '\0';
 	session_warn(&p->serve->session, "%s", text);
 	(void)session_flush(&p->serve->session, 0);
+}
+
+/* Those for which no thread waits are explained together.  There is room for
+   one warning, and the next one may come when the hit is reported. */
+static void
+take_cells(struct program *p)
+{
+	struct wp_cell *cell;
+	unsigned n = 0;
+
+	while (n < WP_CELLS && (cell = wp_channel_next(p->channel)) != NULL) {
+		report_warning(p);
+		serve_take_hit(p, cell);
+		wp_channel_done(p->channel, cell);
+		n++;
+	}
+	if (n > 0)
+		(void)session_flush(&p->serve->session, UINT64_MAX);
 }
 
 static void

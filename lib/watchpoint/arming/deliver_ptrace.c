@@ -76,8 +76,7 @@ wp_helper_move(struct wp_watch *w, const struct wp_slot *slots,
 	put_slots(request, slots, w->nslots);
 	if ((err = wp_helper_ask(cause)) < 0)
 		return err;
-	memcpy(w->slot, slots, w->nslots * sizeof(*slots));
-	w->region.addr = slots[0].addr;
+	wp_watch_place(w, slots);
 	return 0;
 }
 

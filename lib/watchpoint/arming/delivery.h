@@ -5,6 +5,8 @@
 #ifndef WP_DELIVERY_H
 #define WP_DELIVERY_H
 
+#include <string.h>
+
 #include "os/attr.h"
 #include "handler/watches.h"
 
@@ -41,6 +43,19 @@ int wp_own_events_take_over(struct wp_watch *);
 int wp_own_events_enable(struct wp_watch *);
 int wp_own_events_move(struct wp_watch *, const struct wp_slot *,
     struct wp_cause *);
+
+/* It is at these slots now, as many as it has. */
+static inline void
+wp_watch_place(struct wp_watch *w, const struct wp_slot *slots)
+{
+	uint64_t len = 0;
+
+	for (unsigned i = 0; i < w->nslots; i++)
+		len += wp_slot_bytes(slots[i].type, slots[i].len);
+	memcpy(w->slot, slots, w->nslots * sizeof(*slots));
+	w->region.addr = slots[0].addr;
+	w->region.len = len;
+}
 
 /* In the child of a fork(2), locked: events that are kept for the next watch
    are its parent's (own_events.c). */

@@ -589,6 +589,7 @@ wp_helper_moved(const struct wp_watch *w)
 	if (atomic_load(&words->serial) != atomic_load(&w->serial))
 		return;
 	words->what.addr = w->region.addr;
+	words->what.len = w->region.len;
 	memcpy(words->what.label, w->label, sizeof(w->label));
 }
 

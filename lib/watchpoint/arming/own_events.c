@@ -485,8 +485,7 @@ retarget(struct wp_watch *w, const struct wp_slot *slots, bool on)
 {
 	int err;
 
-	memcpy(w->slot, slots, w->nslots * sizeof(*slots));
-	w->region.addr = slots[0].addr;
+	wp_watch_place(w, slots);
 	if (w->delivery->arming->inherited)
 		return wp_libc_alone() ? retarget_all(w, !on) :
 		    change_all(w, true);

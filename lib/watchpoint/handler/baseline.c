@@ -33,11 +33,20 @@ may_look(const struct wp_watch *w)
 	    atomic_load(&wp_state.nreads) == 0;
 }
 
+/* Another thread may give it another length meanwhile. */
+static bool
+peek(uint8_t to[WP_BASELINE_MAX], const struct wp_watch *w)
+{
+	const uint64_t len = *(const volatile uint64_t *)&w->region.len;
+
+	return len <= WP_BASELINE_MAX && wp_peek(to, w->region.addr, len) ==
+	    len;
+}
+
 bool
 wp_look_at(const struct wp_watch *w, uint8_t to[WP_BASELINE_MAX])
 {
-	return may_look(w) && wp_peek(to, w->region.addr, w->region.len) ==
-	    w->region.len;
+	return may_look(w) && peek(to, w);
 }
 
 /* With one thread what could be read a moment ago can be read now. */
@@ -45,8 +54,7 @@ static bool
 read_bytes(struct wp_baseline *to, const struct wp_watch *w, bool readable)
 {
 	if (!readable || !to->alone)
-		return wp_peek(to->byte, w->region.addr, w->region.len) ==
-		    w->region.len;
+		return peek(to->byte, w);
 	wp_copy(to->byte, (const void *)(uintptr_t)w->region.addr,
 	    w->region.len);
 	return true;

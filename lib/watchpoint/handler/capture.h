@@ -53,6 +53,9 @@ uint64_t wp_cpu_pc(const ucontext_t *);
 uint64_t wp_cpu_sp(const ucontext_t *);
 uint64_t wp_cpu_fp(const ucontext_t *);
 
+/* The first argument, at the first instruction of a function. */
+uint64_t wp_cpu_argument(const ucontext_t *);
+
 /* Whether it has just come out of a system call. */
 bool wp_cpu_after_syscall(const ucontext_t *);
 

@@ -34,6 +34,12 @@ wp_cpu_fp(const ucontext_t *context)
 	return context->uc_mcontext.regs[29];
 }
 
+uint64_t
+wp_cpu_argument(const ucontext_t *context)
+{
+	return context->uc_mcontext.regs[0];
+}
+
 /* svc #0 */
 bool
 wp_cpu_after_syscall(const ucontext_t *context)

@@ -43,6 +43,12 @@ wp_cpu_fp(const ucontext_t *context)
 	return (uint64_t)context->uc_mcontext.gregs[REG_RBP];
 }
 
+uint64_t
+wp_cpu_argument(const ucontext_t *context)
+{
+	return (uint64_t)context->uc_mcontext.gregs[REG_RDI];
+}
+
 /* syscall, or int $0x80. */
 bool
 wp_cpu_after_syscall(const ucontext_t *context)

@@ -1,7 +1,7 @@
 /*
  * classify: which of the watches that a step touched were hit: all that it
  * touched and whose counts say so (account.c), but those whose access is
- * permitted, or over the limit.
+ * permitted, over the limit, or not what the watch is for.
  *
  * Signal safety: everything here is async-signal-safe.
  */
@@ -131,7 +131,8 @@ sift(struct wp_run *run)
 		/* where events are switched off one after the other, some fire
 		   a moment longer */
 		if (atomic_load(&w->on) &&
-		    (!match->stray || !is_permitted(match)))
+		    (!match->stray || !is_permitted(match)) &&
+		    (w->is_hit == NULL || w->is_hit(run)))
 			match->nth = count_hit(w);
 		if (match->nth != 0) {
 			run->match[n++] = *match;

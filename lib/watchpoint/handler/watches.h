@@ -39,6 +39,7 @@ struct wp_armed {
 
 struct wp_delivery;
 struct wp_arming;
+struct wp_run;
 
 /* What the program wants done with one of our signals (handler/wanted.c). */
 struct wp_wanted {
@@ -54,6 +55,9 @@ struct wp_watch {
 	   for users. */
 	_Atomic uint32_t serial;
 	_Atomic uint32_t users;		/* handlers at work on it */
+	/* Whether an access is a hit at all; NULL: each is.  One that is not is
+	   not counted as one. */
+	bool (*is_hit)(const struct wp_run *);
 	struct wp_attr attr;		/* label points to the next */
 	char label[WP_LABEL_MAX];
 	struct wp_region region;

@@ -335,6 +335,7 @@ fill(struct wp_watch *w, const struct wp_attr *attr, bool *readable)
 	if ((n = plan(&w->region, w->slot, readable)) < 0)
 		return n;
 	w->nslots = (unsigned)n;
+	w->is_hit = NULL;
 	w->attr = *attr;
 	if (attr->label != NULL) {
 		w->label[0] = '\0';
@@ -665,7 +666,7 @@ wp_count(const struct wp_watch *w, uint64_t *count)
 }
 
 static int
-move_watch(struct wp_watch *w, uint64_t addr)
+move_watch(struct wp_watch *w, uint64_t addr, size_t len)
 {
 	struct wp_region region = w->region;
 	struct wp_slot slot[WP_SLOTS_MAX];
@@ -673,6 +674,7 @@ move_watch(struct wp_watch *w, uint64_t addr)
 	int err;
 
 	region.addr = addr;
+	region.len = wp_region_bytes(region.access, len);
 	if ((err = plan(&region, slot, &readable)) < 0)
 		return err;
 	if ((unsigned)err != w->nslots)
@@ -694,12 +696,12 @@ move_watch(struct wp_watch *w, uint64_t addr)
 static bool
 is_alone(const struct wp_watch *w)
 {
-	return w != NULL && wp_libc_alone() &&
-	    w->delivery->counts_all;
+	return is_open(w) && wp_libc_alone() && w->delivery->counts_all;
 }
 
-int
-wp_move(struct wp_watch *w, const volatile void *addr)
+/* as_is: of the length that it has. */
+static int
+move_to(struct wp_watch *w, const volatile void *addr, size_t len, bool as_is)
 {
 	bool alone = is_alone(w);
 	int err;
@@ -708,8 +710,22 @@ wp_move(struct wp_watch *w, const volatile void *addr)
 	wp_pin(addr);
 	if (!alone)
 		wp_watches_lock();
-	err = is_open(w) ? move_watch(w, (uintptr_t)addr) : not_open();
+	err = is_open(w) ? move_watch(w, (uintptr_t)addr, as_is ?
+	    w->region.len : len) : not_open();
 	if (!alone)
 		wp_watches_unlock();
 	return err;
+}
+
+int
+(wp_move)(struct wp_watch *w, const volatile void *addr)
+{
+	return move_to(w, addr, 0, true);
+}
+
+int
+wp_move_len(struct wp_watch *w, const volatile void *addr, size_t len)
+{
+	return len > 0 ? move_to(w, addr, len, false) :
+	    bad_attr("len is 0: nothing to watch");
 }

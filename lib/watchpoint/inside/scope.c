@@ -17,6 +17,8 @@
  */
 #include "os/clock.h"
 #include "arming/helper.h"
+#include "inside/heap.h"
+#include "inside/scope.h"
 #include "program/scope_lock.h"
 
 #include <errno.h>
@@ -153,6 +155,15 @@ miss(uint64_t n, const struct place *place, const char *what, const char *why)
 	put_line(table.missed, place, "WP_FREEZE", what, why);
 }
 
+void
+wp_scope_failed(const char *macro, const char *name, const char *file, int line)
+{
+	const struct place place = {name, file, line};
+	char text[TEXT_MAX];
+
+	put_line(text, &place, macro, "is not in force: ", wp_cause());
+}
+
 int
 wp_watch_variable(const volatile void *addr, size_t len, const char *name,
     const char *file, int line)
@@ -160,15 +171,13 @@ wp_watch_variable(const volatile void *addr, size_t len, const char *name,
 	const struct place place = {name, file, line};
 	struct wp_scope_before before;
 	struct held *h;
-	char text[TEXT_MAX];
 	int err = 0;
 
 	wp_scope_lock(&before);
 	if (held_find(addr, len, WATCHED) == NULL)
 		err = held_open(&h, addr, len, &place, WATCHED);
 	if (err < 0)
-		put_line(text, &place, "WP_WATCH", "is not in force: ",
-		    wp_cause());
+		wp_scope_failed("WP_WATCH", name, file, line);
 	wp_scope_unlock(&before);
 	return err;
 }
@@ -178,13 +187,15 @@ wp_unwatch_variable(const volatile void *addr, size_t len)
 {
 	struct wp_scope_before before;
 	struct held *h;
+	bool was;
 
 	wp_scope_lock(&before);
 	h = held_find(addr, len, WATCHED);
 	if (h != NULL)
 		held_close(h);
+	was = h != NULL || wp_heap_unwatch(addr, len);
 	wp_scope_unlock(&before);
-	return h != NULL ? 0 : -ENOENT;
+	return was ? 0 : -ENOENT;
 }
 
 size_t
@@ -306,12 +317,10 @@ wp_scope_watch(struct wp_scope *scope, const volatile void *addr, size_t len,
 {
 	const struct place place = {name, file, line};
 	struct wp_scope_before before;
-	char text[TEXT_MAX];
 
 	wp_scope_lock(&before);
 	if (enter(scope, addr, len, &place, SCOPED) < 0)
-		put_line(text, &place, "WP_SCOPE", "is not in force: ",
-		    wp_cause());
+		wp_scope_failed("WP_SCOPE", name, file, line);
 	wp_scope_unlock(&before);
 	return scope;
 }

@@ -160,7 +160,7 @@
 	X(CLOSED, EINVAL, "the watch is not open")			\
 	X(MOVE, EINVAL, "%#llx: there the watch would take %u debug "	\
 	    "registers and not %u: move it to an address of the same "	\
-	    "alignment")						\
+	    "alignment, or with another length")			\
 	X(DELIVERY, ENOTSUP, "WATCHPOINT_DELIVERY=%s: %s")		\
 	X(NO_DELIVERY, EACCES, "%s; and without it, %s")		\
 	X(VALGRIND, ENOTSUP, "this program runs under valgrind, "	\

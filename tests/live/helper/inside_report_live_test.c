@@ -286,6 +286,193 @@ TEST(a_local_is_watched_in_its_block)
 	outcome_free(&o);
 }
 
+/* --- blocks of the heap --- */
+
+struct node {
+	struct node *next;
+	volatile long value;
+};
+
+OWN static void
+drop(void *block)
+{
+	free(block);
+}
+
+static void *
+drop_in_thread(void *block)
+{
+	drop(block);
+	return NULL;
+}
+
+/* What the compiler knows of a block, it may leave out. */
+OWN static void *
+block_of(size_t size)
+{
+	return calloc(1, size);
+}
+
+/* While one is watched, another is freed. */
+static void
+watches_blocks(void)
+{
+	struct node *node = block_of(sizeof(*node)), *other = block_of(40);
+	pthread_t thread;
+
+	if (WP_WATCH_HEAP(node, node->value) != 0)
+		_exit(97);
+	store_to(&node->value, 10);
+	drop(other);
+	store_to(&node->value, 11);
+	drop(node);
+	node = block_of(sizeof(*node));	/* the same, usually */
+	store_to(&node->value, 1);
+	if (WP_WATCH_HEAP(&node->next) != 0 ||	/* it begins there */
+	    WP_WATCH_HEAP(&node->next) != 0)	/* already */
+		_exit(97);
+	node->next = node;
+	node = realloc(node, 4096);
+	node->next = NULL;
+	if (WP_WATCH_HEAP(node, node->value) != 0)
+		_exit(97);
+	store_to(&node->value, 12);
+	if (pthread_create(&thread, NULL, drop_in_thread, node) != 0 ||
+	    pthread_join(thread, NULL) != 0)
+		_exit(97);
+	node = block_of(4096);
+	if (WP_WATCH_HEAP(node, node->value) != 0)
+		_exit(97);
+	store_to(&node->value, 13);
+	if (WP_UNWATCH(node->value) != 0 || WP_UNWATCH(node->value) == 0)
+		_exit(97);
+	store_to(&node->value, 2);
+	drop(node);
+}
+
+static void
+watches_blocks_by_signals(void)
+{
+	(void)setenv("WATCHPOINT_DELIVERY", "async", 1);
+	watches_blocks();
+}
+
+static void
+watches_blocks_by_ptrace(void)
+{
+	(void)setenv("WATCHPOINT_DELIVERY", "ptrace", 1);
+	watches_blocks();
+}
+
+/* How often the end of a watch was said. */
+static unsigned
+count_ends(const struct outcome *o, const char *what)
+{
+	char text[128];
+	unsigned n = 0;
+	json_t *line;
+	size_t i;
+
+	(void)snprintf(text, sizeof(text),
+	    "%s is no longer watched: its block at 0x", what);
+	json_array_foreach(o->lines, i, line)
+		n += strcmp(text_of(line, "type"), "warning") == 0 &&
+		    strncmp(text_of(line, "text"), text, strlen(text)) == 0;
+	return n;
+}
+
+/* The free is a hit, too, and then it is over. */
+TEST(a_block_is_watched_until_it_is_freed)
+{
+	static void (*const programs[])(void) = {
+		watches_blocks, watches_blocks_by_signals,
+		watches_blocks_by_ptrace,
+	};
+	static const struct { const char *access, *caller; } hits[] = {
+		{"write", "watches_blocks"}, {"write", "watches_blocks"},
+		{"execute", "drop"}, {"write", ""},
+		{"execute", "watches_blocks"}, {"write", "watches_blocks"},
+		{"execute", "drop"}, {"write", "watches_blocks"},
+	};
+	struct outcome o;
+
+	for (size_t k = 0; k < COUNT(programs); k++) {
+		run_program(&o, programs[k], EXITS);
+		assert_int_equal(o.status, 0);
+		expect_account(&o, COUNT(hits), 0);
+		for (size_t i = 0; i < COUNT(hits); i++) {
+			assert_string_equal(text_of(hit_at(&o, i), "access"),
+			    hits[i].access);
+			if (hits[i].caller[0] != '\0')
+				expect_function(hit_at(&o, i), 1,
+				    hits[i].caller);
+		}
+		assert_int_equal(count_ends(&o, "node->value"), 2);
+		assert_int_equal(count_ends(&o, "*&node->next"), 1);
+		outcome_free(&o);
+	}
+}
+
+/* A child's blocks are its own. */
+static void
+forks_with_a_block(void)
+{
+	struct node *node = block_of(sizeof(*node));
+	int status = -1;
+	pid_t pid;
+
+	if (WP_WATCH_HEAP(node, node->value) != 0 || (pid = fork()) < 0)
+		_exit(97);
+	if (pid == 0) {
+		store_to(&node->value, 1);
+		drop(node);
+		node = block_of(sizeof(*node));
+		_exit(WP_WATCH_HEAP(node, node->value) == 0 &&
+		    WP_UNWATCH(node->value) == 0 ? 0 : 96);
+	}
+	if (waitpid(pid, &status, 0) != pid || status != 0)
+		_exit(97);
+	store_to(&node->value, 2);
+	drop(node);
+}
+
+TEST(a_child_has_no_watch_of_its_parents_blocks)
+{
+	struct outcome o;
+
+	run_program(&o, forks_with_a_block, EXITS);
+	assert_int_equal(o.status, 0);
+	expect_account(&o, 2, 0);
+	assert_string_equal(text_of(hit_at(&o, 0), "new"), "0x2");
+	assert_int_equal(count_ends(&o, "node->value"), 1);
+	outcome_free(&o);
+}
+
+static void
+watches_a_wide_block(void)
+{
+	struct wide { char bytes[256]; } *wide = block_of(sizeof(*wide));
+
+	for (int i = 0; i < 2; i++)
+		if (WP_WATCH_HEAP(wide) == 0)
+			_exit(97);
+	drop(wide);
+	watches_a_local(1);
+}
+
+/* And nothing is left of it. */
+TEST(a_block_that_cannot_be_watched_is_said)
+{
+	struct outcome o;
+
+	run_program(&o, watches_a_wide_block, EXITS);
+	assert_int_equal(o.status, 0);
+	assert_non_null(strstr(o.err,
+	    ": WP_WATCH_HEAP(*wide) is not in force: 256 bytes"));
+	expect_account(&o, 1, 0);
+	outcome_free(&o);
+}
+
 static void
 watches_too_much(void)
 {
@@ -757,6 +944,45 @@ changes_unseen(void)
 	store(24);
 	store(25);
 	wp_close(w);
+}
+
+OWN static void
+store_byte(unsigned at, unsigned char value)
+{
+	((volatile unsigned char *)&word)[at] = value;
+	__asm__ volatile("");
+}
+
+static void
+moves_to_a_byte(void)
+{
+	struct wp_watch *w;
+
+	word = 0x1122334455667788;
+	w = open_watch(.label = "word");
+	store_byte(3, 0x99);
+	(void)wp_move(w, (volatile char *)&word + 5, 1);
+	store_byte(4, 0xaa);
+	store_byte(5, 0xbb);
+	(void)wp_move(w, &word, 8);
+	store_byte(6, 0xcc);
+	wp_close(w);
+}
+
+TEST(a_watch_that_moves_has_another_length)
+{
+	static const struct { const char *old, *new; } hits[] = {
+		{"0x55", "0x99"}, {"0x33", "0xbb"}, {"0x22", "0xcc"},
+	};
+	struct outcome o;
+
+	run_program(&o, moves_to_a_byte, EXITS);
+	expect_account(&o, COUNT(hits), 0);
+	for (size_t i = 0; i < COUNT(hits); i++) {
+		assert_string_equal(text_of(hit_at(&o, i), "old"), hits[i].old);
+		assert_string_equal(text_of(hit_at(&o, i), "new"), hits[i].new);
+	}
+	outcome_free(&o);
 }
 
 static void *

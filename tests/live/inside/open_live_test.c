@@ -293,6 +293,44 @@ TEST(moved_in_all_threads)
 	crew_end(&after);
 }
 
+static _Alignas(8) volatile unsigned char bytes[16];
+
+static void
+write_bytes(unsigned n)
+{
+	for (unsigned i = 0; i < n * sizeof(bytes); i++)
+		bytes[i % sizeof(bytes)] = (unsigned char)i;
+}
+
+/* From any length to any other, and back. */
+TEST(moved_with_another_length)
+{
+	static const struct { unsigned at, len; } places[] = {
+		{13, 1}, {8, 8}, {10, 2}, {4, 4}, {0, 8}, {7, 1},
+	};
+	struct wp_watch *w;
+	struct crew crew;
+
+	crew_start(&crew, 2);
+	w = open_word(0);
+	for (size_t i = 0; i < COUNT(places); i++) {
+		tally.addr = &bytes[places[i].at];
+		assert_int_equal(wp_move(w, tally.addr, places[i].len), 0);
+		tally.hits = 0;
+		crew_do(&crew, write_bytes, 10);
+		assert_int_equal(tally.hits, 2 * 10 * places[i].len);
+	}
+	/* its length is now this */
+	assert_int_equal(wp_move(w, &bytes[3]), 0);
+	tally.addr = &bytes[3];
+	tally.hits = 0;
+	write_bytes(10);
+	assert_int_equal(tally.hits, 10);
+	assert_int_equal(tally.wrong, 0);
+	wp_close(w);
+	crew_end(&crew);
+}
+
 static _Atomic bool stop;
 
 static void
@@ -1051,7 +1089,11 @@ TEST(moves_that_cannot_be)
 	w = open_word(0);
 	assert_int_equal(wp_move(w, (volatile char *)&other + 2), -EINVAL);
 	assert_non_null(strstr(wp_cause(), "same alignment"));
+	assert_int_equal(wp_move(w, &bytes[1], 2), -EINVAL);
+	assert_non_null(strstr(wp_cause(), "debug registers"));
+	assert_int_equal(wp_move(w, &bytes[1], 0), -EINVAL);
 	assert_int_equal(wp_move(w, NULL), -EFAULT);
+	assert_int_equal(wp_move(w, &word, sizeof(word)), 0);
 	write_word(5);		/* it is where it was */
 	other = 1;
 	assert_int_equal(tally.hits, 5);

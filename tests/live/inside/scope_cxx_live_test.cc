@@ -206,6 +206,49 @@ a_watch_is_an_object(void **)
 	expect(0);
 }
 
+/* The operators end in free, but for a sanitizer's. */
+static void
+deleting_ends_a_watch(void **)
+{
+	volatile long *block = new long(0);
+
+	assert_int_equal(WP_WATCH_HEAP(block), 0);
+	assert_int_equal(WP_WATCH_HEAP(block), 0);
+	*block = 1;
+#ifndef SANITIZED
+	const auto at = reinterpret_cast<uintptr_t>(block);
+	delete block;
+	assert_int_equal(wp_unwatch_variable(
+	    reinterpret_cast<const void *>(at), sizeof(*block)), -ENOENT);
+#else
+	assert_int_equal(WP_UNWATCH(*block), 0);
+	delete block;
+#endif
+	expect(0);
+}
+
+/* The function that macros are not needed for. */
+static void
+a_watch_moves(void **)
+{
+	static volatile char bytes[16];
+	wp_attr attr = wp_attr();
+	wp_watch *watch;
+	uint64_t count;
+
+	attr.size = sizeof(attr);
+	attr.addr = bytes;
+	attr.len = 1;
+	assert_int_equal(wp_open(&attr, &watch), 0);
+	assert_int_equal(wp_move(watch, &bytes[13]), 0);
+	bytes[13] = 1;
+	assert_int_equal(wp_move(watch, &bytes[14], 2), 0);
+	bytes[15] = bytes[13] = 1;
+	assert_int_equal(wp_count(watch, &count), 0);
+	assert_int_equal(count, 2);
+	wp_close(watch);
+}
+
 /* &object is not its address. */
 struct odd {
 	long value;
@@ -238,6 +281,8 @@ main()
 		cmocka_unit_test_setup(freezes_may_be_anywhere, begin),
 		cmocka_unit_test_setup(a_permit_in_an_object_is_none, begin),
 		cmocka_unit_test_setup(a_watch_is_an_object, begin),
+		cmocka_unit_test_setup(deleting_ends_a_watch, begin),
+		cmocka_unit_test_setup(a_watch_moves, begin),
 		cmocka_unit_test_setup(the_address_is_the_true_one, begin),
 	};
 

@@ -1,0 +1,11 @@
+/* heap: watches of blocks, which end when these are freed. */
+#ifndef WP_HEAP_H
+#define WP_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* End the watch of these bytes.  False: there is none. */
+bool wp_heap_unwatch(const volatile void *addr, size_t len);
+
+#endif
