@@ -125,7 +125,7 @@ test "$(stat -c %s bank.png)" -gt $(($(stat -c %s blank.png) * 11 / 10))
 # The trace, in speedscope: its table of functions.
 jq -e '(.traceEvents | length > 600) and (.samples | length > 600)' bank.trace \
     > /dev/null
-npm install --silent --no-audit --no-fund speedscope > npm.said 2>&1 || {
+timeout 120 npm install --silent --no-audit --no-fund speedscope > npm.said 2>&1 || {
 	cat npm.said
 	not_run "speedscope cannot be had from npm"
 }
