@@ -47,8 +47,9 @@ adopt(char *raw, size_t size, size_t pad, enum hg_family family,
 		return raw;
 	}
 	e = hg_ledger_at(number);
-	e->size = size;
+	e->size = size;		/* all of one word: it need not be read */
 	e->family = family;
+	e->freed_by = HG_MALLOC;
 	e->pad = log2_of(pad) & 63;
 	e->flags = 0;
 	e->alloc = (uint16_t)hg_callers_of(t, from, FRAMES);
@@ -132,14 +133,32 @@ release(struct hg_thread *t, struct hg_entry *e)
 	atomic_store_explicit(&t->busy, false, memory_order_release);
 }
 
+/* The blocks that come next were freed long ago, and are in no near cache: they
+   are fetched in time, entries before what these point to.  What is in the ring
+   beyond the last one is an entry, too. */
+static void
+fetch(const struct hg_thread *t)
+{
+	const struct hg_entry *e = hg_ledger_at(t->ring[(t->first + 3) %
+	    HG_RING]);
+	uint64_t block;
+
+	hg_ledger_fetch(t->ring[(t->first + 6) % HG_RING]);
+	if (e == NULL)
+		return;
+	block = atomic_load_explicit(&e->block, memory_order_relaxed);
+	__builtin_prefetch((void *)(uintptr_t)(block - HG_HEAD), 1);
+	__builtin_prefetch((void *)(uintptr_t)(block + e->size), 1);
+}
+
 static void
 pop(struct hg_thread *t)
 {
 	struct hg_entry *e = hg_ledger_at(t->ring[t->first++ % HG_RING]);
-
 	const uint64_t block = atomic_load_explicit(&e->block,
 	    memory_order_relaxed);
 
+	fetch(t);
 	if (!hg_block_is_whole(e, block))
 		hg_report_block(e, block, HG_AT_REUSE, NULL);
 	t->held -= e->size;

@@ -56,26 +56,37 @@ hg_block_room(size_t size, size_t pad)
 	return pad + size + tail_of(size);
 }
 
-/* Three words that overlap cover 8 to 23 bytes. */
-static void
-seal_tail(uint64_t block, size_t size, uint64_t word)
-{
-	const uint64_t tail = block + size;
-	const size_t len = tail_of(size);
+/*
+ * The tail, in words that are aligned: a processor waits where it reads at once
+ * what several stores have written.  The first word may have the block's last
+ * bytes in it, and they may be the same one.
+ */
+struct tail {
+	uint64_t first, middle, last;	/* their addresses */
+	uint64_t mask;			/* of the first one */
+};
 
-	put(tail, word);
-	put(tail + (len - 8) / 2, word);
-	put(tail + len - 8, word);
+static struct tail
+find_tail(uint64_t block, size_t size)
+{
+	const uint64_t first = (block + size) & ~(uint64_t)7;
+	const uint64_t last = block + size + tail_of(size) - 8;
+
+	return (struct tail){first, ((first + last + 8) / 2) & ~(uint64_t)7,
+		last, UINT64_MAX << size % 8 * 8};
 }
 
 void
 hg_block_seal(uint64_t block, size_t size, uint32_t number)
 {
 	const uint64_t word = repeated(canary(block));
+	const struct tail t = find_tail(block, size);
 
 	put(block - 16, header_of(block, number));
 	put(block - 8, word);
-	seal_tail(block, size, word);
+	put(t.first, (get(t.first) & ~t.mask) | (word & t.mask));
+	put(t.middle, word);
+	put(t.last, word);
 }
 
 static size_t
@@ -84,24 +95,18 @@ filled(const struct hg_entry *e)
 	return e->size < HG_FILL ? e->size : HG_FILL;
 }
 
+/* Most blocks are filled by a few stores, without a call. */
 void
 hg_block_fill(const struct hg_entry *e, uint64_t block)
 {
-	if (hg_state.quarantine > 0)
-		memset((void *)(uintptr_t)block, canary(block), filled(e));
-}
+	void *p = (void *)(uintptr_t)block;
 
-struct hg_entry *
-hg_block_entry(const void *p)
-{
-	const uint64_t block = (uintptr_t)p;
-	struct hg_entry *e;
-
-	if (block % 16 != 0)
-		return NULL;
-	e = hg_ledger_at((uint32_t)get(block - 16));
-	return e != NULL && atomic_load_explicit(&e->block,
-	    memory_order_relaxed) == block ? e : NULL;
+	if (hg_state.quarantine == 0)
+		return;
+	if (e->size < HG_FILL)
+		memset(p, canary(block), e->size);
+	else
+		memset(p, canary(block), HG_FILL);
 }
 
 static bool
@@ -124,13 +129,11 @@ bool
 hg_block_is_whole(const struct hg_entry *e, uint64_t block)
 {
 	const uint64_t word = repeated(canary(block));
-	const uint64_t tail = block + e->size;
-	const size_t len = tail_of(e->size);
+	const struct tail t = find_tail(block, e->size);
 
-	return ((get(block - 8) ^ word) | (get(tail) ^ word) |
-	    (get(tail + (len - 8) / 2) ^ word) |
-	    (get(tail + len - 8) ^ word) | (get(block - 16) ^
-	    header_of(block, hg_ledger_number(e)))) == 0 &&
+	return ((get(block - 8) ^ word) | ((get(t.first) ^ word) & t.mask) |
+	    (get(t.middle) ^ word) | (get(t.last) ^ word) |
+	    (get(block - 16) ^ header_of(block, hg_ledger_number(e)))) == 0 &&
 	    (atomic_load(&e->state) != HG_FREED ||
 	    is_fill_whole(e, block, word));
 }

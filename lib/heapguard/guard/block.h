@@ -28,7 +28,18 @@ void hg_block_fill(const struct hg_entry *, uint64_t block);
 
 /* The entry of what the program says is a block; NULL: it is none, or its
    number was overwritten. */
-struct hg_entry *hg_block_entry(const void *);
+static inline struct hg_entry *
+hg_block_entry(const void *p)
+{
+	const uint64_t block = (uintptr_t)p;
+	struct hg_entry *e;
+
+	if (block % 16 != 0)
+		return NULL;
+	e = hg_ledger_at(*(const uint32_t *)(uintptr_t)(block - HG_HEAD));
+	return e != NULL && atomic_load_explicit(&e->block,
+	    memory_order_relaxed) == block ? e : NULL;
+}
 
 /* Whether canaries, and the fill of a freed one, are as they were written. */
 bool hg_block_is_whole(const struct hg_entry *, uint64_t block);

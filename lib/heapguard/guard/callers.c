@@ -13,17 +13,16 @@ enum { KEYS = 1 << 17, PROBES = 8, BY_HASH = 2 * HG_CALLERS_MAX };
 struct callers {
 	struct hg_stack stack;
 	uint64_t hash;		/* never 0, written last */
-	_Atomic uint32_t count;	/* of their blocks */
-	bool wanted;		/* one of which is to be watched */
 };
 
-struct key {
-	_Atomic uint64_t mixed;	/* the key ^ the number */
-	_Atomic uint64_t number;
-};
+/* By numbers, HG_CALLERS_MAX of each.  What is looked at for each block is close
+   together: the backtraces are not. */
+static struct callers *all;
+static _Atomic uint32_t *counts;	/* of their blocks */
+static bool *wanted;			/* one of which is to be watched */
 
-static struct callers *all;	/* HG_CALLERS_MAX of them, by numbers */
-static struct key *keys;
+/* KEYS of them: a sum, with the number in its lowest bits. */
+static _Atomic uint64_t *keys;
 static _Atomic uint32_t *by_hash;	/* BY_HASH of them: numbers */
 static _Atomic uint32_t made;
 
@@ -47,9 +46,12 @@ int
 hg_callers_begin(void)
 {
 	all = room(HG_CALLERS_MAX * sizeof(*all));
+	counts = room(HG_CALLERS_MAX * sizeof(*counts));
+	wanted = room(HG_CALLERS_MAX * sizeof(*wanted));
 	keys = room(KEYS * sizeof(*keys));
 	by_hash = room(BY_HASH * sizeof(*by_hash));
-	return all == NULL || keys == NULL || by_hash == NULL ? -ENOMEM : 0;
+	return all == NULL || counts == NULL || wanted == NULL ||
+	    keys == NULL || by_hash == NULL ? -ENOMEM : 0;
 }
 
 void
@@ -102,7 +104,7 @@ make(uint64_t sum, const struct hg_stack *stack)
 		return 0;
 	}
 	all[number].stack = *stack;
-	all[number].wanted = hg_watch_wants(sum);
+	wanted[number] = hg_watch_wants(sum);
 	all[number].hash = sum;
 	return number;
 }
@@ -131,61 +133,69 @@ find(const struct hg_frame *from)
 	return number;
 }
 
-static uint32_t
+static uint16_t
 look_up(uint64_t sum, const struct hg_frame *from)
 {
-	uint64_t number;
-	struct key *key = NULL;
+	_Atomic uint64_t *key = NULL;
+	uint64_t word;
+	uint32_t number;
 
 	for (unsigned i = 0; i < PROBES; i++) {
-		key = &keys[(sum + i) % KEYS];
-		number = atomic_load_explicit(&key->number,
-		    memory_order_relaxed);
-		if (number == 0)
+		key = &keys[((sum >> 47) + i) % KEYS];
+		word = atomic_load_explicit(key, memory_order_relaxed);
+		if (word == 0)
 			break;
-		if ((atomic_load_explicit(&key->mixed,
-		    memory_order_relaxed) ^ number) == sum)
-			return (uint32_t)number;
+		if ((word ^ sum) < HG_CALLERS_MAX)
+			return (uint16_t)word;
 	}
-	if ((number = find(from)) != 0) {
-		atomic_store(&key->number, number);
-		atomic_store(&key->mixed, sum ^ number);
-	}
-	return (uint32_t)number;
+	if ((number = find(from)) != 0)
+		atomic_store(key, (sum & ~(uint64_t)(HG_CALLERS_MAX - 1)) |
+		    number);
+	return (uint16_t)number;
 }
 
 static bool
-is_site(const struct hg_site *s, const struct hg_frame *f, unsigned frames)
+is_site(const struct hg_site *s, uint64_t sum, const struct hg_frame *f)
 {
-	return s->pc == f->pc && s->sp == f->sp && s->bp == f->bp &&
-	    s->frames == frames && (s->at[0] == NULL ||
-	    *s->at[0] == s->word[0]) && (s->at[1] == NULL ||
-	    *s->at[1] == s->word[1]);
+	return s->sum == sum && (!s->by_bp || s->bp == f->bp) &&
+	    (s->at == 0 || *(const uint64_t *)(uintptr_t)(f->sp + s->at) ==
+	    s->word);
 }
 
+/* It is looked for once all but the last frame are known: the last would cost
+   as much again. */
 uint32_t
 hg_callers_of(struct hg_thread *t, const struct hg_frame *from,
     unsigned frames)
 {
-	const uint64_t mixed = (from->pc ^ from->sp << 7) *
-	    UINT64_C(0x9e3779b97f4a7c15);
-	struct hg_site *s = &t->site[mixed >> 56];
-	struct hg_frame f = *from;
-	uint64_t sum;
-	bool outermost;
+	struct hg_frame f = *from, last;
+	struct hg_site found = {0}, *s;
+	const uint64_t round = atomic_load_explicit(&hg_state.forgotten,
+	    memory_order_relaxed) << 8 | frames;
+	uint64_t sum = f.pc * UINT64_C(0xff51afd7ed558ccd) ^
+	    f.sp * UINT64_C(0xc4ceb9fe1a85ec53);
+	bool outermost, goes_on = frames > 0;
 
-	if (is_site(s, from, frames))
+	for (; frames > 1 && (goes_on = hg_frame_step(&f, &outermost));
+	    frames--)
+		sum ^= f.pc * UINT64_C(0xd6e8feb86659fd93);
+	sum = hash(sum, round);
+	s = &t->site[sum / (UINT64_MAX / HG_SITES + 1)];
+	if (is_site(s, sum, &f))
 		return s->callers;
-	*s = (struct hg_site){f.pc, f.sp, f.bp, .frames = frames};
-	sum = hash(hash(frames, f.pc), f.sp);
-	for (unsigned i = 0; i < frames && hg_frame_step(&f, &outermost);
-	    i++) {
-		s->at[i] = (const uint64_t *)(uintptr_t)(f.sp - 8);
-		s->word[i] = f.pc;
-		sum = hash(sum, f.pc);
+	found.sum = sum;
+	found.bp = f.bp;
+	last = f;
+	if (goes_on && hg_frame_step(&last, &outermost))
+		sum = hash(sum, last.pc);
+	found.by_bp = last.by_bp;
+	if (last.sp != f.sp) {
+		found.at = (uint32_t)(last.sp - 8 - f.sp);
+		found.word = last.pc;
 	}
-	s->callers = look_up(sum, from);
-	return s->callers;
+	found.callers = look_up(sum, from);
+	*s = found;
+	return found.callers;
 }
 
 void
@@ -206,7 +216,7 @@ hg_callers_hash(uint32_t callers)
 bool
 hg_callers_are_wanted(uint32_t callers)
 {
-	return all[callers].wanted;
+	return wanted[callers];
 }
 
 uint32_t
@@ -218,7 +228,7 @@ hg_callers_count_in(struct hg_thread *t, uint32_t callers)
 uint32_t
 hg_callers_count(uint32_t callers)
 {
-	_Atomic uint32_t *count = &all[callers].count;
+	_Atomic uint32_t *count = &counts[callers];
 	uint32_t n;
 
 	if (atomic_load_explicit(&hg_state.nthreads,

@@ -7,25 +7,26 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "guard/state.h"
+
 enum { RULES = 1 << 14 };	/* that are kept */
 
 enum { REG_BP = 6, REG_SP = 7, REG_RA = 16 };
 
-/* How to go on from an address. */
+/* How to go on from an address: a word, which is read and written without a
+   lock.  The address' lowest bits are where it is kept. */
 struct rule {
-	int32_t cfa;		/* the CFA is this far from */
-	int16_t bp;		/* the saved rbp is this far from the CFA; 0: it
-				   is the same */
-	uint8_t reg;		/* this register; 0: not known */
-	uint8_t last;		/* nobody called it */
+	uint64_t high : 33;	/* its other bits */
+	uint64_t how : 2;
+	uint64_t cfa : 17;	/* the CFA is so many words from the register */
+	uint64_t bp : 12;	/* the saved rbp is so many in front of the CFA;
+				   0: it is the same */
 };
 _Static_assert(sizeof(struct rule) == 8, "a rule is one word");
 
-/* Two words without a lock: one that is torn does not fit its address. */
-static struct {
-	_Atomic uint64_t mixed;	/* pc ^ rule */
-	_Atomic uint64_t rule;
-} kept[RULES];
+enum { UNKNOWN, FROM_SP, FROM_BP, OUTERMOST };	/* nobody called it */
+
+static _Atomic uint64_t kept[RULES];
 
 /* --- reading DWARF --- */
 
@@ -401,7 +402,7 @@ find_row(const uint8_t *fde, uint64_t pc, struct row *row)
 static struct rule
 find_rule(uint64_t pc)
 {
-	struct rule rule = {0};
+	struct rule rule = {.high = pc / RULES};
 	struct row row;
 	uint64_t end;
 	const uint8_t *header = find_header(pc - 1, &end);
@@ -409,33 +410,35 @@ find_rule(uint64_t pc)
 
 	if (fde == NULL || !find_row(fde, pc - 1, &row))
 		return rule;
-	rule.last = row.last;
-	if ((row.reg != REG_SP && row.reg != REG_BP) || row.cfa < 0 ||
-	    row.cfa > INT32_MAX || row.bp > 0 || row.bp < INT16_MIN)
+	if (row.last) {
+		rule.how = OUTERMOST;
 		return rule;
-	rule.cfa = (int32_t)row.cfa;
-	rule.bp = (int16_t)row.bp;
-	rule.reg = (uint8_t)row.reg;
+	}
+	if ((row.reg != REG_SP && row.reg != REG_BP) || row.cfa < 0 ||
+	    row.cfa >= 8 << 17 || row.cfa % 8 != 0 || row.bp > 0 ||
+	    row.bp <= -(8 << 12) || row.bp % 8 != 0)
+		return rule;
+	rule.cfa = (uint64_t)row.cfa / 8;
+	rule.bp = (uint64_t)-row.bp / 8;
+	rule.how = row.reg == REG_SP ? FROM_SP : FROM_BP;
 	return rule;
 }
 
 static struct rule
 rule_of(uint64_t pc)
 {
-	const size_t i = (pc ^ pc >> 14) % RULES;
-	uint64_t word = atomic_load_explicit(&kept[i].rule,
-	    memory_order_relaxed);
+	_Atomic uint64_t *at = &kept[pc % RULES];
+	uint64_t word = atomic_load_explicit(at, memory_order_relaxed);
 	struct rule rule;
 
-	if ((atomic_load_explicit(&kept[i].mixed, memory_order_relaxed) ^
-	    word) == pc) {
-		memcpy(&rule, &word, sizeof(rule));
+	if (pc >= UINT64_C(1) << 47)	/* no program's */
+		return (struct rule){0};
+	memcpy(&rule, &word, sizeof(rule));
+	if (rule.high == pc / RULES)
 		return rule;
-	}
 	rule = find_rule(pc);
 	memcpy(&word, &rule, sizeof(word));
-	atomic_store_explicit(&kept[i].rule, word, memory_order_relaxed);
-	atomic_store_explicit(&kept[i].mixed, pc ^ word, memory_order_relaxed);
+	atomic_store_explicit(at, word, memory_order_relaxed);
 	return rule;
 }
 
@@ -445,16 +448,17 @@ hg_frame_step(struct hg_frame *f, bool *outermost)
 	const struct rule rule = rule_of(f->pc);
 	uint64_t cfa;
 
-	*outermost = rule.last;
-	if (rule.reg == 0 || rule.last)
+	*outermost = rule.how == OUTERMOST;
+	f->by_bp = rule.how == FROM_BP;
+	if (rule.how == UNKNOWN || rule.how == OUTERMOST)
 		return false;
-	cfa = (rule.reg == REG_SP ? f->sp : f->bp) + (uint64_t)rule.cfa;
+	cfa = (f->by_bp ? f->bp : f->sp) + 8 * rule.cfa;
 	/* what makes no sense may not be there to read */
 	if (cfa <= f->sp || cfa - f->sp > 1 << 20 || cfa % 8 != 0)
 		return false;
 	if (rule.bp != 0)
-		memcpy(&f->bp, (void *)(uintptr_t)(cfa + (uint64_t)
-		    (int64_t)rule.bp), sizeof(f->bp));
+		memcpy(&f->bp, (void *)(uintptr_t)(cfa - 8 * rule.bp),
+		    sizeof(f->bp));
 	memcpy(&f->pc, (void *)(uintptr_t)(cfa - 8), sizeof(f->pc));
 	f->sp = cfa;
 	*outermost = f->pc == 0;
@@ -465,7 +469,8 @@ void
 hg_frame_forget(void)
 {
 	for (size_t i = 0; i < RULES; i++)
-		atomic_store_explicit(&kept[i].mixed, 0, memory_order_relaxed);
+		atomic_store_explicit(&kept[i], 0, memory_order_relaxed);
+	(void)atomic_fetch_add(&hg_state.forgotten, 1);
 }
 
 bool

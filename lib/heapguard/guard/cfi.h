@@ -14,6 +14,7 @@
 struct hg_frame {
 	uint64_t pc;		/* where it goes on */
 	uint64_t sp, bp;	/* its registers then */
+	bool by_bp;		/* of one that was stepped to: rbp led there */
 };
 
 /* Go to its caller.  False: there is none, or it is not known; *outermost says

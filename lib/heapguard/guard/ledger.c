@@ -7,16 +7,19 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-enum { MOST = 1 << 26, FEWEST = 1 << 16 };
+enum {
+	MOST = 1 << 26, FEWEST = 1 << 16,
+	FRESH = 32,		/* that are taken at a time */
+	AHEAD = 6,		/* fetched before they are taken */
+};
 
-static struct hg_entry *all;	/* entries; the first is nobody's */
+struct hg_ledger hg_ledger = {.used = 1};
 static uint32_t size;
-static _Atomic uint32_t used = 1;
 
-/* Entries that threads gave back, chained by their numbers; under a lock that
-   nobody holds for long. */
+/* Numbers of entries that threads gave back; under a lock that nobody holds for
+   long. */
 static atomic_flag lock = ATOMIC_FLAG_INIT;
-static uint32_t spare;
+static uint32_t *spare, nspare;
 
 /* Less where addresses are limited: most of them are the program's. */
 int
@@ -26,14 +29,16 @@ hg_ledger_begin(void)
 
 	(void)getrlimit(RLIMIT_AS, &limit);
 	for (size = MOST; size >= FEWEST; size /= 2) {
-		if (size * sizeof(*all) > limit.rlim_cur / 8)
+		const size_t each = sizeof(struct hg_entry) + sizeof(*spare);
+
+		if (size * each > limit.rlim_cur / 8)
 			continue;
-		void *at = mmap(NULL, size * sizeof(*all),
-		    PROT_READ | PROT_WRITE,
+		void *at = mmap(NULL, size * each, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 		if (at != MAP_FAILED) {
-			all = at;
+			hg_ledger.all = at;
+			spare = (uint32_t *)&hg_ledger.all[size];
 			return 0;
 		}
 	}
@@ -41,23 +46,10 @@ hg_ledger_begin(void)
 	return -ENOMEM;
 }
 
-struct hg_entry *
-hg_ledger_at(uint32_t number)
-{
-	return number == 0 || number >= atomic_load_explicit(&used,
-	    memory_order_relaxed) ? NULL : &all[number];
-}
-
-uint32_t
-hg_ledger_number(const struct hg_entry *entry)
-{
-	return (uint32_t)(entry - all);
-}
-
 uint32_t
 hg_ledger_used(void)
 {
-	return atomic_load(&used);
+	return atomic_load(&hg_ledger.used);
 }
 
 /* False: it is not let go; this may be a handler that has interrupted who has
@@ -80,37 +72,35 @@ leave(void)
 	atomic_flag_clear_explicit(&lock, memory_order_release);
 }
 
-/* What another thread was doing to the chain is not known. */
+/* What another thread was doing to them is not known. */
 void
 hg_ledger_forked(void)
 {
 	if (atomic_flag_test_and_set(&lock))
-		spare = 0;
+		nspare = 0;
 	leave();
 }
 
 static void
 refill(struct hg_thread *t)
 {
-	const uint32_t half = sizeof(t->spare) / sizeof(t->spare[0]) / 2;
 	uint32_t next;
 
 	if (enter()) {
-		while (spare != 0 && t->nspare < half) {
-			t->spare[t->nspare++] = spare;
-			spare = all[spare].number;
-		}
+		while (nspare > 0 && t->nspare < HG_SPARE / 2)
+			t->spare[t->nspare++] = spare[--nspare];
 		leave();
 	}
 	if (t->nspare > 0)
 		return;
-	next = atomic_load(&used);
+	next = atomic_load(&hg_ledger.used);
 	do {
-		if (next + half > size)
+		if (next + FRESH > size)
 			return;
-	} while (!atomic_compare_exchange_weak(&used, &next, next + half));
-	while (t->nspare < half) {
-		t->spare[t->nspare] = next + half - 1 - t->nspare;
+	} while (!atomic_compare_exchange_weak(&hg_ledger.used, &next,
+	    next + FRESH));
+	while (t->nspare < FRESH) {
+		t->spare[t->nspare] = next + FRESH - 1 - t->nspare;
 		t->nspare++;
 	}
 }
@@ -120,23 +110,21 @@ hg_ledger_take(struct hg_thread *t)
 {
 	if (t->nspare == 0)
 		refill(t);
-	return t->nspare == 0 ? 0 : t->spare[--t->nspare];
+	if (t->nspare == 0)
+		return 0;
+	if (t->nspare > AHEAD)
+		hg_ledger_fetch(t->spare[t->nspare - AHEAD]);
+	return t->spare[--t->nspare];
 }
 
 void
 hg_ledger_give(struct hg_thread *t, uint32_t number)
 {
-	const uint32_t room = sizeof(t->spare) / sizeof(t->spare[0]);
-
-	if (t->nspare == room && !enter()) {
+	if (t->nspare == HG_SPARE && !enter()) {
 		t->nspare /= 2;		/* these are lost */
-	} else if (t->nspare == room) {
-		while (t->nspare > room / 2) {
-			const uint32_t one = t->spare[--t->nspare];
-
-			all[one].number = spare;
-			spare = one;
-		}
+	} else if (t->nspare == HG_SPARE) {
+		while (t->nspare > HG_SPARE / 2)
+			spare[nspare++] = t->spare[--t->nspare];
 		leave();
 	}
 	t->spare[t->nspare++] = number;
@@ -148,9 +136,9 @@ hg_ledger_search(uint64_t block)
 	const uint32_t n = hg_ledger_used();
 
 	for (uint32_t i = 1; i < n; i++)
-		if (atomic_load_explicit(&all[i].block,
+		if (atomic_load_explicit(&hg_ledger.all[i].block,
 		    memory_order_relaxed) == block)
-			return &all[i];
+			return &hg_ledger.all[i];
 	return NULL;
 }
 
@@ -162,10 +150,11 @@ hg_ledger_before(uint64_t address)
 	uint64_t at, last = 0;
 
 	for (uint32_t i = 1; i < n; i++) {
-		at = atomic_load_explicit(&all[i].block, memory_order_relaxed);
+		at = atomic_load_explicit(&hg_ledger.all[i].block,
+		    memory_order_relaxed);
 		if (at < address && at > last) {
 			last = at;
-			best = &all[i];
+			best = &hg_ledger.all[i];
 		}
 	}
 	return best;

@@ -9,6 +9,7 @@
 #define HG_LEDGER_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "guard/state.h"
@@ -40,9 +41,32 @@ int hg_ledger_begin(void);
 uint32_t hg_ledger_take(struct hg_thread *);
 void hg_ledger_give(struct hg_thread *, uint32_t);
 
+/* Its own: read by what follows. */
+extern struct hg_ledger {
+	struct hg_entry *all;	/* the first is nobody's */
+	_Atomic uint32_t used;
+} hg_ledger __attribute__((visibility("hidden")));
+
 /* By number, from 1; NULL: there is no such one. */
-struct hg_entry *hg_ledger_at(uint32_t);
-uint32_t hg_ledger_number(const struct hg_entry *);
+static inline struct hg_entry *
+hg_ledger_at(uint32_t number)
+{
+	return number == 0 || number >= atomic_load_explicit(&hg_ledger.used,
+	    memory_order_relaxed) ? NULL : &hg_ledger.all[number];
+}
+
+static inline uint32_t
+hg_ledger_number(const struct hg_entry *entry)
+{
+	return (uint32_t)(entry - hg_ledger.all);
+}
+
+/* One will be read or written soon. */
+static inline void
+hg_ledger_fetch(uint32_t number)
+{
+	__builtin_prefetch(&hg_ledger.all[number], 1);
+}
 
 /* The entry of a block whose own number is not to be believed, by looking at
    all; and the one of the block that ends last before an address.  NULL:

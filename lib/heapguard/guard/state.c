@@ -22,8 +22,7 @@
 
 struct hg_state hg_state;
 
-static _Thread_local struct hg_thread *self
-    __attribute__((tls_model("initial-exec")));
+_Thread_local struct hg_thread *hg_self;
 static _Thread_local bool has_ended
     __attribute__((tls_model("initial-exec")));
 static pthread_key_t key;
@@ -37,7 +36,7 @@ end_thread(void *arg)
 {
 	struct hg_thread *t = arg;
 
-	self = NULL;
+	hg_self = NULL;
 	has_ended = true;
 	atomic_store(&t->used, false);
 }
@@ -76,8 +75,6 @@ reuse(void)
 
 		if (is_left(t) || (!atomic_load(&t->used) &&
 		    atomic_compare_exchange_strong(&t->used, &used, true))) {
-			/* its stack may be another one */
-			memset(t->site, 0, sizeof(t->site));
 			forget_counts(t);
 			return t;
 		}
@@ -102,21 +99,18 @@ make(void)
 }
 
 struct hg_thread *
-hg_thread(void)
+hg_thread_make(void)
 {
-	int saved;
+	const int saved = errno;
 
-	if (self != NULL)
-		return self;
-	saved = errno;
-	if ((self = reuse()) == NULL)
-		self = make();
-	if (self != NULL && has_ended)
-		atomic_store(&self->late, (pid_t)syscall(SYS_gettid));
-	else if (self != NULL && has_key)
-		(void)pthread_setspecific(key, self);
+	if ((hg_self = reuse()) == NULL)
+		hg_self = make();
+	if (hg_self != NULL && has_ended)
+		atomic_store(&hg_self->late, (pid_t)syscall(SYS_gettid));
+	else if (hg_self != NULL && has_key)
+		(void)pthread_setspecific(key, hg_self);
 	errno = saved;
-	return self;
+	return hg_self;
 }
 
 void
@@ -124,7 +118,7 @@ hg_thread_forked(void)
 {
 	for (struct hg_thread *t = atomic_load(&hg_state.threads); t != NULL;
 	    t = t->next) {
-		if (t == self)
+		if (t == hg_self)
 			continue;
 		atomic_store(&t->busy, false);
 		atomic_store(&t->late, 0);
@@ -211,7 +205,7 @@ begin(int argc, char **argv, char **env)
 		return;
 	has_key = pthread_key_create(&key, end_thread) == 0;
 	if (has_key)
-		(void)pthread_setspecific(key, self);
+		(void)pthread_setspecific(key, hg_self);
 	hg_ends_begin();
 }
 

@@ -12,18 +12,23 @@
 
 enum {
 	HG_RING = 1 << 14,	/* blocks in a thread's quarantine */
-	HG_SITES = 256,		/* callers that a thread knows again */
+	HG_SITES = 1 << 11,	/* callers that a thread knows again */
+	HG_SPARE = 1 << 10,	/* free entries of the ledger that it has */
 	HG_CALLERS_MAX = 1 << 16,
 };
 
-/* Callers, known by what was read of the stack to find them: the same words in
-   the same places lead to them again. */
+/* Callers, known by what was read of the stack to find them: the same word in
+   the same place leads to them again. */
 struct hg_site {
-	uint64_t pc, sp, bp;	/* of the frame; pc 0: none */
-	const uint64_t *at[2];	/* where the next return addresses are, */
-	uint64_t word[2];	/* and what these are */
-	uint32_t callers, frames;
+	uint64_t sum;		/* of the frames up to the last but one */
+	uint64_t bp;		/* in that one, where the last is found by it */
+	uint64_t word;		/* the last's return address, */
+	uint32_t at;		/* and how far from the stack pointer it is; 0:
+				   there is no last one */
+	uint16_t callers;
+	bool by_bp;
 };
+_Static_assert(sizeof(struct hg_site) == 32, "two are in a cache line");
 
 /* A thread's; when it has ended the next one's. */
 struct hg_thread {
@@ -36,7 +41,7 @@ struct hg_thread {
 	/* freed blocks that are kept: [first, last) modulo HG_RING */
 	uint32_t first, last;
 	size_t held;			/* their bytes */
-	uint32_t nspare, spare[64];	/* free entries of the ledger */
+	uint32_t nspare, spare[HG_SPARE];	/* entries of the ledger */
 	struct hg_site site[HG_SITES];
 	uint32_t ring[HG_RING];
 	uint32_t count[HG_CALLERS_MAX];	/* its blocks, by their callers */
@@ -55,13 +60,23 @@ extern struct hg_state {
 					   is given back; 0: nobody */
 	_Atomic bool exhausted;		/* the ledger is full: a block that is
 					   not in it may be one */
+	_Atomic uint64_t forgotten;	/* so often addresses got another
+					   meaning */
 } hg_state;
 
 /* Map the evidence and say hello; once, before anything else. */
 void hg_begin(void);
 
 /* This thread's; NULL: there is no memory for it. */
-struct hg_thread *hg_thread(void);
+extern _Thread_local struct hg_thread *hg_self
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+struct hg_thread *hg_thread_make(void);
+
+static inline struct hg_thread *
+hg_thread(void)
+{
+	return hg_self != NULL ? hg_self : hg_thread_make();
+}
 
 /* In the child of a fork: the other threads are not. */
 void hg_thread_forked(void);

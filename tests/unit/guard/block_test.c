@@ -1,0 +1,98 @@
+/* block: each byte around a block is looked at, and none of its own. */
+#include "test.h"
+
+#include <string.h>
+
+/* the guard is a library that replaces malloc: only this part of it is here */
+#include "guard/block.c"	/* NOLINT(bugprone-suspicious-include) */
+
+enum { FRONT = 64, MOST = 100 };
+
+struct hg_state hg_state = {.quarantine = 1};
+struct hg_ledger hg_ledger;
+
+static struct hg_entry entries[2];
+static _Alignas(16) uint8_t memory[FRONT + MOST + 64];
+static uint8_t *const block = memory + FRONT;
+
+/* A block of that size, in memory that has something in it. */
+static struct hg_entry *
+seal(size_t size)
+{
+	for (size_t i = 0; i < sizeof(memory); i++)
+		memory[i] = (uint8_t)i;
+	hg_ledger.all = entries;
+	atomic_store(&hg_ledger.used, 2);
+	entries[1] = (struct hg_entry){
+		.block = (uintptr_t)block, .size = size, .state = HG_LIVE,
+	};
+	hg_block_seal((uintptr_t)block, size, 1);
+	return &entries[1];
+}
+
+static int64_t
+end_of(size_t size)
+{
+	return (int64_t)(hg_block_room(size, HG_HEAD) - HG_HEAD);
+}
+
+static bool
+is_whole(const struct hg_entry *e)
+{
+	return hg_block_is_whole(e, (uintptr_t)block);
+}
+
+TEST(what_is_in_a_block_and_beyond_its_canaries_stays_as_it_was)
+{
+	for (size_t size = 0; size <= MOST; size++) {
+		const struct hg_entry *e = seal(size);
+
+		assert_true(is_whole(e));
+		assert_ptr_equal(hg_block_entry(block), e);
+		for (int64_t i = -FRONT; i < MOST + 64; i++)
+			if (i < -HG_HEAD || i >= end_of(size) ||
+			    (i >= 0 && i < (int64_t)size))
+				assert_int_equal(block[i], FRONT + i);
+	}
+}
+
+/* Change one byte, and back. */
+static void
+expect(const struct hg_entry *e, int64_t at, bool whole)
+{
+	struct hg_damage d;
+
+	block[at] ^= 1;
+	assert_int_equal(is_whole(e), whole);
+	assert_int_equal(hg_block_damage(e, (uintptr_t)block, &d), !whole);
+	if (!whole) {
+		assert_int_equal(d.offset, at);
+		assert_int_equal(d.len, 1);
+	}
+	block[at] ^= 1;
+}
+
+TEST(each_byte_around_a_block_is_looked_at)
+{
+	for (size_t size = 0; size <= MOST; size++) {
+		const struct hg_entry *e = seal(size);
+
+		for (int64_t i = -HG_HEAD; i < end_of(size); i++)
+			expect(e, i, i >= 0 && i < (int64_t)size);
+	}
+}
+
+TEST(the_first_bytes_of_a_freed_block_are_looked_at)
+{
+	for (size_t size = 0; size <= MOST; size++) {
+		struct hg_entry *e = seal(size);
+
+		hg_block_fill(e, (uintptr_t)block);
+		atomic_store(&e->state, HG_FREED);
+		assert_true(is_whole(e));
+		for (int64_t i = -HG_HEAD; i < end_of(size); i++)
+			expect(e, i, i >= HG_FILL && i < (int64_t)size);
+	}
+}
+
+RUN_TESTS()

@@ -1,0 +1,164 @@
+/* callers: backtraces that differ have numbers that differ, and what was walked
+   once is known again. */
+#include "test.h"
+
+#include <string.h>
+
+/* the guard is a library that replaces malloc: only this part of it is here */
+#include "guard/callers.c"	/* NOLINT(bugprone-suspicious-include) */
+
+struct hg_state hg_state = {.nthreads = 1};
+
+static struct hg_thread thread;
+static uint64_t stack[32];
+static unsigned steps;
+
+/* How functions go on, by their return addresses. */
+enum { LEAF = 0x1000, MIDDLE = 0x2000, BY_BP = 0x3000, OUTER = 0x4000,
+	OTHER = 0x5000 };
+
+bool
+hg_frame_step(struct hg_frame *f, bool *outermost)
+{
+	const uint64_t words = f->pc == LEAF ? 4 : 2;
+
+	steps++;
+	*outermost = false;
+	f->by_bp = f->pc == BY_BP;
+	if (f->pc == OUTER || f->pc == OTHER)
+		return false;
+	f->sp = (f->by_bp ? f->bp : f->sp) + 8 * words;
+	f->pc = ((uint64_t *)(uintptr_t)f->sp)[-1];
+	return true;
+}
+
+bool
+hg_frame_module(uint64_t pc, uint64_t *base, const char **name)
+{
+	(void)pc;
+	*base = 0;
+	*name = "module";
+	return true;
+}
+
+bool
+hg_watch_wants(uint64_t callers)
+{
+	(void)callers;
+	return false;
+}
+
+/* A stack with nothing on it, and the innermost frame. */
+static struct hg_frame
+begin(void)
+{
+	memset(stack, 0, sizeof(stack));
+	assert_int_equal(hg_callers_begin(), 0);
+	memset(&thread, 0, sizeof(thread));
+	steps = 0;
+	return (struct hg_frame){LEAF, (uintptr_t)stack,
+		(uintptr_t)(stack + 8), false};
+}
+
+static uint32_t
+number(const struct hg_frame *f)
+{
+	const uint32_t n = hg_callers_of(&thread, f, 2);
+
+	assert_int_not_equal(n, 0);
+	return n;
+}
+
+TEST(what_was_walked_once_is_known_by_its_nearest_frames)
+{
+	const struct hg_frame f = begin();
+	struct hg_stack found;
+	uint32_t n;
+
+	stack[3] = MIDDLE;
+	stack[5] = OUTER;
+	n = number(&f);
+	steps = 0;
+	assert_int_equal(number(&f), n);
+	assert_int_equal(steps, 1);
+	hg_callers_stack(n, &found);
+	assert_int_equal(found.n, 3);
+	assert_int_equal(found.pc[2], OUTER);
+}
+
+TEST(another_caller_of_callers_is_another_one)
+{
+	const struct hg_frame f = begin();
+	uint32_t n, other;
+
+	stack[3] = MIDDLE;
+	stack[5] = OUTER;
+	n = number(&f);
+	stack[5] = OTHER;
+	other = number(&f);
+	assert_int_not_equal(other, n);
+	stack[5] = OUTER;
+	assert_int_equal(number(&f), n);
+}
+
+/* Both return addresses are there, and rbp decides which is meant. */
+TEST(a_frame_that_rbp_leads_to_is_found_by_it)
+{
+	struct hg_frame f = begin();
+	uint32_t n;
+
+	stack[3] = BY_BP;
+	stack[9] = OUTER;
+	stack[11] = OTHER;
+	n = number(&f);
+	f.bp += 16;
+	assert_int_not_equal(number(&f), n);
+	f.bp -= 16;
+	assert_int_equal(number(&f), n);
+}
+
+/* Whatever is in it. */
+TEST(where_no_frame_goes_by_rbp_it_does_not_matter)
+{
+	struct hg_frame f = begin();
+	uint32_t n;
+
+	stack[3] = MIDDLE;
+	stack[5] = OUTER;
+	n = number(&f);
+	f.bp = 12345;
+	steps = 0;
+	assert_int_equal(number(&f), n);
+	assert_int_equal(steps, 1);
+}
+
+TEST(after_a_library_has_gone_all_is_walked_again)
+{
+	const struct hg_frame f = begin();
+
+	stack[3] = MIDDLE;
+	stack[5] = OUTER;
+	(void)number(&f);
+	atomic_store(&hg_state.forgotten, 1);
+	steps = 0;
+	(void)number(&f);
+	assert_int_not_equal(steps, 1);
+	atomic_store(&hg_state.forgotten, 0);
+}
+
+TEST(callers_are_counted_each_for_itself)
+{
+	const struct hg_frame f = begin();
+	uint32_t n, other;
+
+	stack[3] = OUTER;
+	n = number(&f);
+	stack[3] = OTHER;
+	other = number(&f);
+	assert_int_equal(hg_callers_count(n), 1);
+	assert_int_equal(hg_callers_count(n), 2);
+	assert_int_equal(hg_callers_count(other), 1);
+	assert_int_equal(hg_callers_count_in(&thread, n), 1);
+}
+
+RUN_TESTS()
