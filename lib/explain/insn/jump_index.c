@@ -358,8 +358,7 @@ struct jump_search {
 	unsigned n;		/* modules */
 	int (*fn)(void *, struct ex_module *, uint64_t);
 	void *arg;
-	bool exported;		/* stubs lead only to functions that modules
-				   export: others are not looked for */
+	bool within;		/* only by jumps within a module */
 	struct {
 		struct ex_module *module;
 		uint64_t start;	/* vaddr of a function */
@@ -374,7 +373,7 @@ add_way(struct jump_search *s, struct ex_module *m, uint64_t start)
 		if (s->way[i].module == m && s->way[i].start == start)
 			return 0;
 	}
-	if (s->nway == (s->exported ? WAY_MAX : WAY_ALL_MAX))
+	if (s->nway == (s->within ? WAY_MAX : WAY_ALL_MAX))
 		return -E2BIG;
 	s->way[s->nway].module = m;
 	s->way[s->nway++].start = start;
@@ -559,8 +558,7 @@ go_back(struct jump_search *s, struct ex_module *of, uint64_t start)
 	(void)add_way(s, of, start);
 	for (unsigned i = 0; i < s->nway && result == 0; i++) {
 		result = jumps_to(s, s->way[i].module, s->way[i].start);
-		if (result == 0 && (!s->exported ||
-		    is_exported(s->way[i].module, s->way[i].start)))
+		if (result == 0 && !s->within)
 			result = jumps_to_stubs(s, s->way[i].module,
 			    s->way[i].start);
 	}
@@ -597,24 +595,43 @@ ask(void *arg, struct ex_module *m, uint64_t jump)
 	return 0;
 }
 
-/* Whether a function that jumps through a pointer may have been led to from
-   one that something points to, by a way on which fn says so. */
-static bool
-may_lead(struct jump_search *s, struct ex_module *m, uint64_t start,
-    uint64_t jump)
+/* The ways to one function. */
+struct ways {
+	uint64_t start;
+	bool found, pointed;	/* fn says so; something points to one of the
+				   functions */
+};
+
+static void
+find_ways(struct jump_search *s, struct ex_module *m, uint64_t start,
+    struct ways *ways)
 {
 	struct asking *asking = s->arg;
+	bool all;
 
 	asking->found = false;
-	(void)ask(asking, m, jump);
-	if (asking->found && is_pointed(m, start))
-		return true;
-	if (go_back(s, m, start) != 0)
-		return true;
-	for (unsigned i = 0; i < s->nway && asking->found; i++)
-		if (is_pointed(s->way[i].module, s->way[i].start))
-			return true;
-	return false;
+	all = go_back(s, m, start) == 0;
+	*ways = (struct ways){start, asking->found || !all, !all};
+	for (unsigned i = 0; i < s->nway && !ways->pointed; i++)
+		ways->pointed = is_pointed(s->way[i].module, s->way[i].start);
+}
+
+/* Whether a jump that ends there may lead anywhere, by such a way.  To read the
+   code from its function's start takes longest, and is done last. */
+static bool
+may_lead(struct jump_search *s, struct ex_module *m, uint64_t end,
+    struct ways *ways)
+{
+	struct asking *asking = s->arg;
+	uint64_t start, jump;
+
+	if (!ex_symbol_function_start(m, end - 1, &start))
+		return false;
+	if (start != ways->start)
+		find_ways(s, m, start, ways);
+	asking->found = ways->found;
+	return ways->pointed && ask(asking, m, end - 1) == 0 &&
+	    asking->found && ex_jump_leads_anywhere(m, start, end, &jump);
 }
 
 bool
@@ -623,19 +640,16 @@ ex_jump_index_anywhere(struct ex_module *const *in, unsigned n,
 {
 	struct asking asking = {.fn = fn, .arg = arg};
 	struct jump_search s = {.in = in, .n = n, .fn = ask, .arg = &asking,
-	    .exported = true};
-	uint64_t start, jump;
+	    .within = true};
 
 	for (unsigned k = 0; k < n; k++) {
 		const struct pointers *p = pointers_of(in[k]);
+		struct ways ways = {.start = UINT64_MAX};
 
 		if (p == NULL || p->incomplete)
 			return true;
 		for (size_t i = 0; i < p->ends.n; i++)
-			if (ex_symbol_function_start(in[k], p->ends.at[i] - 1,
-			    &start) && ex_jump_leads_anywhere(in[k], start,
-			    p->ends.at[i], &jump) &&
-			    may_lead(&s, in[k], start, jump))
+			if (may_lead(&s, in[k], p->ends.at[i], &ways))
 				return true;
 	}
 	return false;
