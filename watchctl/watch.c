@@ -19,6 +19,7 @@
 #include "run/run.h"
 #include "setup/arrivals.h"
 #include "setup/mappers.h"
+#include "setup/objects.h"
 #include "setup/setup.h"
 #include "top/top.h"
 #include "util/complain.h"
@@ -87,6 +88,8 @@ finish(struct run *run)
 	session_uptime(&run->session, &uptime);
 	if (run->rotate != NULL && rotate_account(run->rotate) < 0)
 		session_note(&run->session, -ENOMEM);
+	if (run->objects != NULL && objects_account(run->objects) < 0)
+		session_note(&run->session, -ENOMEM);
 	if (run->session.recording != NULL)
 		recording_build_ids(run);
 	if (run->options->command != NULL)
@@ -113,6 +116,7 @@ run_free(struct run *run)
 	mappers_close(run->mappers);
 	follow_close(run->follow);
 	rotate_close(run->rotate);
+	objects_close(run->objects);
 	free(run->instances.at);
 	session_close(&run->session);
 	kept_session_close(run->kept);

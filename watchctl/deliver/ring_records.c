@@ -10,6 +10,7 @@
 #include "os/clock.h"
 #include "run/tallies.h"
 #include "setup/mappers.h"
+#include "setup/objects.h"
 
 enum { NAP = 200000 };	/* ns between looks for records on their way */
 
@@ -160,10 +161,13 @@ ring_records_take(struct run *run, uint64_t horizon)
 		return keep_records(run) && write_records(run, horizon);
 	while ((header = wp_drain_next(ring->drain)) != NULL) {
 		follow_report(run->follow);
+		objects_report(run->objects);
 		if (!run_decode(run, header, &record))
 			continue;
 		take_tasks(run, &record);
 		rotate_take(run->rotate, &record);
+		if (!objects_take(run->objects, &record))
+			continue;
 		if (run->mappers != NULL && !run_is_of_mappers(run, &record))
 			continue;
 		if (!session_record(&run->session, &record))

@@ -21,6 +21,7 @@
 #include "follow/rotate.h"
 #include "setup/arrivals.h"
 #include "setup/mappers.h"
+#include "setup/objects.h"
 #include "util/complain.h"
 
 enum { SAMPLE_REST = 512 };	/* bytes that a sample takes beside the stack */
@@ -216,6 +217,7 @@ wait_a_little(struct run *run)
 		run_take_mappers(run);
 	follow_report(run->follow);
 	rotate_turn(run->rotate);
+	objects_report(run->objects);
 	if (run->crashed && run->tell_reason == NULL)
 		run_tell(run, "crash");
 	run_check_time(run);
@@ -248,8 +250,10 @@ counted_in_all(const struct run *run)
 		sum += sieve_is_full(run->session.sieve, w) ?
 		    session_samples(&run->session, w) :
 		    counted(run, w - run->npending);
-	return sum - (mappers_foreign(run->mappers) < sum ?
-	    mappers_foreign(run->mappers) : sum);
+	const uint64_t foreign = mappers_foreign(run->mappers) +
+	    objects_foreign(run->objects);
+
+	return sum - (foreign < sum ? foreign : sum);
 }
 
 /* At -n, what comes after the last hit is of no interest. */
@@ -309,6 +313,7 @@ ring_loop(struct run *run)
 	follow_end(run->follow);
 	leave_descendants(run, more);
 	rotate_end(run->rotate);
+	objects_end(run->objects);
 	wp_target_stop(run->target);
 	wp_drain_stop(ring->drain);
 }
@@ -456,7 +461,7 @@ ring_uptime(const struct run *run, struct wp_uptime *uptime)
 	const struct session *s = &run->session;
 
 	/* a move switches them off for a moment, which is reported */
-	if (run->follow != NULL || run->rotate != NULL)
+	if (run->follow != NULL || run->rotate != NULL || run->objects != NULL)
 		return;
 	wp_target_uptime(run->target, uptime);
 	if (options_everywhere(run->options) || run->mappers != NULL) {

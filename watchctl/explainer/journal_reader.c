@@ -169,6 +169,8 @@ read_watch(struct reader *r, const struct journal_entry *e)
 	session_part(r->session, w->whole);
 	if (w->whole == 0)
 		session_moves(r->session, w->moves, w->since);
+	else if (w->object != 0)
+		session_instance(r->session, w->object, w->since);
 	if (session_add_watch(r->session, w->text, w->symbol == 0 ? found :
 	    w->text + w->symbol, w->addr, w->len, (enum wp_access)w->access,
 	    w->slots) < 0)
@@ -592,6 +594,10 @@ read_entry(struct reader *r, const struct journal_entry *e)
 	case JOURNAL_EVENT:
 		if (s->started)
 			session_event(s, (const void *)e->bytes);
+		break;
+	case JOURNAL_INSTANCE:
+		if (s->started)
+			session_object_event(s, (const void *)e->bytes);
 		break;
 	case JOURNAL_TALLY:
 		session_tally(s, (const void *)e->bytes);

@@ -122,13 +122,19 @@ put_coverage(struct report *r, const struct coverage *part)
 
 	field_dec(b, "watch", ex_watch_number(watch));
 	json_field_pid(b, watch);
-	field_hex(b, "addr", part->addr);
-	field_dec(b, "len", part->len);
-	field(b, "share");
-	buffer_dec(b, (uint64_t)share);
-	buffer_puts(b, ".");
-	buffer_digits(b, (uint64_t)((share - (double)(uint64_t)share) * 1e6),
-	    6);
+	if (part->instances) {
+		field_dec(b, "objects", part->objects);
+	} else {
+		field_hex(b, "addr", part->addr);
+		field_dec(b, "len", part->len);
+	}
+	if (!part->unknown) {
+		field(b, "share");
+		buffer_dec(b, (uint64_t)share);
+		buffer_puts(b, ".");
+		buffer_digits(b, (uint64_t)((share -
+		    (double)(uint64_t)share) * 1e6), 6);
+	}
 	field_dec(b, "hits", part->hits);
 	return json_line_end(r);
 }

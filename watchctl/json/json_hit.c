@@ -240,6 +240,8 @@ json_hit(struct report *r, const struct ex_hit *hit)
 	b = json_line_begin(r, "hit");
 	field_dec(b, "seq", hit->seq);
 	field_dec(b, "watch", ex_watch_number(hit->watch));
+	if (hit->part != NULL && hit->part->object != 0)
+		field_dec(b, "object", hit->part->object);
 	json_field_time(b, "time", r, hit->time);
 	hit_thread(json, hit);
 	hit_access(json, hit);

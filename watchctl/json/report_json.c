@@ -166,6 +166,22 @@ json_event(struct report *r, const struct watch_event *event)
 }
 
 static int
+json_object(struct report *r, const struct object_event *event)
+{
+	const struct ex_watch *watch = r->begin.watches[event->watch];
+	struct buffer *b = json_line_begin(r, "object");
+
+	field_text(b, "event", event->what == OBJECT_NEW ? "new" : "freed");
+	field_dec(b, "watch", ex_watch_number(watch));
+	field_dec(b, "object", event->object);
+	json_field_time(b, "time", r, event->time);
+	field_dec(b, "pid", (uint64_t)event->pid);
+	field_dec(b, "tid", (uint64_t)event->tid);
+	field_hex(b, "addr", event->addr);
+	return json_line_end(r);
+}
+
+static int
 json_lost(struct report *r, uint64_t count)
 {
 	struct buffer *b;
@@ -228,7 +244,7 @@ json_end(struct report *r, const struct report_end *end)
 
 const struct report_ops report_json = {
 	.name = "json", .start = json_start, .watch = json_watch,
-	.event = json_event, .hit = json_hit,
+	.event = json_event, .object = json_object, .hit = json_hit,
 	.damage = json_damage,
 	.lost = json_lost, .thread = json_thread, .warning = json_warning,
 	.last = json_last, .flush = json_flush, .end = json_end,

@@ -45,6 +45,10 @@ struct coverage {
 	uint64_t addr, len;
 	uint64_t on, all;	/* ns, of all that the watch was on */
 	uint64_t hits;		/* filled in by the session */
+	/* or it is of objects: there were so many, and so many of them were
+	   watched, for this long of their lives, unless that is unknown */
+	bool instances, unknown;
+	uint64_t objects, watched;
 };
 
 /* 0 to 1. */
@@ -124,6 +128,8 @@ struct report_ops {
 	    unsigned nwatches);
 	/* something became of one of the watches; NULL: of no interest */
 	int (*event)(struct report *, const struct watch_event *);
+	/* or of an object that is a part of one; NULL: the same */
+	int (*object)(struct report *, const struct object_event *);
 	int (*hit)(struct report *, const struct ex_hit *);
 	/* there were hits like this before, as many as that row says, which
 	   another one reported; NULL: that is for the summary */

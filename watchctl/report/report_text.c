@@ -167,6 +167,26 @@ text_event(struct report *r, const struct watch_event *event)
 	return text_write(r, start, false);
 }
 
+/* "object 3 of alloc:conn_new+8:4 in victim[4335] at 0x55d0c0: new
+   +1.250000s". */
+static int
+text_object(struct report *r, const struct object_event *event)
+{
+	const struct ex_watch *watch = r->begin.watches[event->watch];
+	struct buffer *b = &((struct text *)r->own)->out;
+	const size_t start = b->len;
+
+	buffer_printf(b, "object %llu of ", (unsigned long long)event->object);
+	text_put_watch_name(r, b, watch);
+	text_put_process(b, watch);
+	buffer_printf(b, " at %#llx: %s by thread %d  ",
+	    (unsigned long long)event->addr, event->what == OBJECT_NEW ?
+	    "made" : "freed", (int)event->tid);
+	text_put_time(r, b, event->time, "s");
+	buffer_puts(b, "\n");
+	return text_write(r, start, false);
+}
+
 /* ", 8 of 64 bytes, fd 3 (/etc/hosts)". */
 static void
 put_call(struct buffer *b, const struct ex_hit *hit)
@@ -225,7 +245,7 @@ static void
 put_what(struct report *r, struct buffer *b, const struct ex_hit *hit,
     bool full)
 {
-	const struct ex_watch *watch = hit->watch;
+	const struct ex_watch *watch = ex_hit_object(hit);
 
 	buffer_printf(b, "#%-3llu ", (unsigned long long)hit->seq);
 	if (hit->stray || hit->unjudged)
@@ -290,7 +310,7 @@ static void
 put_reach(struct buffer *b, const struct ex_hit *hit)
 {
 	const struct ex_insn *insn = &hit->insn;
-	const struct ex_watch *watch = hit->watch;
+	const struct ex_watch *watch = ex_hit_object(hit);
 
 	if (insn->confidence != EX_EXACT || insn->size == 0 ||
 	    (insn->addr - watch->addr < watch->len &&
@@ -576,7 +596,7 @@ text_end(struct report *r, const struct report_end *end)
 
 const struct report_ops report_text = {
 	.name = "text", .start = text_start, .watch = text_watch,
-	.event = text_event, .hit = text_hit,
+	.event = text_event, .object = text_object, .hit = text_hit,
 	.damage = text_damage,
 	.lost = text_lost, .warning = text_warning,
 	.last = text_last, .flush = text_flush, .end = text_end,

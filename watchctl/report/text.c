@@ -107,6 +107,9 @@ text_put_watch(struct buffer *b, const struct ex_watch *watch)
 		visible_put(b, watch->spec);
 	else
 		buffer_hex(b, watch->addr);
+	if (watch->object != 0)
+		buffer_printf(b, ", object %llu",
+		    (unsigned long long)watch->object);
 }
 
 void

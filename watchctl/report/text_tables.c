@@ -522,6 +522,21 @@ put_coverage_of(struct report *r, struct buffer *b, const struct coverage *part,
 	    (double)part->all / 1e9);
 }
 
+/* How many objects there were, and were watched. */
+static void
+put_objects(struct report *r, struct buffer *b, const struct coverage *c)
+{
+	buffer_puts(b, "\n  ");
+	text_put_watch_name(r, b, r->begin.watches[c->watch]);
+	buffer_printf(b, ": %llu object%s, of which %llu %s watched",
+	    (unsigned long long)c->objects, c->objects == 1 ? "" : "s",
+	    (unsigned long long)c->watched, c->watched == 1 ? "was" : "were");
+	if (!c->unknown)
+		buffer_printf(b, ", for %.2f %% of the time that all lived",
+		    coverage_share(c) * 100);
+	buffer_puts(b, "\n");
+}
+
 static int
 put_coverage(struct report *r, const struct report_end *end)
 {
@@ -533,7 +548,10 @@ put_coverage(struct report *r, const struct report_end *end)
 		for (n = 1; i + n < end->ncoverage && end->coverage[i].watch ==
 		    end->coverage[i + n].watch;)
 			n++;
-		put_coverage_of(r, b, &end->coverage[i], n);
+		if (end->coverage[i].instances)
+			put_objects(r, b, &end->coverage[i]);
+		else
+			put_coverage_of(r, b, &end->coverage[i], n);
 	}
 	return end->ncoverage == 0 ? 0 : text_write(r, start, false);
 }

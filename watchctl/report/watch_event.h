@@ -39,4 +39,14 @@ watch_event_text(const struct watch_event *event)
 	return text[event->what];
 }
 
+/* What becomes of an object that is a part of a watch (alloc:). */
+struct object_event {
+	enum object_event_what { OBJECT_NEW, OBJECT_FREED } what;
+	unsigned watch;		/* its index, from 0 */
+	uint64_t object;	/* its number, from 1 */
+	uint64_t time;		/* ns on the records' clock */
+	pid_t pid, tid;
+	uint64_t addr;		/* of its first byte */
+};
+
 #endif

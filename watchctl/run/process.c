@@ -248,6 +248,7 @@ add_rotating(struct run *run, const struct process *process, size_t w)
 	    run_watch(run, first);
 	int err;
 
+	session_pending(s, whole == NULL && run->objects != NULL);
 	if (whole == NULL) {
 		session_moves(s, true, 0);
 	} else {

@@ -37,6 +37,7 @@ struct arrivals;
 struct exec_tracer;
 struct follow;
 struct mappers;
+struct objects;
 struct process;
 struct rotate;
 struct run;
@@ -162,6 +163,7 @@ struct run {
 	} instances;
 	struct rotate *rotate;		/* --slots rotate; NULL: it was not
 					   given */
+	struct objects *objects;	/* alloc:; NULL: it was not given */
 	uint64_t wake;			/* the loop is not to sleep longer, ns;
 					   0: than it does */
 	struct arrivals *arrivals;	/* processes that come; NULL: those are

@@ -50,6 +50,7 @@ enum journal_what {
 	JOURNAL_LOST,		/* value[0]: hits */
 	JOURNAL_WARNING,	/* bytes: text */
 	JOURNAL_EVENT,		/* bytes: struct watch_event */
+	JOURNAL_INSTANCE,	/* bytes: struct object_event */
 	JOURNAL_DAMAGE,		/* bytes: struct hg_finding */
 	JOURNAL_TALLY,		/* bytes: struct wp_target_tally, of hits that
 				   were only counted; its watch is the
@@ -97,6 +98,7 @@ struct journal_watch {
 	bool moves;		/* as of session_moves, like since */
 	uint64_t since;
 	unsigned whole;		/* as of session_part */
+	uint64_t object;	/* as of session_instance, like since */
 	uint32_t symbol;	/* where it is in text; 0: it has none */
 	char text[];		/* the SPEC */
 };

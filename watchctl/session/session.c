@@ -261,6 +261,16 @@ session_event(struct session *s, const struct watch_event *event)
 }
 
 void
+session_object_event(struct session *s, const struct object_event *event)
+{
+	if (s->journal != NULL)
+		session_put(s, JOURNAL_INSTANCE, event, sizeof(*event));
+	else if (session_reports(s) && s->report.ops->object != NULL &&
+	    event->watch < s->nwatches)
+		session_note(s, s->report.ops->object(&s->report, event));
+}
+
+void
 session_damage(struct session *s, const struct hg_finding *finding)
 {
 	s->damage++;

@@ -107,6 +107,7 @@ struct session {
 		bool moves, silent;	/* session_moves */
 		uint64_t since;
 		unsigned whole;		/* session_part */
+		uint64_t object;	/* session_instance */
 	} of;
 	struct output output;
 	struct ex_perfwriter *recording;	/* -o perf, once it has begun */
@@ -223,6 +224,10 @@ void session_moves(struct session *, bool moves, uint64_t since);
    over which slots move; they are not reported; 0: they are no parts. */
 void session_part(struct session *, unsigned whole);
 
+/* Then: that part is the object of this number, which is there since a time,
+   ns. */
+void session_instance(struct session *, uint64_t object, uint64_t since);
+
 /* A watch's region as a reader sees it; symbol may be NULL; strings are copied.
    A report that has begun gets it.  0 or -ENOMEM. */
 int session_add_watch(struct session *, const char *spec, const char *symbol,
@@ -315,6 +320,9 @@ void session_lost(struct session *, uint64_t count);
 
 /* Report what has become of a watch; as of the same time as the next record. */
 void session_event(struct session *, const struct watch_event *);
+
+/* The same of an object that is a part of one. */
+void session_object_event(struct session *, const struct object_event *);
 
 /* Report what was found in a program's heap. */
 void session_damage(struct session *, const struct hg_finding *);

@@ -69,6 +69,7 @@ put_watch(struct session *s, const struct ex_watch *watch, pid_t in)
 		.pending = watch->pending, .local = watch->local,
 		.moves = watch->moves, .since = watch->since,
 		.whole = watch->whole != NULL ? watch->whole->id : 0,
+		.object = watch->object,
 		.symbol = symbol != 0 ? (uint32_t)len : 0,
 	};
 	memcpy(w->comm, watch->comm, sizeof(w->comm));
@@ -122,6 +123,7 @@ add_watch(struct session *s, pid_t in, const char *spec, const char *symbol,
 	watch->since = s->of.since;
 	watch->whole = s->of.whole == 0 || s->of.whole > s->nwatches ? NULL :
 	    more[s->of.whole - 1];
+	watch->object = s->of.object;
 	s->watches = more;
 	s->watches[s->nwatches++] = watch;
 	if (is_put(s))
@@ -167,6 +169,15 @@ session_part(struct session *s, unsigned whole)
 	session_moves(s, whole != 0, 0);
 	s->of.silent = whole != 0;
 	s->of.whole = whole;
+	s->of.object = 0;
+}
+
+void
+session_instance(struct session *s, uint64_t object, uint64_t since)
+{
+	session_moves(s, true, since);
+	s->of.silent = true;
+	s->of.object = object;
 }
 
 int

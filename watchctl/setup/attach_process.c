@@ -20,6 +20,7 @@
 #include "setup/arrivals.h"
 #include "setup/everywhere.h"
 #include "setup/any_program.h"
+#include "setup/objects.h"
 
 /* Forget a process, and the watches planned for it. */
 void
@@ -65,6 +66,9 @@ resolve_one(struct run *run, struct process *process, size_t i, bool early,
 {
 	struct spec *spec = &run->options->spec[i];
 
+	if (run->objects != NULL)
+		return objects_resolve(run->objects, process, spec, early,
+		    &process->place[i], cause);
 	return run->options->command == NULL && run->follow == NULL ?
 	    thread_local_resolve(&run->live, process->pid, spec,
 	    run->options->stop && !run->ops->registers && !run->options->rotate,
@@ -148,7 +152,8 @@ explain_too_wide(const struct options *o, struct wp_cause *cause)
 {
 	const size_t len = strlen(cause->text);
 
-	if (cause->code == WP_CAUSE_LENGTH && !o->rotate)
+	if (cause->code == WP_CAUSE_LENGTH && !o->rotate &&
+	    !options_objects(o))
 		(void)snprintf(cause->text + len, sizeof(cause->text) - len,
 		    "; or add --slots rotate");
 }
@@ -213,6 +218,8 @@ run_find_watches(struct run *run, struct process *process,
 	if (err >= 0)
 		err = rotate_plan(run->rotate, process, regions, &n, cause);
 	if (err >= 0)
+		err = objects_plan(run->objects, process, regions, &n, cause);
+	if (err >= 0)
 		err = wp_target_watch(run->target, regions, n, cause);
 	if (err < 0)
 		explain_too_wide(o, cause);
@@ -235,7 +242,8 @@ run_find_watches(struct run *run, struct process *process,
 	if (err < 0)
 		explain_too_many(run, cause);
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
-		if (o->spec[i].line != 0 || process->place[i].nmore == 0)
+		if ((o->spec[i].line != 0 || process->place[i].nmore == 0) &&
+		    run->objects == NULL)
 			err = check_mapped(run, process, i, &regions[i],
 			    cause);
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
@@ -258,7 +266,9 @@ run_arm(struct run *run, struct process *process, struct wp_cause *cause)
 	if (run->follow != NULL &&
 	    (err = follow_arm(run->follow, process, cause)) < 0)
 		return err;
-	if ((err = run->ops->attach(run, process, cause)) == 0)
+	objects_expect(run->objects);
+	if ((err = run->ops->attach(run, process, cause)) == 0 &&
+	    (err = objects_begin(run->objects)) == 0)
 		err = thread_local_check(process->pid, run->options->spec,
 		    run->options->nspecs, cause);
 	process->threads = (long)(wp_target_threads(run->target) - before);

@@ -39,6 +39,7 @@
 #include "setup/everywhere.h"
 #include "setup/any_program.h"
 #include "setup/mappers.h"
+#include "setup/objects.h"
 #include "spec/condition_filter.h"
 
 /* Room for what is found out about each process. */
@@ -216,7 +217,7 @@ prepare(struct run *run)
 		.whole_stacks = o->form == FORM_PERF || o->last != 0,
 		/* a program writes the address that a slot had at first */
 		.bpf = o->delivery != DELIVERY_RING && !o->follow_pointers &&
-		    !o->rotate && !options_shared(o) &&
+		    !o->rotate && !options_shared(o) && !options_objects(o) &&
 		    (o->count || !options_everywhere(o)),
 		.everywhere = options_everywhere(o), .uprobes = true,
 		.tally = options_tally(o),
@@ -258,7 +259,8 @@ prepare(struct run *run)
 		return complain("--delivery bpf: %s; --delivery ring does "
 		    "without", wp_target_no_bpf(run->target)->text);
 	if ((o->follow_pointers && follow_open(&run->follow, run) < 0) ||
-	    (o->rotate && rotate_open(&run->rotate, run) < 0))
+	    (o->rotate && rotate_open(&run->rotate, run) < 0) ||
+	    (options_objects(o) && objects_open(&run->objects, run) < 0))
 		return -ENOMEM;
 	if (run_poll_make(run) < 0 ||
 	    (run->ops->open != NULL && run->ops->open(run) < 0))

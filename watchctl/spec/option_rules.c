@@ -19,7 +19,7 @@ enum {
 	NO_PROCESS, REPORT, STOPPED, STOPPED_CHILDREN, BY_BPF, BY_RING,
 	BY_RINGS, PERF, COMPACT, NOT_JSON, NOT_TEXT, NOT_TABLE, NOT_FOR_HEAP,
 	NO_OUTPUT, OUTPUT_PID, EXECUTION, READS, KERNEL, EVERYWHERE, ADDRESS,
-	SHARED, LINES, THREAD, ONE_PROGRAM, FACTS
+	SHARED, OBJECTS, LINES, THREAD, ONE_PROGRAM, FACTS
 };
 
 /*
@@ -67,6 +67,19 @@ check_kernel(const struct options *o)
 			    "not known which only read, and its execution is "
 			    "not watched: watch by -w, or by -a", spec->text);
 	}
+	return 0;
+}
+
+/* What a function returns is watched alone. */
+static int
+check_objects(const struct options *o)
+{
+	for (size_t i = 1; i < o->nspecs; i++)
+		if (o->spec[0].allocator != NULL ||
+		    o->spec[i].allocator != NULL)
+			return complain("%s and %s: the objects of a function "
+			    "have all slots: watch them one at a time",
+			    o->spec[0].text, o->spec[i].text);
 	return 0;
 }
 
@@ -159,6 +172,12 @@ static const struct rule rules[] = {
 	    "$1 lies in the kernel, where no thread is stopped, no value is "
 	    "read, and nothing is vouched for: leave out $2"},
 
+	{.check = check_objects},
+	{ANY(OBJECTS), ANY(OPT_EXE, OPT_CGROUP, OPT_ALL_CPUS, 'f', OPT_ON_HIT,
+	    OPT_STOP, OPT_INSIDE, OPT_COUNT, OPT_FOLLOW, OPT_SLOTS, OPT_WITH,
+	    OPT_EACH, OPT_LAST, OPT_IF_MISSING, BY_BPF, PERF), "$1 moves slots "
+	    "from object to object in one process, with hits by the kernel's "
+	    "rings; it does not go with $2: leave out one of them"},
 	{.check = check_shared},
 	{ANY(SHARED), ANY(OPT_ON_HIT, OPT_STOP, OPT_INSIDE, OPT_COUNT,
 	    OPT_FOLLOW, OPT_SLOTS, OPT_WITH, OPT_IF_MISSING, BY_BPF, PERF),
@@ -357,6 +376,7 @@ find_facts(const struct options *o, const char *called[FACTS])
 	called[EVERYWHERE] = everywhere ? "a watch of the kernel's memory" :
 	    IF(options_shared(o) && !command, "shared memory");
 	called[SHARED] = IF(options_shared(o), o->spec[0].text);
+	called[OBJECTS] = IF(options_objects(o), o->spec[0].text);
 	called[ONE_PROGRAM] = IF(!command && !options_any_program(o), "");
 #undef IF
 	find_specs(o, called);

@@ -147,6 +147,13 @@ options_everywhere(const struct options *o)
 	return o->nspecs > 0 && o->spec[0].kernel;
 }
 
+/* Whether it is about what a function returns (alloc:). */
+static inline bool
+options_objects(const struct options *o)
+{
+	return o->nspecs > 0 && o->spec[0].allocator != NULL;
+}
+
 /* Whether it is about memory that processes share (shm:, file:), of those that
    map it. */
 static inline bool

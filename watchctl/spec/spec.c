@@ -592,6 +592,93 @@ take_shared(const char *path, bool shm, struct spec *spec,
 	    cause);
 }
 
+/* --- objects --- */
+
+/* Where the function behind "alloc:" begins; NULL: a symbol is called so. */
+static const char *
+allocator_name(const char *text)
+{
+	static const char prefix[] = "alloc:";
+	const size_t len = sizeof(prefix) - 1;
+
+	return strncmp(text, prefix, len) != 0 || text[len] == ':' ||
+	    is_digit(text[len]) ? NULL : text + len;
+}
+
+/* Where a function's name ends: what can follow it is no part of any, outside
+   brackets. */
+static const char *
+allocator_end(const char *p)
+{
+	int depth = 0;
+
+	for (; *p != '\0'; p++) {
+		if (strncmp(p, "::", 2) == 0) {
+			p++;
+			continue;
+		}
+		depth += strchr("(<[{", *p) != NULL;
+		depth -= strchr(")>]}", *p) != NULL && p[-1] != '-';
+		if (depth <= 0 && (strchr("#+:", *p) != NULL ||
+		    strncmp(p, "->", 2) == 0))
+			break;
+	}
+	return p;
+}
+
+/* FUNCTION[#N][+OFF][:LEN] */
+static const char *
+parse_allocator(const char **p, struct spec *spec, bool *memory)
+{
+	const char *end = allocator_end(*p), *wrong = NULL;
+
+	if (end == *p)
+		return "a function's name is wanted";
+	spec->allocator = strndup(*p, (size_t)(end - *p));
+	if (spec->allocator == NULL) {
+		*memory = false;
+		return NULL;
+	}
+	*p = end;
+	if (**p == '#') {
+		end = ++*p;
+		wrong = parse_number(p, &spec->instance);
+		if (wrong == NULL && spec->instance == 0) {
+			*p = end;
+			wrong = "objects are numbered from 1";
+		}
+	}
+	if (wrong == NULL && strncmp(*p, "->", 2) == 0)
+		wrong = "a member is not known here (give +OFF:LEN)";
+	if (wrong == NULL && **p == '+') {
+		++*p;
+		spec->has_off = true;
+		wrong = parse_number(p, &spec->off);
+	}
+	if (wrong == NULL && **p == ':')
+		wrong = parse_length(p, spec);
+	else if (wrong == NULL && **p != '\0')
+		wrong = "only :LEN can follow";
+	return wrong;
+}
+
+/* One of those that spec_parse is called with. */
+static int
+take_allocator(const char *name, struct spec *spec, struct wp_cause *cause)
+{
+	const char *p = name, *wrong;
+	bool memory = true;
+
+	wrong = parse_allocator(&p, spec, &memory);
+	if (!memory)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	if (wrong != NULL)
+		return syntax_error(spec->text, p, wrong, cause);
+	return spec->access != WP_EXEC ? 0 : syntax_error(spec->text,
+	    spec->text, "objects are watched with -w, -r or -a, not with -x,",
+	    cause);
+}
+
 int
 spec_parse(const char *text, enum wp_access access, struct spec *spec,
     struct wp_cause *cause)
@@ -606,6 +693,13 @@ spec_parse(const char *text, enum wp_access access, struct spec *spec,
 	path = spec->text == NULL ? NULL : shared_path(spec->text, &shm);
 	if (path != NULL) {
 		rc = take_shared(path, shm, spec, cause);
+		if (rc != 0)
+			spec_free(spec);
+		return rc;
+	}
+	path = spec->text == NULL ? NULL : allocator_name(spec->text);
+	if (path != NULL) {
+		rc = take_allocator(path, spec, cause);
 		if (rc != 0)
 			spec_free(spec);
 		return rc;
@@ -671,6 +765,7 @@ spec_free(struct spec *spec)
 	free(spec->real);
 	free(spec->symbol);
 	free(spec->shared);
+	free(spec->allocator);
 	free(spec->expression);
 	memset(spec, 0, sizeof(*spec));
 }

@@ -5,6 +5,7 @@
  *	FILE:LINE   [MODULE!]THREAD_LOCAL[+OFF]@TID[:LEN]
  *	kernel!SYMBOL[+OFF][:LEN]
  *	shm:/NAME+OFF[:LEN]  file:PATH+OFF[:LEN]
+ *	alloc:[MODULE!]FUNCTION[#N][+OFF][:LEN]
  *
  * ADDR, OFF and LEN are decimal, or hex with 0x.  MODULE may be a source file,
  * for its static names; then "::" may be in place of "!".  What can be a
@@ -40,6 +41,9 @@ struct spec {
 	char *shared;		/* a file's path, malloc'd: the bytes at off in
 				   it, wherever it is mapped shared; NULL: in a
 				   process */
+	char *allocator;	/* [MODULE!]FUNCTION, malloc'd: the bytes at off
+				   in what it returns; NULL: no such */
+	uint64_t instance;	/* of those, the one of this number; 0: all */
 	bool kernel;		/* kernel!SYMBOL, or an address of the
 				   kernel's */
 	uint64_t addr;		/* an address; 0 with a symbol */

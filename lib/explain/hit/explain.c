@@ -706,8 +706,9 @@ slot_at(struct ex_explainer *e, const struct ex_slot *slot,
 	size_t *found = &e->found[record->sample.addr / 8 % PLACES];
 	const struct ex_watch *watch = slot->watch;
 
-	/* parts are never left for good */
+	/* parts of an object are never left for good */
 	if (*found > 0 && e->slots[*found - 1].watch->whole != NULL &&
+	    e->slots[*found - 1].watch->object == 0 &&
 	    is_place(&e->slots[*found - 1], watch, record))
 		return &e->slots[*found - 1];
 	for (size_t i = e->nslots; i > 0; i--)

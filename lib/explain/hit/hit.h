@@ -42,6 +42,8 @@ struct ex_watch {
 				   it */
 	const struct ex_watch *whole;	/* it is a part of this one, over which
 					   slots move; NULL: it is no part */
+	uint64_t object;	/* that part is the object of this number, as
+				   long as that is there; 0: it is none */
 };
 
 static inline unsigned
@@ -138,6 +140,14 @@ static inline const struct ex_watch *
 ex_hit_place(const struct ex_hit *hit)
 {
 	return hit->part != NULL ? hit->part : hit->watch;
+}
+
+/* The object that was hit, or the watch, if it is of no objects. */
+static inline const struct ex_watch *
+ex_hit_object(const struct ex_hit *hit)
+{
+	return hit->part != NULL && hit->part->object != 0 ? hit->part :
+	    hit->watch;
 }
 
 /* What an event (by its index in the formats) is a slot of. */

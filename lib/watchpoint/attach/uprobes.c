@@ -149,8 +149,8 @@ find_type(void)
 	return strtol(text, NULL, 10);
 }
 
-static const char *
-why_not(int err)
+const char *
+wp_uprobe_why_not(int err)
 {
 	switch (-err) {
 	case EACCES:
@@ -182,10 +182,8 @@ is_64_bit(int file)
 	    ident[EI_CLASS] == ELFCLASS64;
 }
 
-/* What a place of this thread's process has is a uprobe's: its descriptor, or
-   -errno. */
-static int
-open_at(pid_t tid, uint64_t addr)
+int
+wp_uprobe_open(pid_t tid, uint64_t addr, bool returns)
 {
 	const long type = find_type();
 	struct perf_event_attr attr;
@@ -198,6 +196,7 @@ open_at(pid_t tid, uint64_t addr)
 		return file;
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
 	wp_attr_uprobe(&attr, (uint32_t)type, link, offset);
+	attr.config = returns;
 	fd = is_64_bit(file) ? wp_perf_open(&attr, tid, -1) : -ENOTSUP;
 	(void)close(file);
 	return fd;
@@ -245,7 +244,8 @@ open_one(struct wp_target *target, struct wp_uprobe *uprobe)
 	uprobe->program = load(target, uprobe);
 	if (uprobe->program < 0)
 		return uprobe->program;
-	if ((uprobe->fd = open_at(uprobe->tid, uprobe->addr)) < 0)
+	if ((uprobe->fd = wp_uprobe_open(uprobe->tid, uprobe->addr,
+	    false)) < 0)
 		return uprobe->fd;
 	err = wp_perf_set_bpf(uprobe->fd, uprobe->program);
 	return err;
@@ -284,7 +284,8 @@ wp_uprobes_open(struct wp_target *target, size_t first, size_t n,
 		else if (err == -ESRCH)
 			err = wp_cause_set(cause, WP_CAUSE_GONE, uprobe->pid);
 		else
-			err = refuse(uprobe->addr, why_not(err), cause);
+			err = refuse(uprobe->addr, wp_uprobe_why_not(err),
+			    cause);
 		wp_uprobes_close(u, first, n);
 		return err;
 	}
@@ -411,7 +412,7 @@ wp_uprobes_free(struct wp_uprobes *u)
 static int
 move_one(struct wp_uprobes *u, struct wp_uprobe *uprobe, pid_t tid)
 {
-	const int fd = open_at(tid, uprobe->addr);
+	const int fd = wp_uprobe_open(tid, uprobe->addr, false);
 	int err;
 
 	if (fd < 0)

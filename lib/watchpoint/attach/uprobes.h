@@ -43,6 +43,11 @@ struct wp_uprobes {
 	struct wp_closer *closer;	/* that are being closed */
 };
 
+/* An event at a place of this thread's process, or where the function that
+   begins there returns: its descriptor, or -errno; and why not. */
+int wp_uprobe_open(pid_t tid, uint64_t addr, bool returns);
+const char *wp_uprobe_why_not(int err);
+
 /* Have a guard for each place of these watches that is to be a uprobe.  0 or
    -errno with a cause: there are none of these. */
 int wp_uprobes_plan(struct wp_target *, size_t first, size_t n, pid_t,

@@ -29,9 +29,8 @@ find_guarded(struct code *c, const struct wp_guard *guard)
 	    sizeof(struct wp_guarded));
 }
 
-/* Jump if another process runs. */
-static void
-unless_process(struct code *c, const struct wp_guard *guard, unsigned other[2])
+void
+wp_code_unless_process(struct code *c, pid_t pid, unsigned other[2])
 {
 	struct stat ns = {.st_dev = 0};
 
@@ -44,7 +43,7 @@ unless_process(struct code *c, const struct wp_guard *guard, unsigned other[2])
 	call(c, BPF_FUNC_get_ns_current_pid_tgid);
 	other[0] = jump(c, BPF_JNE, BPF_REG_0, 0);
 	load(c, BPF_W, BPF_REG_1, FP, PID);
-	other[1] = jump(c, BPF_JNE, BPF_REG_1, guard->pid);
+	other[1] = jump(c, BPF_JNE, BPF_REG_1, pid);
 }
 
 static void
@@ -67,7 +66,7 @@ wp_code_guard(struct code *c, const struct wp_guard *guard)
 	find_guarded(c, guard);
 	load(c, BPF_DW, BPF_REG_1, BPF_REG_7, offsetof(struct wp_guarded, on));
 	other[1] = jump(c, BPF_JEQ, BPF_REG_1, 0);
-	unless_process(c, guard, other + 2);
+	wp_code_unless_process(c, guard->pid, other + 2);
 	set(c, BPF_REG_1, 1);
 	emit(c, BPF_STX | BPF_ATOMIC | BPF_DW, BPF_REG_7, BPF_REG_1,
 	    offsetof(struct wp_guarded, count), BPF_ADD);
@@ -88,7 +87,7 @@ wp_guard_programs(const struct wp_guard *guard, unsigned n)
 	if (n * sizeof(struct wp_guarded) > INT16_MAX)
 		return -E2BIG;
 	find_guarded(&c, guard);
-	unless_process(&c, guard, other);
+	wp_code_unless_process(&c, guard->pid, other);
 	for (unsigned i = 0; i < n; i++)
 		emit(&c, BPF_ST | BPF_MEM | BPF_DW, BPF_REG_7, 0,
 		    (int)(i * sizeof(struct wp_guarded) +

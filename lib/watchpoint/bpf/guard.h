@@ -31,6 +31,10 @@ struct wp_guard {
    thread and, behind it, the process. */
 void wp_code_guard(struct code *, const struct wp_guard *);
 
+/* Jump if another process runs.  At the stack's end are the thread and, behind
+   it, the process; registers 0 to 5 are changed. */
+void wp_code_unless_process(struct code *, pid_t, unsigned other[2]);
+
 /* Turn off this one's and the n - 1 next ones' when the process has executed
    another program, before that begins, until the descriptor is closed; or
    -errno. */

@@ -513,6 +513,8 @@ TEST(a_report)
 #define CHOOSE "; --if 'pid == N' or 'comm == \"NAME\"' chooses among hits"
 #define ROTATE_NOT "--slots rotate moves slots over the bytes of an object, with " \
 	"hits by the kernel's rings; it does not go with "
+#define OBJECTS_NOT "alloc:f moves slots from object to object in one " \
+	"process, with hits by the kernel's rings; it does not go with "
 #define LEAVE ": leave out one of them"
 #define NO_HEAP "--heap looks for damage in the heap of a command, and has no " \
 	"watches: leave out "
@@ -565,6 +567,22 @@ static const struct {
 	    "--with"},
 	{{"w", "-w", "kernel!a", "--delivery", "bpf"}, "kernel!a" NOT_THERE
 	    "--delivery bpf"},
+	{{"w", "-w", "alloc:f", "-w", "a", "ls"}, "alloc:f and a: the objects "
+	    "of a function have all slots: watch them one at a time"},
+	{{"w", "-w", "a", "-w", "alloc:f", "ls"}, "a and alloc:f: the objects "
+	    "of a function have all slots: watch them one at a time"},
+	{{"w", "-w", "alloc:f", "--stop", "ls"}, OBJECTS_NOT "--stop" LEAVE},
+	{{"w", "-w", "alloc:f", "--inside", "ls"}, OBJECTS_NOT "--inside"
+	    LEAVE},
+	{{"w", "-w", "alloc:f", "--exe", "/x"}, OBJECTS_NOT "--exe" LEAVE},
+	{{"w", "-w", "alloc:f", "-f", "ls"}, OBJECTS_NOT "-f" LEAVE},
+	{{"w", "-w", "alloc:f", "--count", "ls"}, OBJECTS_NOT "--count" LEAVE},
+	{{"w", "-w", "alloc:f", "--follow", "ls"}, OBJECTS_NOT "--follow"
+	    LEAVE},
+	{{"w", "-w", "alloc:f", "--slots", "rotate", "ls"}, OBJECTS_NOT
+	    "--slots" LEAVE},
+	{{"w", "-w", "alloc:f", "--delivery", "bpf", "ls"}, OBJECTS_NOT
+	    "--delivery bpf" LEAVE},
 	{{"w", "-w", "a", "--slots", "all", "ls"}, "--slots 'all': there is "
 	    "only rotate; without the option what is wider than the slots is "
 	    "an error"},

@@ -148,6 +148,43 @@ TEST(parses_shared_memory_and_files)
 	}
 }
 
+static const struct {
+	const char *text, *function;
+	uint64_t instance, off, len;
+} objects[] = {
+	{"alloc:conn_new", "conn_new", 0, 0, 0},
+	{"alloc:conn_new+8:4", "conn_new", 0, 8, 4},
+	{"alloc:conn_new#3+0x8:4", "conn_new", 3, 8, 4},
+	{"alloc:conn_new#3:4", "conn_new", 3, 0, 4},
+	{"alloc:libc.so.6!malloc+8", "libc.so.6!malloc", 0, 8, 0},
+	{"alloc:ns::T<int>::make(a + b)#1", "ns::T<int>::make(a + b)", 1, 0,
+	 0},
+	{"alloc:list.c::make:2", "list.c::make", 0, 0, 2},
+	/* symbols that are called so */
+	{"alloc:8", NULL, 0, 0, 8},
+	{"alloc::x", NULL, 0, 0, 0},
+	{"alloc+8", NULL, 0, 8, 0},
+};
+
+TEST(parses_objects)
+{
+	for (size_t i = 0; i < COUNT(objects); i++) {
+		struct spec spec;
+
+		assert_int_equal(spec_parse(objects[i].text, WP_WRITE, &spec,
+		    NULL), 0);
+		if (objects[i].function == NULL)
+			assert_null(spec.allocator);
+		else
+			assert_string_equal(spec.allocator,
+			    objects[i].function);
+		assert_int_equal(spec.instance, objects[i].instance);
+		assert_int_equal(spec.off, objects[i].off);
+		assert_int_equal(spec.len, objects[i].len);
+		spec_free(&spec);
+	}
+}
+
 TEST(shared_memory_is_not_executed)
 {
 	struct wp_cause cause;
@@ -186,6 +223,15 @@ static const struct {
 	    "'9223372036854775807:8' (column 9)"},
 	{"file:/x+18446744073709551616", "the number needs more than 64 bits "
 	    "at '18446744073709551616' (column 9)"},
+	{"alloc:", "a function's name is wanted at its end (column 7)"},
+	{"alloc:#1", "a function's name is wanted at '#1' (column 7)"},
+	{"alloc:f#", "a number is wanted at its end (column 9)"},
+	{"alloc:f#0", "objects are numbered from 1 at '0' (column 9)"},
+	{"alloc:f->x", "a member is not known here (give +OFF:LEN) at '->x' "
+	    "(column 8)"},
+	{"alloc:f+x", "a number is wanted at 'x' (column 9)"},
+	{"alloc:f+8#1", "only :LEN can follow at '#1' (column 10)"},
+	{"alloc:f:0", "the length is zero at '0' (column 9)"},
 	{"counter:", "a number is wanted at its end (column 9)"},
 	{"own@0", "no thread has this id at '0' (column 5)"},
 	{"own@2147483648", "no thread has this id at '2147483648' (column 5)"},

@@ -1,0 +1,274 @@
+/*
+ * objects: what a function returns is watched from there on until it is freed.
+ * The victim writes 1, 2 and 3 to each object.
+ */
+#include "test.h"
+
+#include "attach/target.h"
+#include "live.h"
+#include "probe/probe.h"
+#include "watching.h"
+
+enum { OBJECTS = 12, WRITES = 3 };
+
+static bool
+can(void)
+{
+	static bool once;
+	struct wp_features features;
+	struct wp_cause cause;
+
+	if (once)
+		return true;
+	if ((once = wp_probe_features(&features, &cause) == 0 &&
+	    wp_target_try_uprobe(&features, &cause) == 0))
+		return true;
+	print_message("%s\n", cause.text);
+	return false;
+}
+
+#define NEEDS_UPROBES if (!can()) skip()
+
+/* What the report says of each object. */
+struct seen {
+	double made, freed;	/* s; 0: it does not */
+	unsigned long long addr;
+	bool gap;		/* it was not watched at once */
+	unsigned hits;
+};
+
+static struct seen *
+object_of(struct seen seen[OBJECTS + 1], const json_t *line)
+{
+	const json_int_t number = number_of(line, "object");
+
+	assert_in_range(number, 1, OBJECTS);
+	return &seen[number];
+}
+
+static double
+time_of(const json_t *line)
+{
+	return json_number_value(json_object_get(line, "time"));
+}
+
+static void
+take_event(struct seen seen[OBJECTS + 1], const json_t *line)
+{
+	struct seen *s = object_of(seen, line);
+
+	assert_int_equal(number_of(line, "watch"), 1);
+	assert_true(number_of(line, "pid") == number_of(line, "tid"));
+	if (strcmp(text_of(line, "event"), "new") == 0) {
+		assert_true(s->made == 0);
+		s->made = time_of(line);
+		s->addr = hex_of(line, "addr");
+	} else {
+		assert_string_equal(text_of(line, "event"), "freed");
+		assert_true(s->made != 0 && s->freed == 0);
+		assert_int_equal(hex_of(line, "addr"), s->addr);
+		s->freed = time_of(line);
+	}
+}
+
+/* The one that was there then. */
+static void
+take_gap(struct seen seen[OBJECTS + 1], const json_t *line)
+{
+	const double gap = json_number_value(json_object_get(line, "gap_us"));
+	const double made = time_of(line) - gap / 1e6;
+
+	assert_string_equal(text_of(line, "event"), "armed");
+	for (unsigned i = 1; i <= OBJECTS; i++)
+		if (made > seen[i].made - 2e-6 && made < seen[i].made + 2e-6)
+			seen[i].gap = true;
+}
+
+/* A hit is one of the writes, in their order, while its object was there. */
+static void
+take_hit(struct seen seen[OBJECTS + 1], const json_t *hit)
+{
+	struct seen *s = object_of(seen, hit);
+	const uint64_t value = hex_of(hit, "new");
+
+	s->hits++;
+	assert_true(time_of(hit) >= s->made && s->made != 0);
+	assert_true(s->freed == 0 || time_of(hit) <= s->freed);
+	assert_int_equal(hex_of(hit, "addr"), s->addr);
+	assert_int_equal(number_of(hit, "watch"), 1);
+	expect_function(hit, 0, "item_set");
+	if (s->gap)
+		assert_in_range(value, s->hits, WRITES);
+	else
+		assert_int_equal(value, s->hits);
+}
+
+static void
+take_report(const struct outcome *o, struct seen seen[OBJECTS + 1])
+{
+	size_t i;
+	json_t *line;
+
+	memset(seen, 0, (OBJECTS + 1) * sizeof(*seen));
+	json_array_foreach(o->lines, i, line)
+		if (strcmp(text_of(line, "type"), "object") == 0)
+			take_event(seen, line);
+	json_array_foreach(o->lines, i, line)
+		if (strcmp(text_of(line, "type"), "watch") == 0)
+			take_gap(seen, line);
+	each_hit(o, i, line)
+		take_hit(seen, line);
+}
+
+static json_t *
+coverage_of(const struct outcome *o)
+{
+	return first_of(o, "coverage");
+}
+
+/* Let it make some, each for so long. */
+static void
+watch_objects(const char *spec, const char *go, struct outcome *o)
+{
+	struct target t;
+	struct running w;
+
+	target_start(&t, LIST(victim("objects")));
+	watch_target(&w, &t, "-w", spec, NULL);
+	say(&t.run, go);
+	assert_int_equal(target_done(&t.run), OBJECTS);
+	target_end(&t, 7);
+	finish(&w, o);
+	assert_int_equal(o->status, 0);
+}
+
+/* Each access between the return and the free is a hit, and none before or
+   after. */
+TEST(from_the_return_to_the_free)
+{
+	struct seen seen[OBJECTS + 1];
+	struct outcome o;
+	unsigned whole = 0, made = 0;
+	json_int_t hits = 0;
+	double share;
+
+	NEEDS_UPROBES;
+	watch_objects("alloc:item_new:8", "go 12 6000\n", &o);
+	take_report(&o, seen);
+	for (unsigned i = 1; i <= OBJECTS; i++) {
+		made += seen[i].made != 0;
+		hits += seen[i].hits;
+		assert_true(seen[i].made != 0 || seen[i].hits == 0);
+		assert_true((seen[i].made != 0) == (seen[i].freed != 0));
+		if (seen[i].made == 0 || seen[i].gap)
+			continue;
+		whole++;
+		assert_int_equal(seen[i].hits, WRITES);
+	}
+	print_message("%u of %u were watched, %u from the first\n", made,
+	    (unsigned)OBJECTS, whole);
+	assert_true(made > 0);
+	assert_int_equal(number_of(coverage_of(&o), "objects"), OBJECTS);
+	assert_int_equal(number_of(coverage_of(&o), "hits"), hits);
+	share = json_number_value(json_object_get(coverage_of(&o), "share"));
+	assert_true(share > 0 && share <= 1);
+	assert_int_equal(number_of(first_of(&o, "end"), "lost"), 0);
+	outcome_free(&o);
+}
+
+TEST(the_one_of_a_number)
+{
+	struct seen seen[OBJECTS + 1];
+	struct outcome o;
+
+	NEEDS_UPROBES;
+	watch_objects("alloc:item_new#7:8", "go 12 1000\n", &o);
+	take_report(&o, seen);
+	for (unsigned i = 1; i <= OBJECTS; i++)
+		assert_int_equal(seen[i].made != 0, i == 7);
+	assert_true(seen[7].freed > seen[7].made);
+	if (!seen[7].gap)
+		assert_int_equal(seen[7].hits, WRITES);
+	assert_int_equal(number_of(coverage_of(&o), "objects"), OBJECTS);
+	outcome_free(&o);
+}
+
+/* A command, from its first object on; and what nobody writes has no hits. */
+TEST(text)
+{
+	struct running w;
+	struct outcome o;
+
+	NEEDS_UPROBES;
+	start(&w, LIST(watchctl(), "-w", "alloc:item_new+8:8", "--",
+	    victim("objects")));
+	await(w.err, "watching alloc:item_new+8:8 (when it is there) for "
+	    "writes");
+	say(&w, "go 2 6000\nend\n");
+	finish(&w, &o);
+	assert_int_equal(o.status, 7);
+	assert_non_null(strstr(o.err, "object 1 of alloc:item_new+8:8 at 0x"));
+	assert_non_null(strstr(o.err, ": made by thread "));
+	assert_non_null(strstr(o.err, ": freed by thread "));
+	assert_non_null(strstr(o.err, "  alloc:item_new+8:8: 2 objects, of "
+	    "which "));
+	assert_non_null(strstr(o.err, "watchctl: 0 hits, 0 reported, 0 lost"));
+	outcome_free(&o);
+}
+
+/* A write that is stray is judged, and that objects were not all watched is no
+   reason for 120; that none was is one. */
+TEST(statuses)
+{
+	static const struct {
+		const char *spec, *go;
+		int status;
+	} runs[] = {
+		{"alloc:item_new:8", "go 2 1000\n", 66},
+		{"alloc:item_new+8:8", "go 2 1000\n", 7},
+		{"alloc:item_new#9:8", "go 2 1000\n", 120},
+	};
+
+	NEEDS_UPROBES;
+	for (size_t i = 0; i < COUNT(runs); i++) {
+		struct running w;
+		struct outcome o;
+
+		start(&w, LIST(watchctl(), "-w", runs[i].spec, "--allow",
+		    "item_free", "--error-exitcode", "66", "-o", "json", "-O",
+		    "/dev/null", victim("objects")));
+		say(&w, runs[i].go);
+		say(&w, "end\n");
+		finish(&w, &o);
+		if (o.status != runs[i].status)
+			fail_msg("%s: %d: %s", runs[i].spec, o.status, o.err);
+		outcome_free(&o);
+	}
+}
+
+TEST(bad_input)
+{
+	static const struct {
+		const char *spec, *line;
+	} bad[] = {
+		{"alloc:item_neu", "no symbol 'item_neu'"},
+		{"alloc:item_new:64", "take 8 slots"},
+		{"alloc:none.so!f", "none.so"},
+	};
+	struct target t;
+
+	NEEDS_UPROBES;
+	target_start(&t, LIST(victim("objects")));
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct outcome o;
+
+		run(&o, LIST(watchctl(), "-w", bad[i].spec, "-p", t.pid));
+		assert_int_equal(o.status, 125);
+		if (strstr(o.err, bad[i].line) == NULL)
+			fail_msg("%s: %s", bad[i].spec, o.err);
+		outcome_free(&o);
+	}
+	target_end(&t, 7);
+}
+
+RUN_LIVE_TESTS()

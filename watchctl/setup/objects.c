@@ -1,0 +1,560 @@
+/* objects: slots that are on what a function returned. */
+#include "setup/objects.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "attach/objects.h"
+#include "os/array.h"
+#include "os/clock.h"
+#include "os/proc.h"
+#include "run/initial_values.h"
+#include "run/run.h"
+#include "util/complain.h"
+
+#define PAUSE	UINT64_C(10000000)	/* ns between two objects of a slot, at
+					   least */
+
+enum {
+	SHARE = 20,		/* threads wait for slots at most one part of
+				   the time in so many */
+	ENDS = 2,		/* functions that free */
+	THREADS = 2,
+};
+
+/* An object that was given to a slot. */
+struct life {
+	uint64_t addr;		/* of the bytes that are watched */
+	uint64_t number;
+	uint64_t born, armed, ended;	/* ns; 0: not yet */
+	uint64_t gap;		/* ns; WATCH_NO_GAP: none */
+	unsigned slot;
+	pid_t tid, freed_by;
+	bool failed;		/* the slot could not be moved there */
+	enum { GIVEN, ARMED, ENDED, TOLD } told;	/* of it, so far */
+	int place;		/* its watch of the session; < 0: none */
+};
+
+struct objects {
+	struct run *run;
+	struct wp_objects *probes;
+	uint64_t function, end[ENDS];	/* addresses */
+	pid_t pid;
+	size_t spec, first;	/* its first watch in the target */
+	struct wp_region region;	/* from an object's start on */
+	unsigned slots;
+	uint64_t due[WP_SLOTS_MAX];	/* when a slot is to be given the next
+					   one, ns; 0: it has one */
+	pthread_t thread[THREADS];
+	unsigned threads;
+	int stop;		/* an eventfd: they are to end */
+	pthread_mutex_t take;	/* one takes records at a time */
+	pthread_mutex_t lock;	/* of what follows */
+	struct life *life;	/* nlives, in the order of the returns */
+	size_t nlives, cap;
+	size_t untold;		/* the first that is not reported to its end */
+	atomic_bool any;	/* there is something to report */
+	uint64_t foreign;	/* records that are no hits */
+	uint64_t ended;		/* ns; 0: not yet */
+	struct wp_objects_sum sum;	/* as of then */
+	bool warned, blind;
+};
+
+int
+objects_open(struct objects **out, struct run *run)
+{
+	struct objects *o = calloc(1, sizeof(*o));
+
+	if (o == NULL)
+		return complain("out of memory");
+	o->run = run;
+	o->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	(void)pthread_mutex_init(&o->take, NULL);
+	(void)pthread_mutex_init(&o->lock, NULL);
+	if (o->stop < 0) {
+		objects_close(o);
+		return complain_errno(errno, "watching objects");
+	}
+	*out = o;
+	return 0;
+}
+
+void
+objects_close(struct objects *o)
+{
+	if (o == NULL)
+		return;
+	objects_end(o);
+	wp_objects_close(o->probes);
+	if (o->stop >= 0)
+		(void)close(o->stop);
+	(void)pthread_mutex_destroy(&o->take);
+	(void)pthread_mutex_destroy(&o->lock);
+	free(o->life);
+	free(o);
+}
+
+/* --- before they are armed --- */
+
+/* Where a function begins. */
+static int
+find_function(struct objects *o, const struct process *process,
+    const char *name, bool early, struct spec_place *place,
+    struct wp_cause *cause)
+{
+	struct spec spec;
+	int err = spec_parse(name, WP_EXEC, &spec, cause);
+
+	if (err < 0)
+		return err;
+	/* not behind its prologue, where its arguments are */
+	spec.has_off = true;
+	err = live_box_resolve(&o->run->live, process->pid, &spec, early, place,
+	    cause);
+	spec_free(&spec);
+	return err;
+}
+
+int
+objects_resolve(struct objects *o, const struct process *process,
+    const struct spec *spec, bool early, struct spec_place *place,
+    struct wp_cause *cause)
+{
+	static const char *const ends[ENDS] = {"free", "realloc"};
+	struct spec_place function = {.symbol = NULL};
+	int err = find_function(o, process, spec->allocator, early, place,
+	    cause);
+
+	if (err < 0)
+		return err;
+	o->function = place->addr;
+	for (unsigned i = 0; i < ENDS && err == 0; i++) {
+		err = find_function(o, process, ends[i], early, &function,
+		    cause);
+		o->end[i] = function.addr;
+		free(function.symbol);
+		function.symbol = NULL;
+	}
+	free(place->symbol);
+	*place = (struct spec_place){
+		.len = spec->len != 0 ? spec->len : spec_alignment(spec->off),
+		.rotates = true,
+	};
+	return err;
+}
+
+int
+objects_plan(struct objects *o, struct process *process,
+    struct wp_region *regions, size_t *n, struct wp_cause *cause)
+{
+	const struct wp_slot_caps *caps;
+	struct wp_slot slot[WP_SLOTS_MAX];
+	int each;
+
+	if (o == NULL)
+		return 0;
+	if (o->probes != NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_OBJECTS,
+		    "they are watched in one process: give one");
+	caps = &o->run->features.caps;
+	o->region = (struct wp_region){
+		.addr = o->run->options->spec->off, .len = regions->len,
+		.access = regions->access,
+	};
+	/* as if an object began at 0 */
+	if ((each = wp_slot_plan(&o->region, caps, slot, cause)) <= 0)
+		return each;
+	o->slots = caps->slots / (unsigned)each;
+	o->pid = process->pid;
+	process->rotates = true;
+	for (unsigned i = 0; i < o->slots; i++) {
+		regions[i] = o->region;
+		process->spec[i] = 0;
+	}
+	*n = o->slots;
+	return wp_objects_open(&o->probes, o->pid, o->function, o->end, ENDS,
+	    o->run->options->spec->instance, o->slots, cause);
+}
+
+/* --- the threads --- */
+
+static int
+move(struct objects *o, unsigned slot, uint64_t addr)
+{
+	const struct wp_region region = {
+		.addr = addr, .len = o->region.len, .access = o->region.access,
+	};
+
+	return o->run->ops->move(o->run, o->pid, o->run->target,
+	    o->first + slot, &region);
+}
+
+static struct life *
+life_of(struct objects *o, uint64_t number)
+{
+	for (size_t i = o->nlives; i > 0; i--)
+		if (o->life[i - 1].number == number)
+			return &o->life[i - 1];
+	return NULL;
+}
+
+/* A slot has an object. */
+static void
+take_new(struct objects *o, const struct wp_object_record *r)
+{
+	const struct life life = {
+		.addr = r->addr + o->region.addr, .number = r->number,
+		.born = r->time, .gap = WATCH_NO_GAP, .slot = r->place,
+		.tid = (pid_t)r->tid, .place = -1,
+	};
+	struct life *it;
+	uint64_t now;
+	bool room, good;
+
+	if (o->ended != 0)
+		return;
+	(void)pthread_mutex_lock(&o->lock);
+	room = wp_array_room(&o->life, o->nlives, &o->cap,
+	    sizeof(*o->life)) == 0;
+	if (room)
+		o->life[o->nlives++] = life;
+	atomic_store(&o->any, true);
+	(void)pthread_mutex_unlock(&o->lock);
+	good = room && move(o, r->place, life.addr) == 0;
+	now = wp_clock_ns();
+	o->due[r->place] = 0;
+	(void)pthread_mutex_lock(&o->lock);
+	if ((it = life_of(o, r->number)) != NULL) {
+		it->failed = !good;
+		it->armed = now;
+	}
+	if (!wp_objects_go_on(o->probes, r->place) && it != NULL)
+		it->gap = now - r->time;
+	atomic_store(&o->any, true);
+	(void)pthread_mutex_unlock(&o->lock);
+}
+
+/* The object of a slot is freed.  The longer threads have waited for it, the
+   longer they need not for the next. */
+static void
+take_ended(struct objects *o, const struct wp_object_record *r)
+{
+	uint64_t pause = PAUSE;
+	struct life *it;
+
+	(void)pthread_mutex_lock(&o->lock);
+	if ((it = life_of(o, r->number)) != NULL) {
+		it->ended = r->time;
+		it->freed_by = (pid_t)r->tid;
+		if ((it->armed - it->born) * SHARE > pause)
+			pause = (it->armed - it->born) * SHARE;
+	}
+	atomic_store(&o->any, true);
+	(void)pthread_mutex_unlock(&o->lock);
+	(void)move(o, r->place, 0);
+	o->due[r->place] = wp_clock_ns() + pause;
+}
+
+static void
+take_records(struct objects *o)
+{
+	const struct wp_object_record *r;
+	const uint64_t now = wp_clock_ns();
+
+	(void)pthread_mutex_lock(&o->take);
+	while ((r = wp_objects_next(o->probes)) != NULL)
+		if (r->header.type == WP_OBJECT_NEW)
+			take_new(o, r);
+		else
+			take_ended(o, r);
+	for (unsigned i = 0; i < o->slots; i++)
+		if (o->due[i] != 0 && o->due[i] <= now) {
+			o->due[i] = 0;
+			wp_objects_reuse(o->probes, i);
+		}
+	(void)pthread_mutex_unlock(&o->take);
+}
+
+static void *
+objects_thread(void *arg)
+{
+	const struct sched_param first = {.sched_priority = 1};
+	struct objects *o = arg;
+	struct pollfd p[] = {
+		{.fd = o->stop, .events = POLLIN},
+		{.fd = wp_objects_fd(o->probes), .events = POLLIN},
+	};
+
+	(void)pthread_setschedparam(pthread_self(), SCHED_FIFO, &first);
+	while (p->revents == 0) {
+		take_records(o);
+		(void)poll(p, 2, (int)(PAUSE / 1000000));
+	}
+	return NULL;
+}
+
+/* A thread that waits for its object to be armed keeps its processor, so two
+   are ready to do that, on two of them. */
+static int
+start_threads(struct objects *o)
+{
+	cpu_set_t allowed, one;
+	int cpu = 0, err = 0;
+
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
+		return -errno;
+	while (o->threads < THREADS && err == 0 && cpu < CPU_SETSIZE) {
+		pthread_attr_t attr;
+
+		if (!CPU_ISSET(cpu++, &allowed))
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu - 1, &one);
+		(void)pthread_attr_init(&attr);
+		(void)pthread_attr_setaffinity_np(&attr, sizeof(one), &one);
+		err = pthread_create(&o->thread[o->threads], &attr,
+		    objects_thread, o);
+		(void)pthread_attr_destroy(&attr);
+		o->threads += err == 0;
+	}
+	return o->threads > 0 ? 0 : -err;
+}
+
+void
+objects_expect(struct objects *o)
+{
+	if (o != NULL)
+		wp_objects_turn(o->probes, true);
+}
+
+int
+objects_begin(struct objects *o)
+{
+	sigset_t all, before;
+	int err;
+
+	if (o == NULL)
+		return 0;
+	o->first = o->run->process->first;
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_BLOCK, &all, &before);
+	err = start_threads(o);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
+void
+objects_end(struct objects *o)
+{
+	if (o == NULL || o->ended != 0)
+		return;
+	o->ended = wp_clock_ns();
+	if (o->probes == NULL)
+		return;
+	o->blind = wp_objects_are_blind(o->probes) &&
+	    !wp_proc_exiting(o->pid);
+	wp_objects_sum(o->probes, &o->sum);
+	wp_objects_turn(o->probes, false);
+	(void)eventfd_write(o->stop, 1);
+	while (o->threads > 0)
+		(void)pthread_join(o->thread[--o->threads], NULL);
+	take_records(o);
+}
+
+/* --- the report --- */
+
+/* It is about to be watched: no hit has come yet. */
+static void
+describe(struct objects *o, struct life *life)
+{
+	struct run *run = o->run;
+	struct session *s = &run->session;
+	const struct ex_watch *whole = run_watch(run, o->first);
+	const struct wp_region region = {
+		.addr = life->addr, .len = o->region.len,
+		.access = o->region.access,
+	};
+	struct wp_slot slot[WP_SLOTS_MAX];
+	const int n = wp_slot_plan(&region, &run->features.caps, slot, NULL);
+	int err;
+
+	session_of_process(s, ex_watch_number(whole), whole->pid, whole->comm);
+	session_pending(s, false);
+	session_part(s, whole->id);
+	session_instance(s, life->number, life->born);
+	err = session_add_watch(s, whole->spec, whole->symbol, life->addr,
+	    o->region.len, o->region.access, whole->slots);
+	session_part(s, 0);
+	if (err == 0)
+		life->place = (int)s->nwatches - 1;
+	for (int i = 0; i < n && err == 0; i++)
+		err = run_describe_place(run, life->place,
+		    o->first + life->slot, &slot[i]);
+	session_note(s, err);
+}
+
+static void
+report(struct objects *o, const struct life *life, enum object_event_what what)
+{
+	const bool freed = what == OBJECT_FREED;
+
+	session_object_event(&o->run->session, &(struct object_event){
+		.what = what, .watch = run_watch(o->run, o->first)->id - 1,
+		.object = life->number, .pid = o->pid,
+		.time = freed ? life->ended : life->born,
+		.tid = freed ? life->freed_by : life->tid,
+		.addr = life->addr - o->region.addr,
+	});
+}
+
+static void
+report_armed(struct objects *o, const struct life *life)
+{
+	struct session *s = &o->run->session;
+
+	if (life->failed) {
+		if (!o->warned)
+			session_warn(s, "object %llu could not be watched: it "
+			    "takes more slots where it is, or the kernel "
+			    "refused", (unsigned long long)life->number);
+		o->warned = true;
+		return;
+	}
+	initial_place_report(o->run, s->watches[life->place], o->pid);
+	report(o, life, OBJECT_NEW);
+	if (life->gap != WATCH_NO_GAP)
+		session_event(s, &(struct watch_event){
+			.what = WATCH_ARMED, .watch = (unsigned)life->place,
+			.time = life->armed, .pid = o->pid, .addr = life->addr,
+			.len = o->region.len, .gap = life->gap,
+		});
+}
+
+/* The next thing to be said of an object.  False: there is none. */
+static bool
+report_next(struct objects *o, size_t i)
+{
+	struct life life;
+
+	(void)pthread_mutex_lock(&o->lock);
+	life = o->life[i];
+	(void)pthread_mutex_unlock(&o->lock);
+	if (life.place < 0)
+		describe(o, &life);
+	else if (life.told == GIVEN && life.armed != 0)
+		report_armed(o, &life);
+	else if (life.told == ARMED && life.ended != 0 && !life.failed)
+		report(o, &life, OBJECT_FREED);
+	else if (life.told != ARMED || life.ended == 0)
+		return false;
+	(void)pthread_mutex_lock(&o->lock);
+	if (o->life[i].place < 0)
+		o->life[i].place = life.place;
+	else
+		o->life[i].told = life.told == GIVEN ? ARMED : TOLD;
+	(void)pthread_mutex_unlock(&o->lock);
+	return o->run->session.err == 0;
+}
+
+void
+objects_report(struct objects *o)
+{
+	size_t n;
+
+	if (o == NULL || !atomic_exchange(&o->any, false))
+		return;
+	(void)pthread_mutex_lock(&o->lock);
+	n = o->nlives;
+	(void)pthread_mutex_unlock(&o->lock);
+	for (size_t i = o->untold; i < n; i++)
+		while (report_next(o, i))
+			;
+	(void)pthread_mutex_lock(&o->lock);
+	while (o->untold < n && o->life[o->untold].told == TOLD)
+		o->untold++;
+	(void)pthread_mutex_unlock(&o->lock);
+}
+
+/* --- hits --- */
+
+/* Whether it was there then.  That it is freed is known here at once. */
+static bool
+was_there(const struct objects *o, const struct life *life, uint64_t time)
+{
+	const uint64_t ended = life->ended != 0 ? life->ended :
+	    wp_objects_ended(o->probes, life->slot, life->number);
+
+	return life->born <= time && (ended == 0 || time < ended);
+}
+
+bool
+objects_take(struct objects *o, const struct ex_record *record)
+{
+	bool is = false;
+
+	if (o == NULL || !session_is_sample(&o->run->session, record))
+		return true;
+	(void)pthread_mutex_lock(&o->lock);
+	for (size_t i = o->nlives; i > 0 && !is; i--) {
+		const struct life *life = &o->life[i - 1];
+
+		is = record->sample.addr >= life->addr &&
+		    record->sample.addr < life->addr + o->region.len &&
+		    was_there(o, life, record->time);
+	}
+	o->foreign += !is;
+	(void)pthread_mutex_unlock(&o->lock);
+	return is;
+}
+
+uint64_t
+objects_foreign(const struct objects *o)
+{
+	return o == NULL ? 0 : o->foreign;
+}
+
+/* --- the account --- */
+
+int
+objects_account(struct objects *o)
+{
+	struct session *s = &o->run->session;
+	struct coverage c = {
+		.watch = run_watch(o->run, o->first)->id - 1,
+		.objects = o->sum.seen, .all = o->sum.lives, .instances = true,
+	};
+
+	c.place = (int)c.watch;
+	for (size_t i = 0; i < o->nlives; i++) {
+		const struct life *life = &o->life[i];
+		const uint64_t ended = life->ended != 0 ? life->ended :
+		    o->ended;
+
+		if (life->failed || life->armed == 0)
+			continue;
+		c.watched++;
+		c.on += ended > life->armed ? ended - life->armed : 0;
+	}
+	c.unknown = o->sum.missed > 0 || c.objects == 0;
+	if (o->sum.missed > 0)
+		session_warn(s, "%llu object%s ended by another function than "
+		    "free and realloc: for how long they lived is not known",
+		    (unsigned long long)o->sum.missed, o->sum.missed == 1 ?
+		    " was" : "s were");
+	if (o->blind) {
+		session_warn(s, "the thread by which uprobes were on process "
+		    "%d has ended: objects were not seen since", o->pid);
+		session_doubt(s, "objects were not seen to the end");
+	}
+	if (c.watched == 0)
+		session_doubt(s, "no object was ever watched");
+	return session_coverage(s, &c, 1);
+}
