@@ -22,7 +22,8 @@
 
 struct hg_state hg_state;
 
-_Thread_local struct hg_thread *hg_self;
+_Thread_local struct hg_thread *hg_self
+    __attribute__((tls_model("initial-exec")));
 static _Thread_local bool has_ended
     __attribute__((tls_model("initial-exec")));
 static pthread_key_t key;
