@@ -23,8 +23,6 @@
 #include "bpf/object.h"
 #include "os/cause.h"
 
-#pragma GCC visibility push(default)
-
 struct wp_objects;
 
 /* The function that returns objects, and n that end what their first argument
@@ -68,7 +66,5 @@ void wp_objects_sum(const struct wp_objects *, struct wp_objects_sum *);
 /* The thread that the uprobes were opened on has ended: nothing is seen any
    more. */
 bool wp_objects_are_blind(const struct wp_objects *);
-
-#pragma GCC visibility pop
 
 #endif
