@@ -316,16 +316,16 @@ make_tickets(struct wp_samplers *samplers, const struct wp_target *target,
 {
 	struct wp_sampled *more = reallocarray(samplers->watch,
 	    first + n, sizeof(*more));
-	bool made = more != NULL;
 
-	if (!made)
+	if (more == NULL)
 		return false;
 	samplers->watch = more;
 	while (samplers->nwatches < first + n)
 		more[samplers->nwatches++] = (struct wp_sampled){.n = 0};
-	for (size_t w = first; w < first + n && made; w++)
-		made = new_tickets(&more[w], target->watch[w].nslots);
-	return made;
+	for (size_t w = first; w < first + n; w++)
+		if (!new_tickets(&more[w], target->watch[w].nslots))
+			return false;
+	return true;
 }
 
 /* Where a slot's are, of a watch that was loaded last; NULL: it was not. */
