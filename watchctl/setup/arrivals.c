@@ -553,6 +553,49 @@ take_move(struct run *run, const struct perf_event_header *header)
 	take_place(run, pid, sample->time, 0);
 }
 
+static void
+take_loss(struct run *run)
+{
+	struct arrivals *a = run->arrivals;
+
+	if (a->lost)
+		return;
+	a->lost = true;
+	session_warn(&run->session, "records of new processes were lost: one "
+	    "of %s may not be watched", run->options->exe != NULL ?
+	    run->options->exe : options_scope(run->options));
+	session_doubt(&run->session, "a process was perhaps not watched");
+}
+
+static void
+take_records(struct run *run)
+{
+	struct arrivals *a = run->arrivals;
+	const unsigned most = options_any_program(run->options) ?
+	    MORE * MANY : MANY;
+	const struct perf_event_header *header;
+	unsigned n = 0;
+
+	while (run->reason == NULL &&
+	    (header = wp_rings_next(a->rings, UINT64_MAX)) != NULL) {
+		/* the kernel says what it has lost only before the next
+		   record */
+		a->search = a->search || ++n >= most ||
+		    header->type == PERF_RECORD_LOST;
+		if (header->type == PERF_RECORD_FORK)
+			take_fork(run, header);
+		else if (header->type == PERF_RECORD_COMM &&
+		    (header->misc & PERF_RECORD_MISC_COMM_EXEC) != 0)
+			take_program(run, header);
+		else if (header->type == PERF_RECORD_MMAP2)
+			take_code(run, header);
+		else if (header->type == PERF_RECORD_SAMPLE)
+			take_move(run, header);
+		else if (header->type == PERF_RECORD_LOST)
+			take_loss(run);
+	}
+}
+
 /* --- those of which there are no records --- */
 
 static bool
@@ -583,6 +626,8 @@ search(struct run *run)
 	if (lost)
 		a->known = a->searched;
 	n = wp_proc_processes(&pids, &cap);
+	take_records(run);	/* who was created meanwhile has inherited
+				   events, and gets no others */
 	for (int i = 0; i < n; i++) {
 		const pid_t pid = pids[i];
 
@@ -601,48 +646,13 @@ search(struct run *run)
 	free(pids);
 }
 
-static void
-take_loss(struct run *run)
-{
-	struct arrivals *a = run->arrivals;
-
-	if (a->lost)
-		return;
-	a->lost = true;
-	session_warn(&run->session, "records of new processes were lost: one "
-	    "of %s may not be watched", run->options->exe != NULL ?
-	    run->options->exe : options_scope(run->options));
-	session_doubt(&run->session, "a process was perhaps not watched");
-}
-
 void
 run_take_arrivals(struct run *run)
 {
 	struct arrivals *a = run->arrivals;
 	const bool looks = run->options->cgroup != NULL && a->moves == 0;
-	const unsigned most = options_any_program(run->options) ?
-	    MORE * MANY : MANY;
-	const struct perf_event_header *header;
-	unsigned n = 0;
 
-	while (run->reason == NULL &&
-	    (header = wp_rings_next(a->rings, UINT64_MAX)) != NULL) {
-		/* the kernel says what it has lost only before the next
-		   record */
-		a->search = a->search || ++n >= most ||
-		    header->type == PERF_RECORD_LOST;
-		if (header->type == PERF_RECORD_FORK)
-			take_fork(run, header);
-		else if (header->type == PERF_RECORD_COMM &&
-		    (header->misc & PERF_RECORD_MISC_COMM_EXEC) != 0)
-			take_program(run, header);
-		else if (header->type == PERF_RECORD_MMAP2)
-			take_code(run, header);
-		else if (header->type == PERF_RECORD_SAMPLE)
-			take_move(run, header);
-		else if (header->type == PERF_RECORD_LOST)
-			take_loss(run);
-	}
+	take_records(run);
 	if ((a->search || looks) && run->reason == NULL &&
 	    wp_clock_ns() >= a->searched + LOOK)
 		search(run);
