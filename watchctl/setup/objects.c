@@ -24,8 +24,8 @@
 					   least */
 
 enum {
-	SHARE = 20,		/* threads wait for slots at most one part of
-				   the time in so many */
+	SHARE = 20,		/* threads wait for all slots at most one part
+				   of the time in so many */
 	ENDS = 2,		/* functions that free */
 	THREADS = 2,
 };
@@ -36,11 +36,14 @@ struct life {
 	uint64_t number;
 	uint64_t born, armed, ended;	/* ns; 0: not yet */
 	uint64_t gap;		/* ns; WATCH_NO_GAP: none */
+	uint64_t cost;		/* ns that it has taken of a processor */
 	unsigned slot;
 	pid_t tid, freed_by;
 	bool failed;		/* the slot could not be moved there */
 	enum { GIVEN, ARMED, ENDED, TOLD } told;	/* of it, so far */
 	int place;		/* its watch of the session; < 0: none */
+	size_t before;		/* the one that its slot had before it, from 1;
+				   0: none */
 };
 
 struct objects {
@@ -60,7 +63,10 @@ struct objects {
 	pthread_mutex_t lock;	/* of what follows */
 	struct life *life;	/* nlives, in the order of the returns */
 	size_t nlives, cap;
-	size_t untold;		/* the first that is not reported to its end */
+	size_t last[WP_SLOTS_MAX];	/* of each slot, from 1; 0: none */
+	size_t *open;		/* nopen, in their order: those that are not
+				   reported to their end, of the first ntaken */
+	size_t nopen, open_cap, ntaken;
 	atomic_bool any;	/* there is something to report */
 	uint64_t foreign;	/* records that are no hits */
 	uint64_t ended;		/* ns; 0: not yet */
@@ -99,6 +105,7 @@ objects_close(struct objects *o)
 	(void)pthread_mutex_destroy(&o->take);
 	(void)pthread_mutex_destroy(&o->lock);
 	free(o->life);
+	free(o->open);
 	free(o);
 }
 
@@ -197,13 +204,14 @@ move(struct objects *o, unsigned slot, uint64_t addr)
 	    o->first + slot, &region);
 }
 
+/* The object of a slot, which is to have this number. */
 static struct life *
-life_of(struct objects *o, uint64_t number)
+life_of(struct objects *o, unsigned slot, uint64_t number)
 {
-	for (size_t i = o->nlives; i > 0; i--)
-		if (o->life[i - 1].number == number)
-			return &o->life[i - 1];
-	return NULL;
+	const size_t last = o->last[slot];
+
+	return last == 0 || o->life[last - 1].number != number ? NULL :
+	    &o->life[last - 1];
 }
 
 /* A slot has an object. */
@@ -214,9 +222,10 @@ take_new(struct objects *o, const struct wp_object_record *r)
 		.addr = r->addr + o->region.addr, .number = r->number,
 		.born = r->time, .gap = WATCH_NO_GAP, .slot = r->place,
 		.tid = (pid_t)r->tid, .place = -1,
+		.before = o->last[r->place],
 	};
 	struct life *it;
-	uint64_t now;
+	uint64_t began, now;
 	bool room, good;
 
 	if (o->ended != 0)
@@ -224,17 +233,24 @@ take_new(struct objects *o, const struct wp_object_record *r)
 	(void)pthread_mutex_lock(&o->lock);
 	room = wp_array_room(&o->life, o->nlives, &o->cap,
 	    sizeof(*o->life)) == 0;
-	if (room)
+	if (room) {
 		o->life[o->nlives++] = life;
+		o->last[r->place] = o->nlives;
+	}
 	atomic_store(&o->any, true);
 	(void)pthread_mutex_unlock(&o->lock);
+	began = wp_clock_ns();
 	good = room && move(o, r->place, life.addr) == 0;
 	now = wp_clock_ns();
 	o->due[r->place] = 0;
 	(void)pthread_mutex_lock(&o->lock);
-	if ((it = life_of(o, r->number)) != NULL) {
+	if ((it = life_of(o, r->place, r->number)) != NULL) {
 		it->failed = !good;
 		it->armed = now;
+		it->cost = now - r->time < WP_OBJECT_WAIT ? now - r->time :
+		    WP_OBJECT_WAIT;
+		if (it->cost < now - began)
+			it->cost = now - began;
 	}
 	if (!wp_objects_go_on(o->probes, r->place) && it != NULL)
 		it->gap = now - r->time;
@@ -242,20 +258,21 @@ take_new(struct objects *o, const struct wp_object_record *r)
 	(void)pthread_mutex_unlock(&o->lock);
 }
 
-/* The object of a slot is freed.  The longer threads have waited for it, the
-   longer they need not for the next. */
+/* The object of a slot is freed.  The longer a thread has waited for it, or its
+   move has taken, the longer none needs to for the next. */
 static void
 take_ended(struct objects *o, const struct wp_object_record *r)
 {
+	const uint64_t parts = (uint64_t)SHARE * o->slots;
 	uint64_t pause = PAUSE;
 	struct life *it;
 
 	(void)pthread_mutex_lock(&o->lock);
-	if ((it = life_of(o, r->number)) != NULL) {
+	if ((it = life_of(o, r->place, r->number)) != NULL) {
 		it->ended = r->time;
 		it->freed_by = (pid_t)r->tid;
-		if ((it->armed - it->born) * SHARE > pause)
-			pause = (it->armed - it->born) * SHARE;
+		if (it->cost * parts > pause)
+			pause = it->cost * parts;
 	}
 	atomic_store(&o->any, true);
 	(void)pthread_mutex_unlock(&o->lock);
@@ -363,6 +380,9 @@ objects_end(struct objects *o)
 	    !wp_proc_exiting(o->pid);
 	wp_objects_sum(o->probes, &o->sum);
 	wp_objects_turn(o->probes, false);
+	/* none was watched: it could not begin, and there may be no target */
+	if (o->threads == 0)
+		return;
 	(void)eventfd_write(o->stop, 1);
 	while (o->threads > 0)
 		(void)pthread_join(o->thread[--o->threads], NULL);
@@ -464,35 +484,63 @@ report_next(struct objects *o, size_t i)
 	return o->run->session.err == 0;
 }
 
+static bool
+is_told(struct objects *o, size_t i)
+{
+	bool is;
+
+	(void)pthread_mutex_lock(&o->lock);
+	is = o->life[i].told == TOLD;
+	(void)pthread_mutex_unlock(&o->lock);
+	return is;
+}
+
 void
 objects_report(struct objects *o)
 {
-	size_t n;
+	size_t n, kept = 0;
 
 	if (o == NULL || !atomic_exchange(&o->any, false))
 		return;
 	(void)pthread_mutex_lock(&o->lock);
 	n = o->nlives;
 	(void)pthread_mutex_unlock(&o->lock);
-	for (size_t i = o->untold; i < n; i++)
-		while (report_next(o, i))
+	for (; o->ntaken < n; o->open[o->nopen++] = o->ntaken++)
+		if (wp_array_room(&o->open, o->nopen, &o->open_cap,
+		    sizeof(*o->open)) < 0) {
+			session_note(&o->run->session, -ENOMEM);
+			return;
+		}
+	for (size_t i = 0; i < o->nopen; i++) {
+		while (report_next(o, o->open[i]))
 			;
-	(void)pthread_mutex_lock(&o->lock);
-	while (o->untold < n && o->life[o->untold].told == TOLD)
-		o->untold++;
-	(void)pthread_mutex_unlock(&o->lock);
+		if (!is_told(o, o->open[i]))
+			o->open[kept++] = o->open[i];
+	}
+	o->nopen = kept;
 }
 
 /* --- hits --- */
 
-/* Whether it was there then.  That it is freed is known here at once. */
+/* Whether it was not freed then.  That it is freed is known here at once. */
 static bool
 was_there(const struct objects *o, const struct life *life, uint64_t time)
 {
 	const uint64_t ended = life->ended != 0 ? life->ended :
 	    wp_objects_ended(o->probes, life->slot, life->number);
 
-	return life->born <= time && (ended == 0 || time < ended);
+	return ended == 0 || time < ended;
+}
+
+/* The object that a slot had then; NULL: none yet. */
+static const struct life *
+life_at(const struct objects *o, unsigned slot, uint64_t time)
+{
+	size_t i = o->last[slot];
+
+	while (i > 0 && o->life[i - 1].born > time)
+		i = o->life[i - 1].before;
+	return i == 0 ? NULL : &o->life[i - 1];
 }
 
 bool
@@ -503,10 +551,10 @@ objects_take(struct objects *o, const struct ex_record *record)
 	if (o == NULL || !session_is_sample(&o->run->session, record))
 		return true;
 	(void)pthread_mutex_lock(&o->lock);
-	for (size_t i = o->nlives; i > 0 && !is; i--) {
-		const struct life *life = &o->life[i - 1];
+	for (unsigned i = 0; i < o->slots && !is; i++) {
+		const struct life *life = life_at(o, i, record->time);
 
-		is = record->sample.addr >= life->addr &&
+		is = life != NULL && record->sample.addr >= life->addr &&
 		    record->sample.addr < life->addr + o->region.len &&
 		    was_there(o, life, record->time);
 	}
@@ -538,15 +586,17 @@ objects_account(struct objects *o)
 		const uint64_t ended = life->ended != 0 ? life->ended :
 		    o->ended;
 
-		if (life->failed || life->armed == 0)
+		/* it may have been freed before its slot was there */
+		if (life->failed || life->armed == 0 || ended <= life->armed)
 			continue;
 		c.watched++;
-		c.on += ended > life->armed ? ended - life->armed : 0;
+		c.on += ended - life->armed;
 	}
 	c.unknown = o->sum.missed > 0 || c.objects == 0;
 	if (o->sum.missed > 0)
-		session_warn(s, "%llu object%s ended by another function than "
-		    "free and realloc: for how long they lived is not known",
+		session_warn(s, "%llu object%s returned anew without free or "
+		    "realloc, or when too many lived to be noted: for how long "
+		    "they lived is not known",
 		    (unsigned long long)o->sum.missed, o->sum.missed == 1 ?
 		    " was" : "s were");
 	if (o->blind) {

@@ -106,13 +106,18 @@ static int
 load(enum bpf_prog_type type, const struct bpf_insn *insns, unsigned n)
 {
 	union bpf_attr attr;
+	int fd;
 
 	memset(&attr, 0, sizeof(attr));
 	attr.prog_type = type;
 	attr.insns = (uintptr_t)insns;
 	attr.insn_cnt = n;
 	attr.license = (uintptr_t)"Dual BSD/GPL";
-	return call(BPF_PROG_LOAD, &attr);
+	/* a signal ends the check of a long program */
+	for (unsigned tries = 5; (fd = call(BPF_PROG_LOAD, &attr)) == -EAGAIN &&
+	    tries > 1; tries--)
+		;
+	return fd;
 }
 
 int

@@ -23,8 +23,8 @@
 #define FIRST	offsetof(struct user_pt_regs, regs[0])
 #endif
 
-/* What a thread does until its object is armed: looks, and calls that take some
-   25 ns between two. */
+/* What a thread does until its object is armed: looks, with calls between two
+   that take some 25 ns each, and more with a slow clock. */
 enum { LOOKS = 2000, CALLS = 8 };
 
 /* On the stack. */
@@ -185,7 +185,7 @@ put_key(struct code *c, const struct wp_object_maps *maps)
 static void
 put_wait(struct code *c, struct ends *ends)
 {
-	unsigned loop;
+	unsigned loop, late;
 
 	set(c, BPF_REG_8, 0);
 	loop = c->n;
@@ -193,9 +193,13 @@ put_wait(struct code *c, struct ends *ends)
 	end_if(ends, jump(c, BPF_JNE, BPF_REG_1, 0));
 	for (unsigned i = 0; i < CALLS; i++)
 		call(c, BPF_FUNC_ktime_get_ns);
+	load(c, BPF_DW, BPF_REG_1, FP, IN_RECORD(time));
+	emit(c, BPF_ALU64 | BPF_SUB | BPF_X, BPF_REG_0, BPF_REG_1, 0, 0);
+	late = jump(c, BPF_JGE, BPF_REG_0, WP_OBJECT_WAIT);
 	add(c, BPF_REG_8, 1);
 	emit(c, BPF_JMP | BPF_JLT | BPF_K, BPF_REG_8, 0,
 	    (int)loop - (int)c->n - 1, LOOKS);
+	land(c, late);
 	set(c, BPF_REG_0, 0);
 	set(c, BPF_REG_1, 2);
 	emit(c, BPF_STX | BPF_ATOMIC | BPF_DW, BPF_REG_7, BPF_REG_1,

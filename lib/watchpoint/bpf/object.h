@@ -16,6 +16,9 @@
 
 enum { WP_OBJECT_PLACES = 4 };
 
+/* For so many ns a thread waits at most until its place is armed. */
+#define WP_OBJECT_WAIT 500000
+
 /* An address that no object has. */
 #define WP_OBJECT_CLOSED 1
 

@@ -226,7 +226,7 @@ TEST(statuses)
 		int status;
 	} runs[] = {
 		{"alloc:item_new:8", "go 12 30000\n", 66},
-		{"alloc:item_new+8:8", "go 2 30000\n", 7},
+		{"alloc:item_new+8:8", "go 12 30000\n", 7},
 		{"alloc:item_new#9:8", "go 2 1000\n", 120},
 	};
 
