@@ -32,17 +32,20 @@ avx512(uint64_t mask, uint8_t *p)
 
 /* The mask is the highest bit of each element. */
 static void
-avx(uint64_t mask, uint8_t *p)
+avx(uint64_t mask, uint32_t stored, uint8_t *p)
 {
 	uint32_t element[8];
 
 	for (unsigned i = 0; i < 8; i++)
 		element[i] = mask >> i & 1 ? UINT32_MAX : 0;
 	__asm__ volatile("vmovdqu %1,%%ymm1\n\t"
+	    "vbroadcastss %2,%%ymm0\n\t"
 	    "vmaskmovps %%ymm0,%%ymm1,(%0)\n\t"
-	    "vmaskmovps (%0),%%ymm1,%%ymm0\n\t"
-	    "vmaskmovpd %%xmm0,%%xmm1,(%0)\n\tvzeroupper" : :
-	    "r"(p), "m"(element) : "xmm0", "xmm1", "memory");
+	    "vmaskmovpd %%xmm0,%%xmm1,16(%0)\n\t"
+	    "vmaskmovps (%0),%%ymm1,%%ymm2\n\t"
+	    "vmaskmovpd 8(%0),%%xmm1,%%xmm2\n\tvzeroupper" : :
+	    "r"(p), "m"(element), "m"(stored) :
+	    "xmm0", "xmm1", "xmm2", "memory");
 }
 
 int
@@ -67,6 +70,6 @@ main(void)
 		    __builtin_cpu_supports("avx512vl"))
 			avx512(mask, p);
 		if (__builtin_cpu_supports("avx"))
-			avx(mask, p);
+			avx(mask, i, p);
 	}
 }
