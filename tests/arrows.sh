@@ -1,6 +1,7 @@
 #!/bin/sh
 # arrows: which room uses which, held against the table of docs/design.md: every
-# include of the sources, and every name that an object takes from another.
+# include of the sources, and every name that an object takes from another; and
+# how many files a room has.
 set -eu
 cd "$TOP"
 
@@ -25,6 +26,15 @@ awk '/^```/ { on = $0 == "```arrows"; next }
 find lib watchctl -mindepth 2 -name '*.[ch]' | awk -F/ '
     { n = NF - 1 } $1 != "lib" || NF == 4 { print $n, $NF, $0 }' |
     grep -v '^watchctl ' > "$scratch/files"
+
+# A room has at most fourteen, and a processor's variants count as one.  What
+# runs in the signal handler is in one room, however much that is.
+awk '$2 ~ /[.]c$/ && $1 != "handler" {
+	sub(/(_x86_64|_aarch64|_i386)?[.]c$/, "", $2)
+	if (!(($1, $2) in seen) && ++n[$1] == 15) {
+		print "more than 14 files in one room: " $1; bad = 1 }
+	seen[$1, $2] = 1 }
+    END { exit bad }' "$scratch/files"
 
 while read -r room name path; do
 	sed -n 's,^#include "\([a-z]*\)/.*,\1,p' "$path" | sort -u |

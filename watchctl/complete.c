@@ -18,8 +18,8 @@
 #include "os/array.h"
 #include "processes/synthetic_records.h"
 #include "processes/chosen.h"
-#include "spec/option_table.h"
-#include "spec/options.h"
+#include "option/option_table.h"
+#include "option/options.h"
 #include "util/buffer.h"
 #include "util/executable.h"
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "report/output.h"
-#include "spec/options.h"
+#include "option/options.h"
 #include "util/complain.h"
 
 const char *

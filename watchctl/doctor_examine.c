@@ -14,10 +14,10 @@
 #include "attach/target.h"
 #include "os/attr.h"
 #include "os/perf.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "probe/probe.h"
 #include "processes/cgroup.h"
-#include "spec/options.h"
+#include "option/options.h"
 
 #define NOBODY 65534
 #define FIRST_USER_NAMESPACE 0xeffffffd	/* its inode, on every kernel */

@@ -4,7 +4,7 @@
 #ifndef WATCH_H
 #define WATCH_H
 
-#include "spec/options.h"
+#include "option/options.h"
 
 /* Result: the exit status. */
 int watch(const struct options *);

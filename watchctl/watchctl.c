@@ -19,9 +19,9 @@
 #include "helper/run_inside.h"
 #include "merge/merge.h"
 #include "session/last_words.h"
-#include "spec/option_table.h"
-#include "spec/options.h"
-#include "os/proc.h"
+#include "option/option_table.h"
+#include "option/options.h"
+#include "proc/proc.h"
 #include "watch.h"
 
 static int

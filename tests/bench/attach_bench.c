@@ -17,8 +17,8 @@
 
 #include "bench.h"
 #include "probe/probe.h"
-#include "os/proc.h"
-#include "os/sharers.h"
+#include "proc/proc.h"
+#include "proc/sharers.h"
 #include "attach/target.h"
 
 enum { RUNS = 7, PROCESSES = 2000, WATCHED = 50 };

@@ -20,7 +20,7 @@
 #include "bench.h"
 #include "session/explained_session.h"
 #include "session/replay.h"
-#include "spec/options.h"
+#include "option/options.h"
 
 enum { ROUNDS = 25, STARTS = 15, LIVE_ROUNDS = 5 };
 #define SHORTER LIST("counter", "1", "1000")

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "spec/policy_file.h"
+#include "option/policy_file.h"
 #include "util/complain.h"
 
 static unsigned refusals;

@@ -212,7 +212,7 @@ arm64_needs()
 }
 
 # what is about registers and code of x86-64
-of_x86=' cfi_test expr_test effect_test flow_test insn_test known_test memo_test
+of_x86=' cfi_test expr_test effect_test flow_test insn_test hot_stack_test stack_cache_test
 sample_group_test syscall_test '
 
 # The whole, and its tests.

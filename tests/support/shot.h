@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "attach/event.h"
+#include "ring/event_table.h"
 #include "live.h"
 #include "record/record.h"
 

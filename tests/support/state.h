@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 
 #include "os/clock.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 
 /* Its state, as ps(1) shows it; 0: it is gone. */
 static inline char

@@ -26,7 +26,7 @@
 #include "base/array.h"
 #include "util/buffer.h"
 #include "util/executable.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "ptrace/ptrace.h"
 
 /* Bits of the filter: core(5). */

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "util/complain.h"
 #include "action/core.h"
 #include "util/interrupt.h"

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "spec/on_hit_option.h"
+#include "option/on_hit_option.h"
 
 struct core_of;
 struct core_size;

@@ -22,9 +22,9 @@
 
 #include "attach/synth.h"
 #include "os/array.h"
-#include "os/proc.h"
-#include "os/regular_file.h"
-#include "os/sharers.h"
+#include "proc/proc.h"
+#include "proc/regular_file.h"
+#include "proc/sharers.h"
 #include "util/debuginfod.h"
 #include "util/index_cache.h"
 

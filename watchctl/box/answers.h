@@ -8,9 +8,9 @@
 #include <stdbool.h>
 
 #include "box/message.h"
-#include "os/perf_map.h"
-#include "os/roots.h"
-#include "spec/policy_file.h"
+#include "proc/perf_map.h"
+#include "proc/roots.h"
+#include "option/policy_file.h"
 #include "util/buffer.h"
 #include "util/debuginfod.h"
 

@@ -25,7 +25,7 @@
 #include "box/shared_memory.h"
 #include "os/array.h"
 #include "os/cause.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "util/complain.h"
 #include "util/executable.h"
 #include "util/visible.h"

@@ -4,7 +4,7 @@
 #ifndef BOX_REPORT_H
 #define BOX_REPORT_H
 
-#include "spec/options.h"
+#include "option/options.h"
 
 /* Have one explain the recording that the options name, parsed from argv
    ("report" first); write its report where they say.  Result: the exit

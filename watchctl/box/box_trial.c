@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "box/box.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "util/complain.h"
 
 enum { PATIENCE_MS = 10000 };

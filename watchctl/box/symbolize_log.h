@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "spec/options.h"
+#include "option/options.h"
 
 /* Whether a file is to be read as a log: one with lines of hits, or a pipe. */
 bool symbolize_log_is_log(const char *path);

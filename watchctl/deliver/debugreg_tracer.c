@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "os/clock.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "ptrace/ptrace.h"
-#include "os/sharers.h"
+#include "proc/sharers.h"
 #include "watch/debugreg_time.h"
 #include "watch/ptrace_refused.h"
 #include "stop/stop.h"

@@ -39,7 +39,7 @@
 #include "action/core.h"
 #include "ptrace/ptrace.h"
 #include "attach/target.h"
-#include "attach/uptime.h"
+#include "ring/uptime.h"
 
 /* Types of packets that no record has. */
 enum {

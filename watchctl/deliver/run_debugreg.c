@@ -14,7 +14,7 @@
 #include "util/complain.h"
 #include "deliver/debugreg_tracer.h"
 #include "processes/live_maps.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "ptrace/ptrace.h"
 
 enum {

@@ -13,7 +13,7 @@
 #include "deliver/deliver.h"
 #include "deliver/ring_records.h"
 #include "os/clock.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "setup/everywhere.h"
 #include "pending/exec_tracer.h"
 #include "run/tallies.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "module/module_private.h"
-#include "os/regular_file.h"
+#include "proc/regular_file.h"
 
 static struct box_shared *shared;
 static long processors;		/* as was seen before the sandbox */

@@ -1,6 +1,6 @@
 /*
- * ask_process: what explaining takes from running processes (os/proc.h,
- * os/roots.h, os/perf_map.h, os/sharers.h, attach/synth.h), which watchctl
+ * ask_process: what explaining takes from running processes (proc/proc.h,
+ * proc/roots.h, proc/perf_map.h, proc/sharers.h, attach/synth.h), which watchctl
  * reads for an explainer.
  */
 #include <errno.h>
@@ -9,10 +9,10 @@
 
 #include "attach/synth.h"
 #include "explainer/ask.h"
-#include "os/perf_map.h"
-#include "os/proc.h"
-#include "os/roots.h"
-#include "os/sharers.h"
+#include "proc/perf_map.h"
+#include "proc/proc.h"
+#include "proc/roots.h"
+#include "proc/sharers.h"
 #include "util/buffer.h"
 
 ssize_t

@@ -22,7 +22,7 @@
 #include "explainer/log_frames.h"
 #include "explainer/questions.h"
 #include "explainer/sandbox.h"
-#include "hit/stack.h"
+#include "stack/stack.h"
 #include "module/module.h"
 #include "session/explained_session.h"
 #include "session/replay.h"

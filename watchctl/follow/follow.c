@@ -9,7 +9,7 @@
 
 #include "os/array.h"
 #include "os/clock.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "run/initial_values.h"
 #include "util/complain.h"
 

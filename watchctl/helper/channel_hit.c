@@ -11,7 +11,7 @@
 #include "kept/kept_session.h"
 #include "helper/serve.h"
 #include "os/clock.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "watch/channel_hit.h"
 
 _Static_assert(offsetof(struct channel_hit, watch) % 8 == 0 &&

@@ -11,7 +11,7 @@
 
 #include "handler/channel_futex.h"
 #include "os/clock.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "os/siginfo_perf.h"
 #include "watch/ptrace_refused.h"
 #include "stop/trace_sample.h"

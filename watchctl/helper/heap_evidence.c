@@ -15,7 +15,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "util/complain.h"
 
 enum { ENDING = 500 };		/* ms for what the command leaves behind */

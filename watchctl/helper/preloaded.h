@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "handler/channel.h"
-#include "spec/options.h"
+#include "option/options.h"
 
 /* A library, and where it may be. */
 struct preloaded_library {

@@ -15,8 +15,8 @@
 #include "watch/aslr.h"
 #include "processes/live_maps.h"
 #include "watch/signal_check.h"
-#include "os/proc.h"
-#include "os/sharers.h"
+#include "proc/proc.h"
+#include "proc/sharers.h"
 
 /* ms that a child has to be heard of, when its program has ended. */
 enum { APPEAR = 5000 };

@@ -2,7 +2,7 @@
 #ifndef RUN_HEAP_H
 #define RUN_HEAP_H
 
-#include "spec/options.h"
+#include "option/options.h"
 
 /* Run the command with a guarded heap, and report what was found.  Result: the
    exit status. */

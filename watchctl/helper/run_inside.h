@@ -5,7 +5,7 @@
 #ifndef RUN_INSIDE_H
 #define RUN_INSIDE_H
 
-#include "spec/options.h"
+#include "option/options.h"
 
 /* Result: the exit status. */
 int run_inside(const struct options *);

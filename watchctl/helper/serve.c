@@ -14,7 +14,7 @@
 
 #include "os/clock.h"
 #include "util/complain.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "watch/channel_hit.h"
 
 /* How long to sleep when nothing happens, ms; and to wait for an explainer. */

@@ -4,7 +4,7 @@
 #ifndef CULPRIT_H
 #define CULPRIT_H
 
-#include "hit/stack.h"
+#include "stack/stack.h"
 
 /* The frame to blame: the innermost that is not of the C or C++ library, and
    not called by a function that works for its caller, such as qsort; else the

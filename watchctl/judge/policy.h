@@ -10,7 +10,7 @@
  * frames count, for a hit of the kernel too.  What the dynamic loader writes
  * itself, such as a pointer that it relocates, is never stray.
  *
- * A policy file (spec/policy_file.h) allows more at one watch: patterns, and
+ * A policy file (option/policy_file.h) allows more at one watch: patterns, and
  * writers, by their exact names (writer.h).  These may, and what of the C and
  * C++ library they call, but nothing else that they call.
  *
@@ -26,7 +26,7 @@
 
 #include "hit/hit.h"
 #include "judge/findings.h"
-#include "spec/policy_file.h"
+#include "option/policy_file.h"
 
 struct policy;
 

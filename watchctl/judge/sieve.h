@@ -11,7 +11,7 @@
 #define SIEVE_H
 
 #include "hit/hit.h"
-#include "spec/options.h"
+#include "option/options.h"
 
 struct sieve;
 

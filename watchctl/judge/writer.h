@@ -7,7 +7,7 @@
 #ifndef WRITER_H
 #define WRITER_H
 
-#include "hit/stack.h"
+#include "stack/stack.h"
 #include "util/buffer.h"
 
 /* How much of a function's name is the function's: without what compilers

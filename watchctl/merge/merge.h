@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "spec/options.h"
+#include "option/options.h"
 
 /* Whether that is what is to be done: there are several files, or one whose
    first character is that of JSON Lines.  Of standard input nothing is taken.

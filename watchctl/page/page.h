@@ -10,8 +10,8 @@
 #define PAGE_H
 
 #include "page/timeline.h"
-#include "report/text.h"
-#include "report/writers.h"
+#include "text/text.h"
+#include "text/writers.h"
 
 enum { PAGE_TIMELINES = 64, PAGE_WARNINGS = 40 };
 

@@ -8,7 +8,7 @@
 #include "judge/culprit.h"
 #include "page/html.h"
 #include "page/source_lines.h"
-#include "report/text.h"
+#include "text/text.h"
 
 enum { BACKTRACES_SHOWN = 6, FRAMES_SHOWN = 40, THREADS_SHOWN = 12 };
 

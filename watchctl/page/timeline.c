@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/writers.h"
+#include "text/writers.h"
 
 struct timeline *
 timeline_new(unsigned number)

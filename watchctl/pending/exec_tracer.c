@@ -12,7 +12,7 @@
 
 #include "os/array.h"
 #include "os/clock.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "pending/new_module.h"
 #include "pending/new_program.h"
 #include "run/run.h"

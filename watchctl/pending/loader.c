@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "os/proc.h"
+#include "proc/proc.h"
 
 enum {			/* what is read may be damaged */
 	MODULES_MAX = 65536,

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "os/clock.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "pending/exec_tracer.h"
 #include "run/initial_values.h"
 #include "pending/loader.h"

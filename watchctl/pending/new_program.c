@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "os/clock.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "ptrace/ptrace.h"
 #include "pending/exec_tracer.h"
 #include "pending/loader.h"

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "os/array.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "ptrace/ptrace.h"
 #include "pending/loader.h"
 #include "run/run.h"

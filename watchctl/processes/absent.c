@@ -8,7 +8,7 @@
 #include <sys/sysmacros.h>
 
 #include "os/array.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 
 enum { SETS_MAX = 1024 };
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "util/buffer.h"
 #include "util/complain.h"
 #include "util/visible.h"

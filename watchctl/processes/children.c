@@ -7,7 +7,7 @@
 
 #include "os/array.h"
 #include "os/clock.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 
 enum {
 	MANY = 256,		/* then it is looked who is gone */

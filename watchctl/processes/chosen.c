@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "os/array.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "spec/nearest.h"
 #include "util/complain.h"
 #include "util/visible.h"

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "spec/options.h"
+#include "option/options.h"
 
 struct chosen {
 	pid_t *pid;		/* malloc'd: n of them, each once */

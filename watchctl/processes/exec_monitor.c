@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "os/perf.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 
 enum { RING = 4096 };
 

@@ -17,7 +17,7 @@
 
 #include "os/clock.h"
 #include "processes/synthetic_records.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "unwind/unwind.h"
 
 /* Looking may take one part in this many of the time. */

@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "os/clock.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 
 /* How often to look again for the program that is being executed. */
 enum { TRIES = 1000, NAP_NS = 1000000 };

@@ -7,7 +7,7 @@
 #include "os/attr.h"
 #include "os/clock.h"
 #include "os/perf.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 
 /* On older kernels the clock also runs in children, which it is not meant
    for. */

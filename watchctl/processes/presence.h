@@ -11,7 +11,7 @@
 #ifndef PRESENCE_H
 #define PRESENCE_H
 
-#include "attach/uptime.h"
+#include "ring/uptime.h"
 #include "processes/event_dups.h"
 
 /* All zero: it has not begun. */

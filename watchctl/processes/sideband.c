@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "probe/probe.h"
-#include "os/proc.h"
-#include "os/sharers.h"
+#include "proc/proc.h"
+#include "proc/sharers.h"
 
 enum {
 	ROOM = 1 << 16,		/* bytes of each ring */

@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "attach/event.h"
+#include "ring/event_table.h"
 #include "os/cause.h"
 #include "stop/shared_vm.h"
 

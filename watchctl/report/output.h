@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "report/side_files.h"
-#include "spec/options.h"
+#include "option/options.h"
 
 struct output {
 	char *path;		/* what -O names, malloc'd; NULL: none */

@@ -16,7 +16,7 @@
 #include "judge/policy.h"
 #include "report/watch_event.h"
 #include "attach/target.h"
-#include "attach/uptime.h"
+#include "ring/uptime.h"
 #include "util/origin.h"
 
 /* How a run began. */

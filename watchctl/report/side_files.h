@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "spec/options.h"
+#include "option/options.h"
 
 struct side_files {
 	const struct options *options;	/* NULL: none is open */

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "os/clock.h"
-#include "os/proc.h"
-#include "os/sharers.h"
+#include "proc/proc.h"
+#include "proc/sharers.h"
 
 static bool
 is_lent(const struct run *run, pid_t pid)

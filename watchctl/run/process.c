@@ -9,7 +9,7 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "os/trap_cpu.h"
 #include "run/initial_values.h"
 #include "run/run.h"

@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "run/run.h"
 #include "util/executable.h"
 

@@ -11,7 +11,7 @@
 #include "report/held.h"
 #include "judge/judge.h"
 #include "judge/learned.h"
-#include "report/ci.h"
+#include "ci/ci.h"
 #include "report/summary.h"
 #include "os/clock.h"
 #include "top/top.h"

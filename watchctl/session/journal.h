@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "attach/uptime.h"
+#include "ring/uptime.h"
 #include "judge/sieve.h"
 #include "util/origin.h"
 

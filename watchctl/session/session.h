@@ -23,7 +23,7 @@
 #define SESSION_H
 
 #include "guard/evidence.h"
-#include "spec/options.h"
+#include "option/options.h"
 #include "record/perfdata.h"
 #include "session/journal.h"
 #include "report/output.h"
@@ -31,7 +31,7 @@
 #include "report/heap_writers.h"
 #include "judge/sieve.h"
 #include "attach/target.h"
-#include "attach/uptime.h"
+#include "ring/uptime.h"
 
 /* What becomes of a hit. */
 enum session_fate {

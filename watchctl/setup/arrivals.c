@@ -8,11 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "attach/event.h"
+#include "ring/event_table.h"
 #include "os/array.h"
 #include "os/attr.h"
 #include "os/clock.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "processes/cgroup.h"
 #include "run/run.h"
 #include "setup/pid_table.h"

@@ -10,7 +10,7 @@
 
 #include "follow/follow.h"
 #include "follow/rotate.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "os/trap_cpu.h"
 #include "pending/loader.h"
 #include "pending/new_module.h"

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "os/kallsyms.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "run/run.h"
 #include "spec/kernel_place.h"
 #include "util/visible.h"

@@ -14,7 +14,7 @@
 
 #include "os/array.h"
 #include "os/clock.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "pending/new_program.h"
 #include "run/initial_values.h"
 #include "run/run.h"

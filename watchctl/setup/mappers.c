@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "attach/event.h"
+#include "ring/event_table.h"
 #include "os/attr.h"
 #include "os/clock.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "run/run.h"
 #include "setup/arrivals.h"
 #include "util/complain.h"

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "attach/event.h"
+#include "ring/event_table.h"
 #include "os/cause.h"
 #include "setup/mappers.h"
 #include "setup/pid_table.h"

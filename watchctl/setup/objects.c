@@ -15,7 +15,7 @@
 #include "attach/objects.h"
 #include "os/array.h"
 #include "os/clock.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "run/initial_values.h"
 #include "run/run.h"
 #include "util/complain.h"

@@ -21,7 +21,7 @@
 #include "watch/aslr.h"
 #include "probe/probe.h"
 #include "os/clock.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "os/trap_cpu.h"
 #include "util/complain.h"
 #include "util/executable.h"

@@ -10,8 +10,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "os/proc.h"
-#include "os/regular_file.h"
+#include "proc/proc.h"
+#include "proc/regular_file.h"
 #include "spec/spec.h"
 #include "util/complain.h"
 

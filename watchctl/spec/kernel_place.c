@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "os/kallsyms.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "os/slot.h"
 #include "spec/nearest.h"
 #include "util/visible.h"

@@ -3,9 +3,9 @@
 #include "os/clock.h"
 #include "report/report.h"
 #include "report/summary.h"
-#include "report/text.h"
+#include "text/text.h"
 #include "report/value_range.h"
-#include "report/writers.h"
+#include "text/writers.h"
 #include "top/top.h"
 
 enum { WRITERS_MAX = 200, EVERY_MS = 450 };

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "spec/options.h"
+#include "option/options.h"
 
 struct report_ops;
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
-#include "os/regular_file.h"
+#include "proc/regular_file.h"
 #include "util/interrupt.h"
 
 enum { PATIENCE_MS = 60000 };

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "util/complain.h"
-#include "os/proc.h"
-#include "os/regular_file.h"
+#include "proc/proc.h"
+#include "proc/regular_file.h"
 
 enum {
 	SCRIPTS_MAX = 5,	/* scripts' interpreters, as the kernel */

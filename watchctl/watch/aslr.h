@@ -2,7 +2,7 @@
 #ifndef ASLR_H
 #define ASLR_H
 
-#include "spec/options.h"
+#include "option/options.h"
 
 struct session;
 

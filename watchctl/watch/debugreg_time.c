@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "os/proc.h"
+#include "proc/proc.h"
 
 void
 debugreg_time_begin(struct debugreg_time *time, pid_t tid,

@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "attach/uptime.h"
+#include "ring/uptime.h"
 #include "ptrace/ptrace.h"
 
 /* All zero: not begun. */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "probe/probe.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 
 /* Name the thread that has another tracer, if there is one. */
 static bool

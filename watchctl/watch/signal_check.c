@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "os/proc.h"
+#include "proc/proc.h"
 
 enum {
 	SAMPLES = 10,		/* of a thread, a millisecond apart */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 
 /* One; in the session it has a slot for the whole region, then those that the
    processor takes it by. */

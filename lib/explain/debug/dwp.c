@@ -23,7 +23,7 @@
 #include "module/compressed.h"
 #include "module/module_private.h"
 #include "module/section.h"
-#include "os/regular_file.h"
+#include "proc/regular_file.h"
 
 #define HEADER 16		/* bytes of the index before the ids */
 #define COLUMNS_MAX 8

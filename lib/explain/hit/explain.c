@@ -26,7 +26,7 @@
 #include "bpf/reading.h"
 #include "hit/notices.h"
 #include "hit/sample_group.h"
-#include "hit/syscall_wrapper.h"
+#include "syscall/syscall_wrapper.h"
 #include "hit/value_tracker.h"
 
 #define OPEN_LISTS 1024		/* a thread's: by its tid, modulo */

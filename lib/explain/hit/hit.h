@@ -11,8 +11,8 @@
 #define EX_HIT_H
 
 #include "hit/argument.h"
-#include "hit/syscall.h"
-#include "hit/stack.h"
+#include "syscall/syscall.h"
+#include "stack/stack.h"
 #include "hit/value.h"
 #include "insn/insn.h"
 #include "os/counter.h"

@@ -18,7 +18,7 @@
 #include <zlib.h>
 
 #include "module/compressed.h"
-#include "os/regular_file.h"
+#include "proc/regular_file.h"
 
 #define PLACES_USUAL ":.debug:/usr/lib/debug"
 #define CHECKED_MAX ((off_t)1 << 30)	/* bytes of a file that is summed */

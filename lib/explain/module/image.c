@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "os/proc.h"
+#include "proc/proc.h"
 
 #define PAGE 4096u
 #define VDSO_MAX (64 * 1024)

@@ -13,7 +13,7 @@
 
 #include "module/compressed.h"
 #include "module/module_private.h"
-#include "os/regular_file.h"
+#include "proc/regular_file.h"
 
 /* What is opened where nothing is. */
 static int instead = -1;

@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 #include "module/image.h"
-#include "os/proc.h"
-#include "os/regular_file.h"
-#include "os/roots.h"
+#include "proc/proc.h"
+#include "proc/regular_file.h"
+#include "proc/roots.h"
 
 /* A path's build id, from a recording's table. */
 struct named_id {

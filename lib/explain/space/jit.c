@@ -10,7 +10,7 @@
 
 #include "module/module_private.h"
 #include "os/clock.h"
-#include "os/perf_map.h"
+#include "proc/perf_map.h"
 #include "base/array.h"
 
 #define TEXT_MAX ((off_t)64 << 20)	/* bytes that are read of a process's

@@ -10,7 +10,7 @@
 
 #include "debug/symbol.h"
 #include "base/array.h"
-#include "os/regular_file.h"
+#include "proc/regular_file.h"
 
 #define FUNCTION_MAX (1u << 20)	/* bytes: what lies further from the nearest
 				   symbol is no part of it */

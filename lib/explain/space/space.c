@@ -15,7 +15,7 @@
 #include "space/jit.h"
 #include "space/kallsyms.h"
 #include "space/maps.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 
 #define ENDED_MAX 1024	/* ended threads that stay known */
 #define COMM_MAX 64	/* a thread's name, with its NUL */

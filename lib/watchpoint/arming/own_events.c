@@ -26,7 +26,7 @@
 #include "os/libc.h"
 #include "os/perf.h"
 #include "probe/probe.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "arming/delivery.h"
 #include "arming/helper.h"
 #include "program/table.h"

@@ -37,7 +37,7 @@
 
 #include "os/clock.h"
 #include "os/libc.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "arming/helper.h"
 #include "arming/threads.h"
 #include "program/short_thread.h"

@@ -37,7 +37,7 @@
 #include <unistd.h>
 
 #include "attach/marks.h"
-#include "attach/ring.h"
+#include "ring/ring.h"
 #include "os/clock.h"
 
 enum {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "os/array.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "os/slot_cpu.h"
 #include "os/trap_cpu.h"
 #include "attach/target_private.h"

@@ -6,11 +6,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "attach/bpf_ring.h"
+#include "ring/bpf_ring.h"
 #include "attach/uprobes.h"
 #include "bpf/bpf.h"
 #include "os/clock.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 
 enum {
 	OBJECTS_MAX = 1 << 17,	/* that are not ended */

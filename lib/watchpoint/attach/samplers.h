@@ -9,12 +9,12 @@
 #ifndef WP_SAMPLERS_H
 #define WP_SAMPLERS_H
 
-#include "attach/event.h"
+#include "ring/event_table.h"
 #include "attach/tallied.h"
 #include "attach/target.h"
 #include "attach/tickets.h"
 #include "bpf/counters.h"
-#include "bpf/known.h"
+#include "bpf/known_stack_map.h"
 
 struct wp_samplers {
 	int *program;		/* of each ring, slot and watch; < 0: none */

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #include "os/attr.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 
 struct comm_record {
 	struct perf_event_header header;

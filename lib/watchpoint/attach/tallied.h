@@ -13,7 +13,7 @@
 #define WP_TALLIED_H
 
 #include "attach/target.h"
-#include "bpf/known.h"
+#include "bpf/known_stack_map.h"
 #include "bpf/tally.h"
 
 enum { WP_TALLIED_MAPPINGS = 64 };

@@ -25,9 +25,9 @@
 
 #include "os/array.h"
 #include "os/clock.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "attach/target_private.h"
-#include "attach/uptime.h"
+#include "ring/uptime.h"
 
 /* How long to look for new threads of a process that cannot be held, in ms. */
 enum { RESCAN_LIMIT = 500 };

@@ -23,7 +23,7 @@
 #include "os/cause.h"
 #include "os/known_stack.h"
 #include "os/perf.h"
-#include "attach/ring.h"
+#include "ring/ring.h"
 #include "os/slot.h"
 
 #pragma GCC visibility push(default)

@@ -4,13 +4,13 @@
 
 #include <pthread.h>
 
-#include "attach/event.h"
+#include "ring/event_table.h"
 #include "attach/samplers.h"
 #include "ptrace/ptrace.h"
 #include "attach/target.h"
 #include "attach/thread_counts.h"
 #include "attach/uprobes.h"
-#include "attach/uptime.h"
+#include "ring/uptime.h"
 
 struct wp_target {
 	struct wp_features features;

@@ -5,7 +5,7 @@
 #ifndef WP_THREAD_COUNTS_H
 #define WP_THREAD_COUNTS_H
 
-#include "attach/event.h"
+#include "ring/event_table.h"
 #include "attach/target.h"
 
 struct wp_thread_counts {

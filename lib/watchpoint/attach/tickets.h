@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "attach/event.h"
+#include "ring/event_table.h"
 #include "attach/target.h"
 #include "bpf/ticket.h"
 

@@ -17,7 +17,7 @@
 #include "bpf/thread_counter.h"
 #include "os/array.h"
 #include "os/libc.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 
 /* In a run: the memory that is shared is made at once. */
 enum { PLACES_MAX = 65536, PMU_MAX = 32, LINK_MAX = 32 };

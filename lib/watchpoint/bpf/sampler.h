@@ -10,7 +10,7 @@
 
 #include "os/perf_event.h"
 #include "bpf/guard.h"
-#include "bpf/known.h"
+#include "bpf/known_stack_map.h"
 #include "bpf/tally.h"
 #include "os/filter.h"
 

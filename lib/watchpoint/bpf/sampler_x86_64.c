@@ -26,7 +26,7 @@
 #include "bpf/bpf.h"
 #include "bpf/code.h"
 #include "bpf/counters.h"
-#include "bpf/known.h"
+#include "bpf/known_stack_map.h"
 #include "bpf/reading.h"
 
 enum { PAGE = 4096, CS_64 = 0x33 };

@@ -2,7 +2,7 @@
  * tally: hits that are counted by their thread and stack, and not delivered.
  *
  * Programs and user space share a table.  A row is of one thread and one stack
- * that is known (known.h), so nobody but the programs of that thread's hits
+ * that is known (known_stack_map.h), so nobody but the programs of that thread's hits
  * writes it, one after the other:
  *
  *	thread, number - hash -> row - taken? - next row ... no room: a sample

@@ -46,7 +46,7 @@ struct wp_options {
 				   only counted (bpf/tally.h), as far as that
 				   can be */
 	bool whole_stacks;	/* with bpf: also of stacks that are known
-				   (bpf/known.h); or, */
+				   (bpf/known_stack_map.h); or, */
 	bool try_known;		/* for tests, only where a short copy would be
 				   enough it is said how long that is */
 	bool tickets;		/* with bpf: samples have room for a ticket

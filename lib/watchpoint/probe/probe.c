@@ -21,7 +21,7 @@
 
 #include "os/libc.h"
 #include "os/perf.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "os/trap_cpu.h"
 
 /* The longest range tried: AMD's masks have 12 bits at least where there are

@@ -24,7 +24,7 @@
 #include "os/libc.h"
 #include "os/perf.h"
 #include "probe/probe_private.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "ptrace/ptrace.h"
 #include "os/siginfo_perf.h"
 #include "os/slot_cpu.h"

@@ -11,7 +11,7 @@
 #include "handler/channel.h"
 #include "os/clock.h"
 #include "os/libc.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 
 /* Whether nobody would know of a child any more that is on its way to be
    watched. */

@@ -22,7 +22,7 @@
 #include "os/array.h"
 #include "os/clock.h"
 #include "os/libc.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "ptrace/ptrace_private.h"
 
 enum {

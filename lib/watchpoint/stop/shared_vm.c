@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "os/sharers.h"
+#include "proc/sharers.h"
 
 void
 wp_shared_vm_add(struct wp_shared_vm *lent, const struct wp_loan *loan)

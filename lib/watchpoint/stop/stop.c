@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "stop/stop_private.h"
 
 enum {

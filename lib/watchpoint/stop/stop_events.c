@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "os/clock.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "stop/stop_private.h"
 
 /* How long what was seen of a process's handlers is good for, in ns. */

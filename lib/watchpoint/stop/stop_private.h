@@ -16,7 +16,7 @@
 #include "stop/stop_queue.h"
 #include "attach/target_private.h"
 #include "stop/ptrace_loop.h"
-#include "attach/uptime.h"
+#include "ring/uptime.h"
 
 /* The accesses since the last moment at which all counts were known, and what
    the bytes were then. */

@@ -5,8 +5,8 @@
 
 #include "os/clock.h"
 #include "os/libc.h"
-#include "os/proc.h"
-#include "os/sharers.h"
+#include "proc/proc.h"
+#include "proc/sharers.h"
 #include "stop/stop_private.h"
 
 enum {

@@ -5,7 +5,7 @@
 
 #include "os/attr.h"
 #include "os/clock.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 
 /* The part of the sample before the registers. */
 struct head {

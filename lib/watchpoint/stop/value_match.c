@@ -25,8 +25,8 @@
 #include <sys/mman.h>
 
 #include "os/clock.h"
-#include "os/proc.h"
-#include "os/sharers.h"
+#include "proc/proc.h"
+#include "proc/sharers.h"
 #include "stop/stop_private.h"
 
 /* Reading others' counts takes time; with more events than this there are too

@@ -18,7 +18,7 @@
 #include "child.h"
 #include "live.h"
 #include "refuse.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "handler/watches.h"
 
 enum {

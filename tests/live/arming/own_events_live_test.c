@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "live.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "program.h"
 #include "ptrace/ptrace.h"
 #include "handler/watches.h"

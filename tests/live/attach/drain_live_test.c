@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "attach/drain.h"
-#include "attach/event.h"
+#include "ring/event_table.h"
 #include "child.h"
 #include "live.h"
 

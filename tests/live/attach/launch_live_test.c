@@ -13,7 +13,7 @@
 
 #include "child.h"
 #include "live.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "ptrace/ptrace.h"
 #include "record/record.h"
 #include "scratch.h"

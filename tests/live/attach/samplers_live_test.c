@@ -22,7 +22,7 @@
 #include "child.h"
 #include "bpf/bpf.h"
 #include "bpf/counters.h"
-#include "bpf/known.h"
+#include "bpf/known_stack_map.h"
 #include "os/counter.h"
 #include "bpf/sampler.h"
 #include "random_condition.h"

@@ -14,10 +14,10 @@
 
 #include "child.h"
 #include "live.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "record/record.h"
 #include "attach/target.h"
-#include "attach/uptime.h"
+#include "ring/uptime.h"
 
 /* Large rings take time to make: fewer attaches with them. */
 enum { THREADS = 40, ATTACHES = 15, RING_ATTACHES = 6, RACES = 50,

@@ -14,7 +14,7 @@
 #include "live.h"
 #include "os/clock.h"
 #include "os/counter.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 
 enum { THREADS = 20 };
 

@@ -16,7 +16,7 @@
 
 #include "explainers.h"
 #include "live.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "refuse.h"
 #include "scratch.h"
 #include "watching.h"

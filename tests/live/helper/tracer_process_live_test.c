@@ -16,7 +16,7 @@
 
 #include "child.h"
 #include "live.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "helper/tracer_process.h"
 #include "handler/watches.h"
 #include "arming/helper.h"

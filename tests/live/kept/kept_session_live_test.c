@@ -15,7 +15,7 @@
 #include "command.h"
 #include "explainers.h"
 #include "live.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "refuse.h"
 #include "scratch.h"
 #include "watching.h"

@@ -25,13 +25,13 @@
 
 #include "child.h"
 #include "live.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "ptrace/ptrace.h"
 #include "puppet.h"
 #include "shot.h"
 #include "debug/symbol.h"
 #include "attach/target.h"
-#include "attach/uptime.h"
+#include "ring/uptime.h"
 
 enum {
 	NOBODY = 65534,

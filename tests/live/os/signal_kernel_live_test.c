@@ -23,7 +23,7 @@
 
 #include "child.h"
 #include "live.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "ptrace/ptrace.h"
 #include "shot.h"
 

@@ -14,7 +14,7 @@
 
 #include "command.h"
 #include "live.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "refuse.h"
 #include "scratch.h"
 #include "child.h"

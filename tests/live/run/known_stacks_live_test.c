@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "borrow.h"
-#include "bpf/known.h"
+#include "bpf/known_stack_map.h"
 #include "explainers.h"
 #include "live.h"
 #include "watching.h"

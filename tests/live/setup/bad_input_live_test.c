@@ -19,7 +19,7 @@
 #include "live.h"
 #include "refuse.h"
 #include "watching.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 
 /* The process that the cases speak of, and what they are told of it. */
 static struct running target;

@@ -14,7 +14,7 @@
 
 #include "child.h"
 #include "live.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "ptrace/ptrace.h"
 #include "stop/ptrace_loop.h"
 

@@ -17,7 +17,7 @@
 
 #include "child.h"
 #include "live.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "ptrace/ptrace.h"
 #include "stop/stop.h"
 #include "stop/value_sample.h"

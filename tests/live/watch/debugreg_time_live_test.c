@@ -10,7 +10,7 @@
 
 #include "child.h"
 #include "live.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "watch/debugreg_time.h"
 
 static volatile uint64_t word;

@@ -12,7 +12,7 @@
 
 #include "attach/samplers.h"
 #include "live.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "refuse.h"
 #include "scratch.h"
 #include "watching.h"

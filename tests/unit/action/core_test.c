@@ -19,7 +19,7 @@
 
 #include "child.h"
 #include "action/core.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "ptrace/ptrace.h"
 #include "scratch.h"
 

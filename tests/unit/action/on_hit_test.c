@@ -13,7 +13,7 @@
 
 #include "child.h"
 #include "action/on_hit.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "ptrace/ptrace.h"
 #include "session/environment.h"
 #include "said.h"

@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "program.h"
 #include "handler/watches.h"
 #include "inside/fork.h"

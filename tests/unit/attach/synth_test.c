@@ -18,7 +18,7 @@
 #include "kernel_symbol.h"
 #include "os/attr.h"
 #include "child.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "record/record.h"
 #include "scratch.h"
 #include "attach/synth.h"

@@ -14,7 +14,7 @@
 
 #include "box/answers.h"
 #include "child.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "scratch.h"
 
 static struct {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "child.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "processes/live_maps.h"
 
 static volatile bool *go;

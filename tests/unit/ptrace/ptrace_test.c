@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 
 #include "child.h"
-#include "os/proc.h"
+#include "proc/proc.h"
 #include "ptrace/ptrace.h"
 #include "scratch.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "child.h"
-#include "os/sharers.h"
+#include "proc/sharers.h"
 #include "stop/shared_vm.h"
 
 enum { STACK = 65536 };

@@ -1,0 +1,56 @@
+/* hot_stack: stacks that come often. */
+#include "stack/hot_stack.h"
+
+#include "unwind/regs.h"
+
+/* False: it is a register that is not compared. */
+static bool
+add_register(const struct ex_regs *regs, uint32_t place,
+    struct wp_known_stack *known)
+{
+	if (ex_regs_known(regs, EX_REG_FP) && place == regs->place[EX_REG_FP])
+		known->by_fp = 1;
+	else
+		return place == regs->place[EX_REG_PC] ||
+		    place == regs->place[EX_REG_SP];
+	return true;
+}
+
+/* False: it does not fit. */
+static bool
+add_word(const struct ex_sample *sample, uint32_t place,
+    struct wp_known_stack *known)
+{
+	if (place % sizeof(known->word[0]) != 0 || place >= WP_KNOWN_REACH)
+		return false;
+	for (unsigned i = 0; i < known->n; i++)
+		if (known->place[i] == place)
+			return true;
+	if (known->n == WP_KNOWN_WORDS)
+		return false;
+	known->place[known->n] = (uint16_t)place;
+	known->word[known->n++] = ex_read_value(sample, place);
+	return true;
+}
+
+bool
+ex_known_make(const struct ex_sample *sample, const struct ex_reads *reads,
+    struct wp_known_stack *known)
+{
+	struct ex_regs regs;
+	bool fits = reads->n <= EX_READS_MAX &&
+	    ex_regs_read(&sample->user, &regs) &&
+	    ex_regs_known(&regs, EX_REG_PC) && ex_regs_known(&regs, EX_REG_SP);
+
+	if (!fits || regs.narrow)
+		return false;	/* the kernel's program has 8-byte words */
+	*known = (struct wp_known_stack){
+		.pc = regs.value[EX_REG_PC], .sp = regs.value[EX_REG_SP],
+		.fp = regs.value[EX_REG_FP],
+	};
+	for (unsigned i = 0; fits && i < reads->n; i++)
+		fits = (reads->place[i] & EX_READ_REG) != 0 ?
+		    add_register(&regs, reads->place[i], known) :
+		    add_word(sample, reads->place[i], known);
+	return fits && known->n > 0;
+}

@@ -1,0 +1,16 @@
+/*
+ * hot_stack: stacks that come often, as programs of the kernel know them again
+ * (os/known_stack.h).
+ */
+#ifndef EX_HOT_STACK_H
+#define EX_HOT_STACK_H
+
+#include "os/known_stack.h"
+#include "unwind/reads.h"
+
+/* Of a sample's stack, whose unwinding read this.  False: more or other things
+   than a program compares. */
+bool ex_known_make(const struct ex_sample *, const struct ex_reads *,
+    struct wp_known_stack *);
+
+#endif

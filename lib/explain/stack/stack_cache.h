@@ -1,0 +1,45 @@
+/*
+ * stack_cache: backtraces by what the unwinding read of the sample.
+ *
+ * Unwinding looks at few of a stack's words, and is a function of those
+ * (unwind/reads.h).  A sample that has the same values in the same places has
+ * the same backtrace, and to compare them takes a fraction of the time.  They
+ * are compared, all of them; a hash says only where to look.
+ *
+ * Bounded: a new backtrace takes the place of one that was put before it.
+ */
+#ifndef EX_STACK_CACHE_H
+#define EX_STACK_CACHE_H
+
+#include <stddef.h>
+
+#include "unwind/reads.h"
+
+struct ex_memo;
+struct ex_stack;
+
+/* An empty one; NULL: out of memory. */
+struct ex_memo *ex_memo_new(void);
+void ex_memo_free(struct ex_memo *);
+
+/* Forget all of it. */
+void ex_memo_clear(struct ex_memo *);
+
+/*
+ * The backtrace of a sample like this one, of which all is equal that it may
+ * depend on beside what was read: n words of the caller's.  NULL: not known.
+ */
+const struct ex_stack *ex_memo_find(struct ex_memo *,
+    const uint64_t *word, size_t n, const struct ex_sample *);
+
+/* Whether the one that was found last has come often, as it has at some times,
+   ever fewer: then its reads. */
+bool ex_memo_often(const struct ex_memo *, struct ex_reads *);
+
+/* Remember a sample's backtrace and the reads that led to it.  If they were too
+   many, or without memory, it is not remembered. */
+void ex_memo_put(struct ex_memo *, const uint64_t *word, size_t n,
+    const struct ex_sample *, const struct ex_reads *,
+    const struct ex_stack *);
+
+#endif

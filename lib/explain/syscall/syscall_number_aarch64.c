@@ -1,0 +1,18 @@
+/* syscall_number_aarch64: none is asked for: the accesses that the kernel makes
+   are not trapped there (hw_breakpoint.c of arch/arm64). */
+#include "syscall/syscall_number.h"
+
+int
+ex_syscall_number(struct ex_process *process, uint64_t pc)
+{
+	(void)process, (void)pc;
+	return -1;
+}
+
+bool
+ex_syscall_first(struct ex_process *process, const struct ex_sample *sample,
+    uint32_t *value)
+{
+	(void)process, (void)sample, (void)value;
+	return false;
+}

@@ -1,0 +1,339 @@
+/* syscall_number_x86_64: the number that the instruction before a system call
+   sets. */
+#include "syscall/syscall_number.h"
+
+#include <Zydis/Zydis.h>
+#include <limits.h>
+#include <string.h>
+
+#include "insn/sweep.h"
+#include "module/module_private.h"
+#include "debug/symbol.h"
+#include "unwind/cfi.h"
+
+enum {
+	CALL_LEN = 2,		/* of syscall */
+	MOV_LEN = 5,		/* of mov $number,%eax */
+	XOR_LEN = 2,		/* of xor %eax,%eax */
+	FUNCTION_MAX = 8192,	/* bytes: no others are looked through */
+	BACK_MAX = 16,		/* instructions gone back over */
+};
+
+/* Where a jump leads to; 0: it is none, or its target is not in the code. */
+static uint64_t
+target_of(const ZydisDecodedInstruction *insn, uint64_t vaddr)
+{
+	if ((insn->meta.category != ZYDIS_CATEGORY_COND_BR &&
+	    insn->meta.category != ZYDIS_CATEGORY_UNCOND_BR) ||
+	    !insn->raw.imm[0].is_relative)
+		return 0;
+	return vaddr + insn->length + (uint64_t)insn->raw.imm[0].value.s;
+}
+
+/* Whether the only way to a call leads through the instruction before: that is
+   one of its function's, and none of its function's jumps leads to the call. */
+static bool
+is_only_way(const uint8_t *code, size_t len, uint64_t start, uint64_t before,
+    uint64_t call)
+{
+	ZydisDecodedInstruction insn;
+	ZydisDecoder decoder;
+	bool met = false;
+
+	if (ZYAN_FAILED(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64,
+	    ZYDIS_STACK_WIDTH_64)))
+		return false;
+	for (size_t at = 0; at < len; at += insn.length) {
+		if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(&decoder, NULL,
+		    code + at, len - at, &insn)) ||
+		    target_of(&insn, start + at) == call)
+			return false;
+		met = met || start + at == before;
+	}
+	return met;
+}
+
+/* What the instruction before a call, which ends at end, sets the number to; 0:
+   nothing, else its length. */
+static size_t
+number_before(const uint8_t *end, size_t avail, int *number)
+{
+	uint32_t value = 0;
+	size_t len = 0;
+
+	if (avail >= MOV_LEN && end[-MOV_LEN] == 0xb8) {
+		memcpy(&value, end - sizeof(value), sizeof(value));
+		len = MOV_LEN;
+	} else if (avail >= XOR_LEN && end[-2] == 0x31 && end[-1] == 0xc0) {
+		len = XOR_LEN;
+	}
+	*number = (int)(value & INT_MAX);
+	return value <= INT_MAX ? len : 0;
+}
+
+int
+ex_syscall_number(struct ex_process *process, uint64_t pc)
+{
+	uint8_t code[FUNCTION_MAX];
+	struct ex_function f;
+	struct ex_module *m;
+	uint64_t vaddr, call;
+	size_t len, before, at;
+	int number;
+
+	m = ex_process_module(process, pc, &vaddr);
+	if (m == NULL || !ex_symbol_function(m, vaddr - 1, &f) ||
+	    f.end < vaddr || f.end - f.start > sizeof(code) ||
+	    vaddr - f.start < CALL_LEN)
+		return -1;
+	len = f.end - f.start;
+	call = vaddr - CALL_LEN;
+	at = call - f.start;
+	if (ex_module_bytes(m, f.start, code, len) != len ||
+	    code[at] != 0x0f || code[at + 1] != 0x05)
+		return -1;
+	before = number_before(code + at, at, &number);
+	return before > 0 && is_only_way(code, len, f.start, call - before,
+	    call) ? number : -1;
+}
+
+/* --- the first argument of a 32-bit program's call --- */
+
+/* A call: where its instruction is and what esp is there. */
+struct made_call {
+	struct ex_module *module;
+	uint64_t vaddr;		/* of the instruction */
+	uint32_t sp;
+};
+
+static bool
+stack_word(const struct ex_sample *s, const struct ex_regs *regs, uint32_t addr,
+    uint32_t *value)
+{
+	const uint64_t offset = addr - regs->value[EX_REG_SP];
+
+	if (s->stack == NULL || offset > s->stack_len ||
+	    s->stack_len - offset < sizeof(*value))
+		return false;
+	memcpy(value, s->stack + offset, sizeof(*value));
+	return true;
+}
+
+/* From the vDSO's code, which makes it, to what called that: call *%gs:0x10. */
+static bool
+leave_vdso(struct ex_process *process, const struct ex_sample *s,
+    const struct ex_regs *regs, struct made_call *call)
+{
+	static const uint8_t usual[] = { 0x65, 0xff, 0x15, 0x10, 0, 0, 0 };
+	const struct ex_cfi_row *row = ex_cfi_row(call->module, call->vaddr,
+	    true);
+	uint8_t code[sizeof(usual)];
+	uint32_t back;
+
+	if (row == NULL || row->signal || row->cfa.how != EX_CFI_VALUE ||
+	    row->cfa.base != EX_REG_SP)
+		return false;
+	call->sp = (uint32_t)(regs->value[EX_REG_SP] +
+	    (uint64_t)row->cfa.offset);
+	if (!stack_word(s, regs, call->sp - (uint32_t)sizeof(back), &back) ||
+	    (call->module = ex_process_module(process, back - sizeof(usual),
+	    &call->vaddr)) == NULL)
+		return false;
+	return ex_module_bytes(call->module, call->vaddr, code, sizeof(code)) ==
+	    sizeof(code) && memcmp(code, usual, sizeof(code)) == 0;
+}
+
+static bool
+find_call(struct ex_process *process, const struct ex_sample *s,
+    const struct ex_regs *regs, struct made_call *call)
+{
+	uint8_t code[CALL_LEN];
+
+	call->module = ex_process_module(process, regs->value[EX_REG_PC],
+	    &call->vaddr);
+	if (call->module == NULL)
+		return false;
+	if (strcmp(ex_module_name(call->module), "[vdso]") == 0)
+		return leave_vdso(process, s, regs, call);
+	call->vaddr -= sizeof(code);
+	call->sp = (uint32_t)regs->value[EX_REG_SP];
+	return ex_module_bytes(call->module, call->vaddr, code,
+	    sizeof(code)) == sizeof(code) && code[0] == 0xcd && code[1] == 0x80;
+}
+
+/* A function's instructions up to a call; the last of them. */
+struct lead {
+	uint64_t at[BACK_MAX];	/* the n-th is at [n % BACK_MAX] */
+	size_t n;
+};
+
+/* Read a function.  False: the call is none of its instructions, or its jumps
+   may lead anywhere.  *latest: the last place at or before the call that a jump
+   leads to. */
+static bool
+read_function(const struct ex_function *f, const uint8_t *code,
+    const ZydisDecoder *decoder, uint64_t call, struct lead *lead,
+    uint64_t *latest)
+{
+	ZydisDecodedInstruction insn;
+	bool met = false;
+
+	*latest = f->start;
+	for (uint64_t at = f->start; at < f->end; at += insn.length) {
+		uint64_t target;
+
+		if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(decoder, NULL,
+		    code + (at - f->start), f->end - at, &insn)))
+			return false;
+		if (insn.meta.category == ZYDIS_CATEGORY_UNCOND_BR &&
+		    !insn.raw.imm[0].is_relative)
+			return false;
+		target = target_of(&insn, at);
+		if (target <= call && target > *latest)
+			*latest = target;
+		if (at < call)
+			lead->at[lead->n++ % BACK_MAX] = at;
+		met |= at == call;
+	}
+	return met;
+}
+
+static bool
+is_esp(ZydisRegister reg)
+{
+	return reg == ZYDIS_REGISTER_ESP || reg == ZYDIS_REGISTER_SP;
+}
+
+/* Whether an instruction leaves a word of the stack where it is: it writes
+   neither that nor esp, and goes on to the next. */
+static bool
+leaves(const struct ex_decoded *c, int64_t disp)
+{
+	switch (c->insn.meta.category) {
+	case ZYDIS_CATEGORY_BINARY:
+	case ZYDIS_CATEGORY_DATAXFER:
+	case ZYDIS_CATEGORY_LOGICAL:
+	case ZYDIS_CATEGORY_MISC:
+	case ZYDIS_CATEGORY_NOP:
+	case ZYDIS_CATEGORY_WIDENOP:
+		break;
+	default:
+		return false;
+	}
+	for (unsigned i = 0; i < c->insn.operand_count; i++) {
+		const ZydisDecodedOperand *op = &c->op[i];
+
+		if ((op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0)
+			continue;
+		if (op->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		    is_esp(op->reg.value))
+			return false;
+		if (op->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+		    (!is_esp(op->mem.base) ||
+		    op->mem.index != ZYDIS_REGISTER_NONE ||
+		    (op->mem.disp.value < disp + 4 &&
+		    disp < op->mem.disp.value + op->size / 8)))
+			return false;
+	}
+	return true;
+}
+
+static bool
+writes_ebx(const struct ex_decoded *c)
+{
+	for (unsigned i = 0; i < c->insn.operand_count; i++)
+		if (c->op[i].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		    (c->op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0 &&
+		    ZydisRegisterGetLargestEnclosing(
+		    ZYDIS_MACHINE_MODE_LONG_COMPAT_32, c->op[i].reg.value) ==
+		    ZYDIS_REGISTER_EBX)
+			return true;
+	return false;
+}
+
+/* How ebx was set: mov $number,%ebx, or mov disp(%esp),%ebx. */
+struct setting {
+	bool constant;
+	uint32_t value;		/* constant */
+	int64_t disp;		/* else */
+};
+
+static bool
+take_setting(const struct ex_decoded *c, struct setting *set)
+{
+	const ZydisDecodedOperand *from = &c->op[1];
+
+	if (c->insn.mnemonic != ZYDIS_MNEMONIC_MOV ||
+	    c->op[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+	    c->op[0].reg.value != ZYDIS_REGISTER_EBX)
+		return false;
+	set->constant = from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+	set->value = (uint32_t)from->imm.value.u;
+	set->disp = from->mem.disp.value;
+	return set->constant || (from->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+	    from->mem.base == ZYDIS_REGISTER_ESP &&
+	    from->mem.index == ZYDIS_REGISTER_NONE);
+}
+
+/* Go back from the call to what sets ebx; what lies between leaves it, and the
+   word that it was taken from. */
+static bool
+find_setting(struct ex_module *m, const ZydisDecoder *decoder,
+    const struct lead *lead, uint64_t latest, struct setting *set)
+{
+	const struct ex_decoded *code[BACK_MAX];
+	size_t n = 0;
+
+	while (n < BACK_MAX && n < lead->n) {
+		const uint64_t at = lead->at[(lead->n - 1 - n) % BACK_MAX];
+
+		code[n] = ex_sweep_at(m, decoder, at);
+		/* from elsewhere, one may come in behind it */
+		if (code[n] == NULL || at + code[n]->insn.length <= latest)
+			return false;
+		if (!writes_ebx(code[n])) {
+			n++;
+			continue;
+		}
+		if (!take_setting(code[n], set))
+			return false;
+		while (n-- > 0)
+			if (!leaves(code[n], set->constant ? INT32_MAX :
+			    set->disp))
+				return false;
+		return true;
+	}
+	return false;
+}
+
+bool
+ex_syscall_first(struct ex_process *process, const struct ex_sample *sample,
+    uint32_t *value)
+{
+	uint8_t code[FUNCTION_MAX];
+	struct made_call call;
+	struct lead lead = { .n = 0 };
+	struct setting set;
+	struct ex_function f;
+	struct ex_regs regs;
+	ZydisDecoder decoder;
+	uint64_t latest;
+	size_t len;
+
+	if (!ex_regs_read(&sample->user, &regs) || !regs.narrow ||
+	    !ex_regs_known(&regs, EX_REG_PC) ||
+	    !ex_regs_known(&regs, EX_REG_SP) ||
+	    !find_call(process, sample, &regs, &call) ||
+	    !ex_symbol_function(call.module, call.vaddr, &f) || !f.sized ||
+	    f.end <= call.vaddr || f.end - f.start > sizeof(code) ||
+	    !ex_sweep_decoder(true, &decoder))
+		return false;
+	len = f.end - f.start;
+	if (ex_module_bytes(call.module, f.start, code, len) != len ||
+	    !read_function(&f, code, &decoder, call.vaddr, &lead, &latest) ||
+	    !find_setting(call.module, &decoder, &lead, latest, &set))
+		return false;
+	*value = set.value;
+	return set.constant || stack_word(sample, &regs,
+	    call.sp + (uint32_t)set.disp, value);
+}

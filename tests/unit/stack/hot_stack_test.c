@@ -1,0 +1,143 @@
+/*
+ * known: a stack is known again by all that its unwinding read, if that is what
+ * programs compare.
+ */
+#include "test.h"
+
+#include <asm/perf_regs.h>
+#include <string.h>
+
+#include "bpf/known_stack_map.h"
+#include "stack/hot_stack.h"
+
+static uint64_t regs[PERF_REG_X86_64_MAX];
+static uint64_t stack[512];
+static struct ex_sample sample;
+static struct ex_reads reads;
+static struct wp_known_stack known;
+
+#define AT_REG(reg) (EX_READ_REG | PERF_REG_X86_##reg * 8)
+
+static int
+set_up(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < PERF_REG_X86_64_MAX; i++)
+		regs[i] = 1000 + i;
+	for (unsigned i = 0; i < COUNT(stack); i++)
+		stack[i] = i;
+	sample = (struct ex_sample){
+		.user = {
+			.abi = PERF_SAMPLE_REGS_ABI_64,
+			.mask = (UINT64_C(1) << PERF_REG_X86_64_MAX) - 1,
+			.values = (const uint8_t *)regs,
+		},
+		.stack = (const uint8_t *)stack, .stack_len = sizeof(stack),
+		.stack_asked = sizeof(stack),
+	};
+	reads = (struct ex_reads){0};
+	return 0;
+}
+
+static void
+add(uint32_t place)
+{
+	reads.place[reads.n++] = place;
+}
+
+/* What it has, as it makes sense to programs. */
+static bool
+make(void)
+{
+	const bool made = ex_known_make(&sample, &reads, &known);
+
+	known.pid = 1;
+	assert_true(!made || wp_known_is_valid(&known));
+	return made;
+}
+
+TEST(has_what_was_read)
+{
+	add(AT_REG(IP));
+	add(AT_REG(SP));
+	add(16);
+	add(2040);
+	add(16);
+	assert_true(make());
+	assert_int_equal(known.pc, 1000 + PERF_REG_X86_IP);
+	assert_int_equal(known.sp, 1000 + PERF_REG_X86_SP);
+	assert_false(known.by_fp);
+	assert_int_equal(known.n, 2);
+	assert_true(known.place[0] == 16 && known.word[0] == 2);
+	assert_true(known.place[1] == 2040 && known.word[1] == 255);
+	add(AT_REG(BP));
+	assert_true(make());
+	assert_true(known.by_fp);
+	assert_int_equal(known.fp, 1000 + PERF_REG_X86_BP);
+}
+
+static void
+expect_none_with(uint32_t place)
+{
+	(void)set_up(NULL);
+	add(8);
+	assert_true(make());
+	add(place);
+	assert_false(make());
+}
+
+TEST(there_is_none_of_what_is_not_compared)
+{
+	expect_none_with(AT_REG(BX));
+	expect_none_with(AT_REG(AX));
+	expect_none_with(4);
+	expect_none_with(WP_KNOWN_REACH);
+	sample.user.mask &= ~(UINT64_C(1) << PERF_REG_X86_SP);
+	reads.n = 1;
+	assert_false(make());
+}
+
+TEST(there_is_none_of_too_many_words)
+{
+	for (uint32_t i = 0; i < WP_KNOWN_WORDS; i++) {
+		add(i * 8);
+		assert_true(make());
+	}
+	add(WP_KNOWN_WORDS * 8);
+	assert_false(make());
+	reads.n = EX_READS_MAX + 1;
+	assert_false(make());
+	reads.n = 0;
+	assert_false(make());
+}
+
+TEST(what_makes_no_sense_is_found_out)
+{
+	const struct wp_known_stack good = {
+		.pid = 1, .n = 2, .place = {0, WP_KNOWN_REACH - 8},
+	};
+	struct wp_known_stack bad = good;
+
+	assert_true(wp_known_is_valid(&good));
+	bad.n = 0;
+	assert_false(wp_known_is_valid(&bad));
+	bad.n = WP_KNOWN_WORDS + 1;
+	assert_false(wp_known_is_valid(&bad));
+	bad = good;
+	bad.place[1] = WP_KNOWN_REACH;
+	assert_false(wp_known_is_valid(&bad));
+	bad.place[1] = 12;
+	assert_false(wp_known_is_valid(&bad));
+	bad = good;
+	bad.pid = 0;
+	assert_false(wp_known_is_valid(&bad));
+	bad = good;
+	bad.by_fp = 2;
+	assert_false(wp_known_is_valid(&bad));
+}
+
+int
+main(void)
+{
+	return run_all_tests(.before_each = set_up);
+}
