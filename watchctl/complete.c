@@ -14,10 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "box/live_box.h"
+#include "broker/live_broker.h"
 #include "os/array.h"
 #include "processes/synthetic_records.h"
-#include "processes/chosen.h"
+#include "processes/selected.h"
 #include "option/option_table.h"
 #include "option/options.h"
 #include "util/buffer.h"
@@ -279,7 +279,7 @@ offer_processes(struct typed *typed)
 
 	if (comma != NULL)
 		typed->begun = (size_t)(comma + 1 - typed->word);
-	chosen_names(offer_process, typed);
+	selected_names(offer_process, typed);
 	if (typed->word[typed->begun] == '@')
 		offer(typed, "@CHILDREN:");
 }
@@ -307,13 +307,13 @@ offer_symbols(struct typed *typed, struct buffer *found)
 
 /* Of a process, or if pid is 0, of a file; they come in pieces. */
 static void
-ask_for_symbols(struct typed *typed, struct box *box, pid_t pid,
+ask_for_symbols(struct typed *typed, struct broker *broker, pid_t pid,
     const char *path)
 {
-	struct box_message message = {.value = {0}};
+	struct broker_message message = {.value = {0}};
 	uint64_t from = 0;
 
-	box->patience = PATIENCE;
+	broker->patience = PATIENCE;
 	do {
 		struct buffer found = {0};
 		const int n = snprintf(message.text, sizeof(message.text),
@@ -321,15 +321,15 @@ ask_for_symbols(struct typed *typed, struct box *box, pid_t pid,
 
 		if (n < 0 || (size_t)n >= sizeof(message.text))
 			return;
-		message.what = BOX_SYMBOLS;
+		message.what = BROKER_SYMBOLS;
 		message.len = (uint32_t)n + 1;
 		message.value[0] = (uint64_t)pid;
 		message.value[1] = (uint64_t)typed->option->letter;
 		message.value[2] = from;
-		if (box_ask(box, &message, NULL) < 0)
+		if (broker_ask(broker, &message, NULL) < 0)
 			return;
 		if (message.value[0] == 0 ||
-		    !box_take_text(box, message.value[0], &found))
+		    !broker_take_text(broker, message.value[0], &found))
 			message.value[1] = 0;
 		else
 			offer_symbols(typed, &found);
@@ -344,25 +344,25 @@ static void
 offer_symbols_of_file(struct typed *typed, const char *path)
 {
 	char what[] = "log", *argv[] = {what, NULL};
-	struct box box = {.argv = argv, .answers.no_cache = true};
+	struct broker broker = {.argv = argv, .answers.no_cache = true};
 
-	ask_for_symbols(typed, &box, 0, path);
-	box_close(&box);
+	ask_for_symbols(typed, &broker, 0, path);
+	broker_close(&broker);
 }
 
 static void
 offer_symbols_of_process(struct typed *typed, pid_t pid)
 {
 	struct synthetic_records records = {0};
-	struct live_box live = {.argv = NULL};
+	struct live_broker live = {.argv = NULL};
 
-	live_box_make(&live, 0, NULL);
-	live.box.answers.no_cache = true;
+	live_broker_make(&live, 0, NULL);
+	live.broker.answers.no_cache = true;
 	if (synthetic_records_take(&records, pid) == 0 &&
-	    live_box_learn(&live, pid, records.bytes, records.len) == 0)
-		ask_for_symbols(typed, &live.box, pid, "");
+	    live_broker_learn(&live, pid, records.bytes, records.len) == 0)
+		ask_for_symbols(typed, &live.broker, pid, "");
 	synthetic_records_free(&records);
-	live_box_close(&live);
+	live_broker_close(&live);
 }
 
 /* The first process that -p means; 0: none. */
@@ -373,11 +373,11 @@ first_process(const char *text)
 	char *argument = strdup(text);
 	char *argv[] = {name, watch, option, argument, NULL};
 	struct options options = {0};
-	struct chosen chosen = {0};
+	struct selected chosen = {0};
 	pid_t pid = 0;
 
 	if (argument != NULL && options_parse(4, argv, &options) == 0 &&
-	    chosen_find(&chosen, &options, NULL, NULL) == 0 && chosen.n > 0)
+	    selected_find(&chosen, &options, NULL, NULL) == 0 && chosen.n > 0)
 		pid = chosen.pid[0];
 	free(chosen.pid);
 	options_free(&options);

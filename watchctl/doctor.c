@@ -42,29 +42,29 @@ doctor_ok(const struct doctor *d)
 bool
 doctor_is_sandboxed(const struct doctor *d)
 {
-	const struct box_trial *box = &d->box;
+	const struct sandbox_trial *broker = &d->broker;
 
-	return box->started && box->filtered && box->powerless &&
-	    (box->uid != 0 || d->confined);
+	return broker->started && broker->filtered && broker->powerless &&
+	    (broker->uid != 0 || d->confined);
 }
 
 void
 doctor_describe_box(const struct doctor *d, struct buffer *line)
 {
-	const struct box_trial *box = &d->box;
+	const struct sandbox_trial *broker = &d->broker;
 
-	if (box->started)
+	if (broker->started)
 		buffer_printf(line, "started as user %u, %s, %s",
-		    (unsigned)box->uid, box->powerless ?
+		    (unsigned)broker->uid, broker->powerless ?
 		    "without capabilities" :
 		    "with capabilities that it could not give up",
-		    box->filtered ? "its system calls filtered" :
+		    broker->filtered ? "its system calls filtered" :
 		    "its system calls not filtered");
-	else if (box->text[0] == '\0')
+	else if (broker->text[0] == '\0')
 		buffer_puts(line, "watchctl-explain did not start");
-	if (!doctor_is_sandboxed(d) && box->text[0] != '\0')
-		buffer_printf(line, "%s%s", box->started ? ": " : "",
-		    box->text);
+	if (!doctor_is_sandboxed(d) && broker->text[0] != '\0')
+		buffer_printf(line, "%s%s", broker->started ? ": " : "",
+		    broker->text);
 }
 
 uint64_t

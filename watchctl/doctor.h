@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "box/box_trial.h"
+#include "broker/sandbox_trial.h"
 #include "util/buffer.h"
 #include "os/cause.h"
 #include "probe/probe.h"
@@ -64,7 +64,7 @@ struct doctor {
 	struct wp_cause no_proc;	/* why /proc is no use; code 0: it is */
 	struct wp_probe_result probe[WP_PROBE_KINDS];
 	struct doctor_way way[DOCTOR_WAYS];
-	struct box_trial box;	/* of what reads others' files */
+	struct sandbox_trial broker;	/* of what reads others' files */
 	/* what an ordinary user may open, if that could be tried, which takes
 	   root */
 	struct doctor_other {

@@ -202,5 +202,5 @@ doctor_examine(struct doctor *d, const char *program)
 	examine_newcomers(d);
 	examine_another(d);
 	examine_ways(d, program);
-	box_try(&d->box);
+	sandbox_trial_run(&d->broker);
 }

@@ -146,7 +146,7 @@ json_ways(const struct doctor *d, struct buffer *b)
 static void
 json_box(const struct doctor *d, struct buffer *b)
 {
-	const struct box_trial *box = &d->box;
+	const struct sandbox_trial *broker = &d->broker;
 	struct buffer line = {0};
 
 	json_object(b, "sandbox");
@@ -154,10 +154,10 @@ json_box(const struct doctor *d, struct buffer *b)
 	doctor_describe_box(d, &line);
 	field_text(b, "detail", buffer_text(&line));
 	buffer_free(&line);
-	if (box->started) {
-		field_dec(b, "uid", box->uid);
-		field_bool(b, "capabilities", !box->powerless);
-		field_bool(b, "filtered", box->filtered);
+	if (broker->started) {
+		field_dec(b, "uid", broker->uid);
+		field_bool(b, "capabilities", !broker->powerless);
+		field_bool(b, "filtered", broker->filtered);
 	}
 	buffer_puts(b, "}");
 }

@@ -91,7 +91,7 @@ finish(struct run *run)
 	if (run->objects != NULL && objects_account(run->objects) < 0)
 		session_note(&run->session, -ENOMEM);
 	if (run->session.recording != NULL)
-		recording_build_ids(run);
+		perf_output_build_ids(run);
 	if (run->options->command != NULL)
 		status = command_status(run);
 	/* it may have ended by itself meanwhile */
@@ -119,13 +119,13 @@ run_free(struct run *run)
 	objects_close(run->objects);
 	free(run->instances.at);
 	session_close(&run->session);
-	kept_session_close(run->kept);
-	live_box_close(&run->live);
+	remote_session_close(run->remote);
+	live_broker_close(&run->live);
 	ex_formats_free(run->formats);
 	if (run->own != NULL)
 		run->ops->close(run);
 	free(run->counts);
-	absent_free(&run->absent);
+	search_misses_free(&run->absent);
 	if (run->target != NULL)
 		wp_target_abandon(run->target);
 	wp_target_free(run->target);

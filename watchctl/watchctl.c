@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "os/cause.h"
-#include "box/box_report.h"
-#include "box/symbolize_log.h"
+#include "broker/broker_report.h"
+#include "broker/symbolize_log.h"
 #include "util/complain.h"
 #include "util/debuginfod.h"
 #include "complete.h"
@@ -18,7 +18,7 @@
 #include "helper/run_heap.h"
 #include "helper/run_inside.h"
 #include "merge/merge.h"
-#include "session/last_words.h"
+#include "session/crash_account.h"
 #include "option/option_table.h"
 #include "option/options.h"
 #include "proc/proc.h"
@@ -61,7 +61,7 @@ main(int argc, char **argv)
 	int status;
 
 	fill_standard();
-	last_words_install();
+	crash_account_install();
 	if (is(argv[1], "doctor")) {
 		if (!is(argv[2], "--help") && !is(argv[2], "-h"))
 			return doctor(argc - 1, argv + 1,
@@ -84,7 +84,7 @@ main(int argc, char **argv)
 	} else if (report) {
 		status = merge_wanted(&options) ? merge(&options) :
 		    symbolize_log_is_log(options.file) ?
-		    symbolize_log(&options) : box_report(&options, argv + 1);
+		    symbolize_log(&options) : broker_report(&options, argv + 1);
 	} else if (!has_proc()) {
 		status = STATUS_OWN_FAILURE;
 	} else if (options.heap) {

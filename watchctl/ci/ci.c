@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "judge/culprit.h"
-#include "judge/writer.h"
+#include "policy/culprit.h"
+#include "policy/culprit_name.h"
 #include "report/damage.h"
 #include "text/text.h"
 #include "util/visible.h"
@@ -110,7 +110,7 @@ put_function(struct buffer *b, const struct ex_frame *frame)
 		visible_put(b, ex_module_name(frame->module));
 	} else {
 		name = strndup(frame->function,
-		    writer_name_length(frame->function));
+		    culprit_name_length(frame->function));
 		visible_put(b, name == NULL ? frame->function : name);
 		free(name);
 	}
@@ -155,7 +155,7 @@ add_stray(struct ci *ci, const struct finding *f)
 	visible_put(&message, spec);
 	buffer_printf(&message, " %s by ", participle(f->access));
 	put_function(&message, f->culprit);
-	if (f->culprit == NULL || !writer_put(&name, f->culprit))
+	if (f->culprit == NULL || !culprit_name_put(&name, f->culprit))
 		put_function(&name, f->culprit);
 	ci_add(ci, &(struct ci_problem){
 		.rule = rule, .title = title_of(f->access), .spec = spec,
@@ -204,7 +204,7 @@ ci_add_damage(struct ci *ci, const struct report_damage *it)
 	    stack != it->stack[HG_STACK_ALLOC] ? ", freed by " :
 	    ", allocated by ");
 	put_function(&message, culprit);
-	if (culprit == NULL || !writer_put(&name, culprit))
+	if (culprit == NULL || !culprit_name_put(&name, culprit))
 		put_function(&name, culprit);
 	ci_add(ci, &(struct ci_problem){
 		.rule = ci_rule(id), .title = ci_rule(id)->title,

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "judge/culprit.h"
+#include "policy/culprit.h"
 #include "ci/ci.h"
 #include "util/visible.h"
 

@@ -8,7 +8,7 @@
 #include "follow/follow.h"
 #include "follow/rotate.h"
 #include "os/clock.h"
-#include "run/tallies.h"
+#include "run/counted_hits.h"
 #include "setup/mappers.h"
 #include "setup/objects.h"
 
@@ -66,7 +66,7 @@ move_uprobes(struct run *run, const struct ex_record *record)
 static void
 take_tasks(struct run *run, const struct ex_record *record)
 {
-	tallies_learn(run, record);
+	counted_hits_learn(run, record);
 	if (options_everywhere(run->options))
 		return;
 	if (run->mappers != NULL) {

@@ -168,7 +168,7 @@ debugreg_attach(struct run *run, const struct process *process,
 
 	if (err < 0)
 		return err;
-	if (run->kept != NULL)
+	if (run->remote != NULL)
 		say_mapped(run, process->pid);
 	err = debugreg_tracer_begin(own->traced[own->n - 1].tracer, &job,
 	    cause);

@@ -14,9 +14,9 @@
 #include "deliver/ring_records.h"
 #include "os/clock.h"
 #include "proc/proc.h"
-#include "setup/everywhere.h"
+#include "setup/all_cpus.h"
 #include "pending/exec_tracer.h"
-#include "run/tallies.h"
+#include "run/counted_hits.h"
 #include "follow/follow.h"
 #include "follow/rotate.h"
 #include "setup/arrivals.h"
@@ -111,7 +111,7 @@ ring_launch(struct run *run, struct wp_cause *cause)
 	if ((err = start_drain(run, cause)) < 0)
 		return err;
 	/* an explainer ends with the thread that started it */
-	if ((err = box_start(&run->live.box)) < 0)
+	if ((err = broker_start(&run->live.broker)) < 0)
 		return wp_cause_errno(cause, "starting an explainer", -err);
 	if ((err = exec_tracer_start(&run->tracer, run, cause)) == 0)
 		run->poll[run->npoll - 1].fd = exec_tracer_fd(run->tracer);
@@ -127,7 +127,7 @@ ring_attach(struct run *run, const struct process *process,
 	if (err < 0)
 		return err;
 	if (process->pid == EVERYWHERE)
-		return everywhere_attach(run, process, cause);
+		return all_cpus_attach(run, process, cause);
 	return wp_target_holds(run->target, process->pid) ?
 	    wp_target_arm(run->target, cause) :
 	    wp_target_attach(run->target, process->pid, process->first,
@@ -247,7 +247,7 @@ counted_in_all(const struct run *run)
 	uint64_t sum = 0;
 
 	for (size_t w = run->npending; w < run->session.nwatches; w++)
-		sum += sieve_is_full(run->session.sieve, w) ?
+		sum += hit_filter_is_full(run->session.filter, w) ?
 		    session_samples(&run->session, w) :
 		    counted(run, w - run->npending);
 	const uint64_t foreign = mappers_foreign(run->mappers) +
@@ -282,7 +282,7 @@ take_ready(struct run *run)
 	const uint64_t ready = wp_drain_ready(ring->drain);
 	const bool more = ring_records_take(run, ready);
 
-	tallies_look(run, ready);
+	counted_hits_look(run, ready);
 	return more;
 }
 
@@ -407,8 +407,8 @@ ring_account(struct run *run)
 		session_counted(s, counted_in_all(run));
 	more = !s->full && s->err >= 0 && ring_records_take(run, UINT64_MAX);
 	/* now that all mappings are known */
-	if (run->kept != NULL)
-		tallies_take(run);
+	if (run->remote != NULL)
+		counted_hits_take(run);
 	if (!more) {
 		ring_records_skip(run);
 		run_settle_descendants(run);

@@ -221,7 +221,7 @@ stopped_at_hit(void *arg, pid_t pid, pid_t tid, bool kernel)
 	struct run *run = stop->run;
 	struct session *s = &run->session;
 
-	if (!stop->loops || run->kept == NULL ||
+	if (!stop->loops || run->remote == NULL ||
 	    (run->on_hit.what == ON_HIT_REPORT && !kernel))
 		return false;
 	run->stopped.pid = pid;
@@ -443,7 +443,7 @@ stop_account(struct run *run)
 	if (s->err < 0 || (!s->full && feed(stop, UINT64_MAX, true))) {
 		for (size_t w = 0; w < s->nwatches; w++)
 			if (wp_stops_count(stop->stops, w, &count) == 0)
-				counts += sieve_is_full(s->sieve,
+				counts += hit_filter_is_full(s->filter,
 				    w + run->npending) ? session_samples(s,
 				    w + run->npending) : count.value;
 		session_counted(s, counts);

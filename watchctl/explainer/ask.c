@@ -11,11 +11,11 @@
 #include "module/module_private.h"
 #include "proc/regular_file.h"
 
-static struct box_shared *shared;
+static struct broker_shared *shared;
 static long processors;		/* as was seen before the sandbox */
 
 void
-ask_begin(struct box_shared *memory)
+ask_begin(struct broker_shared *memory)
 {
 	processors = sysconf(_SC_NPROCESSORS_ONLN);
 	shared = memory;
@@ -30,7 +30,7 @@ ask_progress(void)
 /* A message that came before the answer that was waited for. */
 struct waiting {
 	struct waiting *next;
-	struct box_message message;
+	struct broker_message message;
 	int fd;
 };
 
@@ -50,11 +50,11 @@ ask_quickly(void)
 }
 
 static void
-receive(struct box_message *message, int *fd)
+receive(struct broker_message *message, int *fd)
 {
 	int err;
 
-	while ((err = box_receive(BOX_SOCKET, message, fd,
+	while ((err = broker_receive(BROKER_SOCKET, message, fd,
 	    awake_ns)) == -EINTR)
 		;
 	if (err < 0)
@@ -63,12 +63,12 @@ receive(struct box_message *message, int *fd)
 }
 
 static void
-keep(const struct box_message *message, int fd)
+keep(const struct broker_message *message, int fd)
 {
 	struct waiting *new = malloc(sizeof(*new));
 
 	if (new == NULL)
-		_exit(BOX_NO_MEMORY);
+		_exit(BROKER_NO_MEMORY);
 	*new = (struct waiting){.message = *message, .fd = fd};
 	*last = new;
 	last = &new->next;
@@ -76,18 +76,18 @@ keep(const struct box_message *message, int fd)
 
 /* The answer to what was asked. */
 static void
-receive_answer(struct box_message *message, int *fd)
+receive_answer(struct broker_message *message, int *fd)
 {
 	for (;;) {
 		receive(message, fd);
-		if (message->what == BOX_ANSWER)
+		if (message->what == BROKER_ANSWER)
 			return;
 		keep(message, *fd);
 	}
 }
 
 void
-ask_receive(struct box_message *message, int *fd)
+ask_receive(struct broker_message *message, int *fd)
 {
 	struct waiting *kept = first;
 
@@ -103,10 +103,10 @@ ask_receive(struct box_message *message, int *fd)
 }
 
 void
-ask_tell(const struct box_message *message)
+ask_tell(const struct broker_message *message)
 {
 	atomic_store(&shared->news, ex_index_noted());
-	if (box_send(BOX_SOCKET, message, -1) < 0)
+	if (broker_send(BROKER_SOCKET, message, -1) < 0)
 		_exit(EXIT_FAILURE);
 }
 
@@ -121,7 +121,7 @@ ask_put_text(const char *text, size_t len)
 }
 
 int
-ask_question(struct box_message *message)
+ask_question(struct broker_message *message)
 {
 	int fd;
 
@@ -133,7 +133,7 @@ ask_question(struct box_message *message)
 }
 
 int
-ask_file(struct box_message *message)
+ask_file(struct broker_message *message)
 {
 	int fd;
 
@@ -149,7 +149,7 @@ ask_file(struct box_message *message)
 void
 ask_say(const char *line)
 {
-	struct box_message message = {.what = BOX_SAY};
+	struct broker_message message = {.what = BROKER_SAY};
 
 	(void)snprintf(message.text, sizeof(message.text), "%s", line);
 	ask_tell(&message);
@@ -159,7 +159,7 @@ ask_say(const char *line)
    -errno, and the last answer. */
 static int
 put_report(const char *text, size_t len, uint64_t hits, uint64_t what,
-    struct box_message *message)
+    struct broker_message *message)
 {
 	size_t at = 0, n;
 	int err;
@@ -167,8 +167,8 @@ put_report(const char *text, size_t len, uint64_t hits, uint64_t what,
 	do {
 		n = len - at < sizeof(shared->report) ? len - at :
 		    sizeof(shared->report);
-		*message = (struct box_message){
-			.what = BOX_REPORT, .err = at + n < len,
+		*message = (struct broker_message){
+			.what = BROKER_REPORT, .err = at + n < len,
 			.value = {n, hits, what},
 		};
 		if (n > 0)
@@ -182,7 +182,7 @@ put_report(const char *text, size_t len, uint64_t hits, uint64_t what,
 int
 ask_side(unsigned side, const char *text, size_t len)
 {
-	struct box_message message;
+	struct broker_message message;
 
 	return put_report(text, len, 0, 1 + side, &message);
 }
@@ -190,7 +190,7 @@ ask_side(unsigned side, const char *text, size_t len)
 ssize_t
 ask_report(const char *text, size_t len, uint64_t hits)
 {
-	struct box_message message;
+	struct broker_message message;
 	const int err = len == 0 ? 0 : put_report(text, len, hits, 0, &message);
 
 	errno = -err;
@@ -201,8 +201,8 @@ ask_report(const char *text, size_t len, uint64_t hits)
 void
 ask_taken(uint64_t hits, bool enough, uint64_t time, int err)
 {
-	const struct box_message message = {
-		.what = BOX_TAKEN, .err = err, .value = {hits, enough, time},
+	const struct broker_message message = {
+		.what = BROKER_TAKEN, .err = err, .value = {hits, enough, time},
 	};
 
 	ask_tell(&message);
@@ -212,8 +212,8 @@ void
 ask_details(uint64_t begun, uint64_t addr, const char *environment,
     size_t len)
 {
-	struct box_message message = {
-		.what = BOX_DETAILS, .value = {begun, addr, len},
+	struct broker_message message = {
+		.what = BROKER_DETAILS, .value = {begun, addr, len},
 	};
 
 	if (ask_put_text(environment, len) == 0)
@@ -223,8 +223,8 @@ ask_details(uint64_t begun, uint64_t addr, const char *environment,
 static void
 know(const struct wp_known_stack *stack)
 {
-	struct box_message message = {
-		.what = BOX_KNOWN, .len = sizeof(*stack),
+	struct broker_message message = {
+		.what = BROKER_KNOWN, .len = sizeof(*stack),
 	};
 
 	memcpy(message.text, stack, sizeof(*stack));
@@ -234,8 +234,8 @@ know(const struct wp_known_stack *stack)
 static void
 forget(pid_t pid)
 {
-	const struct box_message message = {
-		.what = BOX_FORGET, .value = {(uint64_t)pid},
+	const struct broker_message message = {
+		.what = BROKER_FORGET, .value = {(uint64_t)pid},
 	};
 
 	ask_tell(&message);
@@ -247,8 +247,8 @@ const struct ex_listener ask_counting_listener = {know, forget, true};
 _Noreturn void
 ask_end(int status)
 {
-	const struct box_message message = {
-		.what = BOX_END, .value = {(uint64_t)status},
+	const struct broker_message message = {
+		.what = BROKER_END, .value = {(uint64_t)status},
 	};
 
 	ask_tell(&message);
@@ -258,9 +258,9 @@ ask_end(int status)
 /* --- regular_file.h, and open(2) --- */
 
 static int
-ask_path(enum box_what what, const char *path)
+ask_path(enum broker_what what, const char *path)
 {
-	struct box_message question = {.what = what};
+	struct broker_message question = {.what = what};
 	const int n = snprintf(question.text, sizeof(question.text), "%s",
 	    path);
 
@@ -271,40 +271,41 @@ ask_path(enum box_what what, const char *path)
 int
 wp_open_regular(const char *path)
 {
-	return ask_path(BOX_OPEN, path);
+	return ask_path(BROKER_OPEN, path);
 }
 
 int
 ask_source(const char *path)
 {
-	return ask_path(BOX_SOURCE, path);
+	return ask_path(BROKER_SOURCE, path);
 }
 
 static int
-ask_text(enum box_what what, const char *text)
+ask_text(enum broker_what what, const char *text)
 {
-	struct box_message question = {.what = what};
+	struct broker_message question = {.what = what};
 
 	(void)snprintf(question.text, sizeof(question.text), "%s", text);
-	return what == BOX_KEEP ? ask_question(&question) : ask_file(&question);
+	return what == BROKER_KEEP ? ask_question(&question) :
+	    ask_file(&question);
 }
 
 int
 ask_fetch(const char *build_id)
 {
-	return ask_text(BOX_FETCH, build_id);
+	return ask_text(BROKER_FETCH, build_id);
 }
 
 static int
 open_index(const char *key)
 {
-	return ask_text(BOX_INDEX, key);
+	return ask_text(BROKER_INDEX, key);
 }
 
 static int
 begin_index(const char *key)
 {
-	return ask_text(BOX_KEEP, key);
+	return ask_text(BROKER_KEEP, key);
 }
 
 static int
@@ -314,7 +315,7 @@ put_index(const void *bytes, size_t len)
 	int err = 0;
 
 	for (size_t n; err == 0 && len > 0; at += n, len -= n) {
-		struct box_message question = {.what = BOX_KEEP_BYTES};
+		struct broker_message question = {.what = BROKER_KEEP_BYTES};
 
 		n = len < sizeof(shared->report) ? len :
 		    sizeof(shared->report);
@@ -328,7 +329,8 @@ put_index(const void *bytes, size_t len)
 static int
 end_index(bool good)
 {
-	struct box_message question = {.what = BOX_KEEP_END, .err = !good};
+	struct broker_message question = {.what = BROKER_KEEP_END, .err =
+	    !good};
 
 	return ask_question(&question);
 }

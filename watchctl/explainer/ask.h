@@ -11,12 +11,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "box/message.h"
+#include "broker/message.h"
 #include "debug/index.h"
 #include "hit/hit.h"
 
 /* Before all others: the memory that watchctl reads. */
-void ask_begin(struct box_shared *);
+void ask_begin(struct broker_shared *);
 
 /* From here on stay awake for a moment before sleeping: threads wait for what
    is answered, and come soon. */
@@ -25,23 +25,23 @@ void ask_quickly(void);
 /* Wait for a message of watchctl that is no answer, in their order; *fd: a
    descriptor that came with it, -1: none.  It ends this process when there will
    be none. */
-void ask_receive(struct box_message *, int *fd);
+void ask_receive(struct broker_message *, int *fd);
 
 /* Ask a question.  The answer's error, and the answer in place of the question;
    a file's descriptor, or -errno. */
-int ask_question(struct box_message *);
-int ask_file(struct box_message *);
+int ask_question(struct broker_message *);
+int ask_file(struct broker_message *);
 
 /* Say something that is not answered, or answer a question of watchctl's; and
    put len bytes of text, which the answer is to have the length of, where
    watchctl takes it from: 0 or -E2BIG. */
-void ask_tell(const struct box_message *);
+void ask_tell(const struct broker_message *);
 int ask_put_text(const char *text, size_t len);
 
-/* A part of the journal has been read: as BOX_TAKEN says. */
+/* A part of the journal has been read: as BROKER_TAKEN says. */
 void ask_taken(uint64_t hits, bool enough, uint64_t time, int err);
 
-/* A hit is about to be reported: as BOX_DETAILS says. */
+/* A hit is about to be reported: as BROKER_DETAILS says. */
 void ask_details(uint64_t begun, uint64_t addr, const char *environment,
     size_t len);
 

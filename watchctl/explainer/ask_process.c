@@ -1,7 +1,7 @@
 /*
  * ask_process: what explaining takes from running processes (proc/proc.h,
- * proc/roots.h, proc/perf_map.h, proc/sharers.h, attach/synth.h), which watchctl
- * reads for an explainer.
+ * proc/roots.h, proc/perf_map.h, proc/sharers.h, attach/synth.h), which
+ * watchctl reads for an explainer.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,16 +18,16 @@
 ssize_t
 wp_proc_read(pid_t pid, uint64_t addr, void *to, size_t len)
 {
-	struct box_message message;
+	struct broker_message message;
 	size_t have = 0;
 	int err = 0;
 
 	while (have < len && err == 0) {
-		const size_t more = len - have < BOX_BYTES_MAX ? len - have :
-		    BOX_BYTES_MAX;
+		const size_t more = len - have < BROKER_BYTES_MAX ? len - have :
+		    BROKER_BYTES_MAX;
 
-		message = (struct box_message){
-			.what = BOX_READ,
+		message = (struct broker_message){
+			.what = BROKER_READ,
 			.value = {(uint64_t)pid, addr + have, more},
 		};
 		err = ask_question(&message);
@@ -46,8 +46,8 @@ wp_proc_read(pid_t pid, uint64_t addr, void *to, size_t len)
 int
 wp_proc_first_page(pid_t pid, uint64_t start, uint64_t *first)
 {
-	struct box_message message = {
-		.what = BOX_FIRST_PAGE, .value = {(uint64_t)pid, start},
+	struct broker_message message = {
+		.what = BROKER_FIRST_PAGE, .value = {(uint64_t)pid, start},
 	};
 	const int err = ask_question(&message);
 
@@ -58,8 +58,8 @@ wp_proc_first_page(pid_t pid, uint64_t start, uint64_t *first)
 int
 wp_proc_fd(pid_t pid, pid_t tid, int fd, char *name, size_t size)
 {
-	struct box_message message = {
-		.what = BOX_FD_NAME,
+	struct broker_message message = {
+		.what = BROKER_FD_NAME,
 		.value = {(uint64_t)pid, (uint64_t)tid, (uint64_t)fd},
 	};
 	const int err = ask_question(&message);
@@ -74,8 +74,8 @@ int
 wp_proc_open_mapped(pid_t pid, int root, uint64_t start, uint64_t end,
     const char *path, unsigned maj, unsigned min, uint64_t ino)
 {
-	struct box_message message = {
-		.what = BOX_OPEN_MAPPED,
+	struct broker_message message = {
+		.what = BROKER_OPEN_MAPPED,
 		.value = {(uint64_t)pid, (uint64_t)root, start, end, maj, min,
 		    ino},
 	};
@@ -90,8 +90,8 @@ wp_proc_open_mapped(pid_t pid, int root, uint64_t start, uint64_t end,
 int
 wp_roots_find(struct wp_roots *roots, pid_t pid, int *root)
 {
-	struct box_message message = {
-		.what = BOX_ROOT, .value = {(uint64_t)pid},
+	struct broker_message message = {
+		.what = BROKER_ROOT, .value = {(uint64_t)pid},
 	};
 	const int err = ask_question(&message);
 
@@ -109,8 +109,8 @@ wp_roots_free(struct wp_roots *roots)
 int
 wp_perf_map_find(struct wp_perf_map *map, pid_t pid, int root)
 {
-	struct box_message message = {
-		.what = BOX_PERF_MAP,
+	struct broker_message message = {
+		.what = BROKER_PERF_MAP,
 		.value = {(uint64_t)pid, (uint64_t)root},
 	};
 	const int err = ask_question(&message);
@@ -124,8 +124,8 @@ wp_perf_map_find(struct wp_perf_map *map, pid_t pid, int root)
 int
 wp_perf_map_open(const struct wp_perf_map *map)
 {
-	struct box_message message = {
-		.what = BOX_OPEN_PERF_MAP, .value = {(uint64_t)map->pid},
+	struct broker_message message = {
+		.what = BROKER_OPEN_PERF_MAP, .value = {(uint64_t)map->pid},
 	};
 
 	return ask_file(&message);
@@ -133,9 +133,9 @@ wp_perf_map_open(const struct wp_perf_map *map)
 
 /* A number that stands for it. */
 static int
-ask_number(enum box_what what, pid_t pid, uint64_t *number)
+ask_number(enum broker_what what, pid_t pid, uint64_t *number)
 {
-	struct box_message message = {
+	struct broker_message message = {
 		.what = what, .value = {(uint64_t)pid},
 	};
 	const int err = ask_question(&message);
@@ -147,20 +147,20 @@ ask_number(enum box_what what, pid_t pid, uint64_t *number)
 int
 wp_proc_program(pid_t pid, uint64_t *program)
 {
-	return ask_number(BOX_PROGRAM, pid, program);
+	return ask_number(BROKER_PROGRAM, pid, program);
 }
 
 int
 wp_proc_code(pid_t pid, uint64_t *code)
 {
-	return ask_number(BOX_CODE, pid, code);
+	return ask_number(BROKER_CODE, pid, code);
 }
 
 size_t
 wp_proc_read_words(pid_t pid, const uint64_t *addr, uint64_t *to, size_t n)
 {
-	struct box_message message = {
-		.what = BOX_WORDS, .value = {(uint64_t)pid},
+	struct broker_message message = {
+		.what = BROKER_WORDS, .value = {(uint64_t)pid},
 	};
 	const size_t len = (n < WP_PROC_WORDS ? n : WP_PROC_WORDS) *
 	    sizeof(*addr);
@@ -179,12 +179,13 @@ wp_proc_read_words(pid_t pid, const uint64_t *addr, uint64_t *to, size_t n)
 static int
 ask_maps(pid_t pid, struct buffer *maps)
 {
-	struct box_message message;
+	struct broker_message message;
 	int err;
 
 	do {
-		message = (struct box_message){
-			.what = BOX_MAPS, .value = {(uint64_t)pid, maps->len},
+		message = (struct broker_message){
+			.what = BROKER_MAPS, .value =
+			    {(uint64_t)pid, maps->len},
 		};
 		if ((err = ask_question(&message)) < 0)
 			return err;
@@ -217,8 +218,8 @@ wp_synth_process(pid_t pid, int (*fn)(void *,
 bool
 wp_sharers_has(pid_t tid, pid_t pid)
 {
-	struct box_message message = {
-		.what = BOX_SHARES,
+	struct broker_message message = {
+		.what = BROKER_SHARES,
 		.value = {(uint64_t)tid, (uint64_t)pid},
 	};
 

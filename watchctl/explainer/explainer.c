@@ -2,7 +2,7 @@
  * explainer: the program that reads what others control, in a sandbox.
  *
  * watchctl starts it with these arguments: how much private memory it may have,
- * in bytes; the id of the memory to share (-1: it is descriptor BOX_SHARED);
+ * in bytes; the id of the memory to share (-1: it is descriptor BROKER_SHARED);
  * and what it is to do.
  *
  *	live [ARG...]	answer questions about running processes; with the
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "box/shared_memory.h"
+#include "broker/shared_memory.h"
 #include "explainer/ask.h"
 #include "explainer/journal_reader.h"
 #include "explainer/log_frames.h"
@@ -28,11 +28,11 @@
 #include "session/replay.h"
 #include "util/complain.h"
 
-static struct box_shared *shared;
+static struct broker_shared *shared;
 
 /* How a report begins, or goes on as those before it left it. */
 static struct session_resume
-take_begin(const struct box_message *message, struct output_screen *screen)
+take_begin(const struct broker_message *message, struct output_screen *screen)
 {
 	*screen = (struct output_screen){
 		.colour = message->value[1] != 0,
@@ -46,20 +46,20 @@ take_begin(const struct box_message *message, struct output_screen *screen)
 static void
 take_orders(struct session_resume *resume, struct output_screen *screen)
 {
-	struct box_message message;
+	struct broker_message message;
 	int fd;
 
 	for (;;) {
 		ask_receive(&message, &fd);
 		switch (message.what) {
-		case BOX_BEGIN:
+		case BROKER_BEGIN:
 			*resume = take_begin(&message, screen);
 			break;
-		case BOX_ASIDE:
+		case BROKER_ASIDE:
 			if (!ex_module_leave_aside(message.text))
-				_exit(BOX_NO_MEMORY);
+				_exit(BROKER_NO_MEMORY);
 			break;
-		case BOX_GO:
+		case BROKER_GO:
 			return;
 		default:
 			_exit(EXIT_FAILURE);
@@ -99,7 +99,7 @@ read_module(const char *path)
 static __attribute__((noreturn)) void
 out_of_memory(void)
 {
-	_exit(BOX_NO_MEMORY);
+	_exit(BROKER_NO_MEMORY);
 }
 
 static int
@@ -129,7 +129,7 @@ explain(const struct options *options)
 /* A session of running processes, as those before it left its report. */
 static void
 begin(struct session *session, const struct options *options,
-    struct ex_space *space, const struct box_message *message)
+    struct ex_space *space, const struct broker_message *message)
 {
 	struct output_screen screen;
 	const struct session_resume resume = take_begin(message, &screen);
@@ -152,7 +152,7 @@ serve(const struct options *options)
 		.space = ex_space_new(options != NULL ? EX_LIVE : EX_RECORDED),
 	};
 	static struct session session;
-	struct box_message message;
+	struct broker_message message;
 	int fd;
 
 	if (log.space == NULL)
@@ -161,16 +161,16 @@ serve(const struct options *options)
 		atomic_store(&shared->idle, 1);
 		ask_receive(&message, &fd);
 		atomic_store(&shared->idle, 0);
-		if (message.what == BOX_ASIDE) {
+		if (message.what == BROKER_ASIDE) {
 			if (!ex_module_leave_aside(message.text))
 				out_of_memory();
-		} else if (message.what == BOX_LEAVE) {
+		} else if (message.what == BROKER_LEAVE) {
 			ex_space_free(log.space);
 			ask_end(EXIT_SUCCESS);
 		} else if (options == NULL) {
 			if (!log_frames_take(&log, &message))
 				_exit(EXIT_FAILURE);
-		} else if (message.what == BOX_BEGIN) {
+		} else if (message.what == BROKER_BEGIN) {
 			begin(&session, options, log.space, &message);
 		} else if (!questions_take(log.space, &message) &&
 		    !journal_read(&session, shared, &message, fd)) {
@@ -187,7 +187,7 @@ main(int argc, char **argv)
 	int err;
 
 	if (memory != 0)
-		shared = shared_memory_map(BOX_SHARED, atoi(argv[2]),
+		shared = shared_memory_map(BROKER_SHARED, atoi(argv[2]),
 		    sizeof(*shared), true);
 	if (shared == NULL) {
 		(void)complain("watchctl starts the explainer; on its own it "
@@ -200,7 +200,7 @@ main(int argc, char **argv)
 	ex_stacks_limit(memory / 8);
 	ex_module_observe(read_module);
 	ex_module_fetcher(ask_fetch);
-	err = sandbox_enter(BOX_SHARED + 1, memory);
+	err = sandbox_enter(BROKER_SHARED + 1, memory);
 	if (err == -ENOSYS)
 		(void)complain("warning: this kernel does not filter system "
 		    "calls (seccomp): what reads executables and debug "

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "box/shared_memory.h"
+#include "broker/shared_memory.h"
 #include "explainer/ask.h"
-#include "explainer/channel_hits.h"
+#include "explainer/inside_hits.h"
 #include "os/clock.h"
 #include "proc/proc.h"
 #include "proc/sharers.h"
@@ -32,7 +32,7 @@ struct unreported {
 
 struct reader {
 	struct session *session;
-	struct box_shared *shared;
+	struct broker_shared *shared;
 	uint8_t *journal;	/* size bytes of it; NULL: none yet */
 	size_t size;
 	bool mapped;
@@ -49,7 +49,7 @@ __attribute__((noreturn))
 static void
 out_of_memory(void)
 {
-	_exit(BOX_NO_MEMORY);
+	_exit(BROKER_NO_MEMORY);
 }
 
 /* --- what watchctl is told --- */
@@ -59,8 +59,8 @@ static void
 publish_sample(struct reader *r)
 {
 	if (r->number != 0)
-		r->shared->sample[r->number % BOX_SAMPLES_MAX] =
-		    (struct box_sample){
+		r->shared->sample[r->number % BROKER_SAMPLES_MAX] =
+		    (struct broker_sample){
 			r->number, ex_explain_begun(r->session->explainer),
 		    };
 }
@@ -87,10 +87,10 @@ static void
 publish_hit(void *arg, const struct ex_hit *hit, enum session_fate fate)
 {
 	static const uint32_t outcome[] = {
-		[SESSION_REPORTED] = BOX_REPORTED,
-		[SESSION_REJECTED] = BOX_REJECTED,
-		[SESSION_UNCHANGED] = BOX_UNCHANGED,
-		[SESSION_SKIPPED] = BOX_SKIPPED,
+		[SESSION_REPORTED] = BROKER_REPORTED,
+		[SESSION_REJECTED] = BROKER_REJECTED,
+		[SESSION_UNCHANGED] = BROKER_UNCHANGED,
+		[SESSION_SKIPPED] = BROKER_SKIPPED,
 		[SESSION_BEYOND] = 0,
 	};
 	struct reader *r = arg;
@@ -98,11 +98,11 @@ publish_hit(void *arg, const struct ex_hit *hit, enum session_fate fate)
 	if (fate == SESSION_REPORTED)
 		give_details(r, hit);
 	publish_sample(r);
-	r->shared->hit[hit->begun % BOX_SAMPLES_MAX] = (struct box_hit){
+	r->shared->hit[hit->begun % BROKER_SAMPLES_MAX] = (struct broker_hit){
 		.begun = hit->begun, .seq = hit->seq,
-		.outcome = outcome[fate] | (hit->stray ? BOX_STRAY : 0) |
-		    (hit->unjudged ? BOX_UNJUDGED : 0) |
-		    (hit->begun == r->session->ended ? BOX_UNTIL : 0),
+		.outcome = outcome[fate] | (hit->stray ? BROKER_STRAY : 0) |
+		    (hit->unjudged ? BROKER_UNJUDGED : 0) |
+		    (hit->begun == r->session->ended ? BROKER_UNTIL : 0),
 		.watch = ex_hit_place(hit)->id - 1,
 		.stack = hit->stack == NULL ? UINT32_MAX : hit->stack->index,
 	};
@@ -342,16 +342,17 @@ check_maps(struct unreported *process, const struct channel_hit *hit,
 }
 
 static void
-publish_channel_hit(struct reader *r, const struct box_channel_hit *found)
+publish_channel_hit(struct reader *r, const struct broker_channel_hit *found)
 {
-	r->shared->channel_hit[found->number % BOX_CHANNEL_HITS_MAX] = *found;
+	r->shared->channel_hit[found->number % BROKER_CHANNEL_HITS_MAX] =
+	    *found;
 }
 
 static void
 tell_reply(const struct journal_entry *e, const char *text)
 {
-	struct box_message reply = {
-		.what = BOX_REPLY, .value = {e->value[0]},
+	struct broker_message reply = {
+		.what = BROKER_REPLY, .value = {e->value[0]},
 	};
 
 	(void)snprintf(reply.text, sizeof(reply.text), "%s", text);
@@ -364,14 +365,14 @@ read_channel_hit(struct reader *r, const struct journal_entry *e)
 	const struct channel_hit *hit = (const void *)e->bytes;
 	const size_t at = channel_hit_size(hit->nwatches);
 	struct unreported *process = find_unreported(r, hit->pid);
-	struct box_channel_hit found = {.unknown = 1};
-	char reply[BOX_BYTES_MAX] = "";
+	struct broker_channel_hit found = {.unknown = 1};
+	char reply[BROKER_BYTES_MAX] = "";
 	struct ex_record record;
 
 	found.begun = ex_explain_done(r->session->explainer);
 	if (process != NULL && decode(r, e->bytes + at, e->len - at, &record)) {
 		check_maps(process, hit, &record.sample);
-		channel_hits_report(r->session, &process->order, hit, &record,
+		inside_hits_report(r->session, &process->order, hit, &record,
 		    r->began, &found, reply);
 	}
 	found.number = e->value[0];
@@ -401,7 +402,7 @@ read_resume(struct reader *r, const struct journal_entry *e)
 	s->unchanged = it->unchanged;
 	s->thinned = it->thinned;
 	s->told_unknown = true;
-	if (!sieve_go_on(s->sieve, &it->place, it->count, it->ncounts))
+	if (!hit_filter_resume(s->filter, &it->place, it->count, it->ncounts))
 		out_of_memory();
 	s->full = session_is_full(s);
 	s->stray = it->stray;
@@ -442,7 +443,7 @@ recall_channel_hit(struct reader *r, const struct channel_hit *hit,
 	const struct ex_tally *tally = ex_explain_tally(r->session->explainer);
 	const uint64_t before = tally->samples;
 
-	channel_hits_recall(r->session, hit, record, watch);
+	inside_hits_recall(r->session, hit, record, watch);
 	if (tally->samples > before)
 		publish_sample(r);
 }
@@ -654,7 +655,7 @@ map_journal(struct reader *r, int fd, size_t size)
 
 /* A part of one that is in no memory to be mapped. */
 static void
-take_bytes(struct reader *r, const struct box_message *message)
+take_bytes(struct reader *r, const struct broker_message *message)
 {
 	const size_t size = message->value[1], at = message->value[0];
 
@@ -695,18 +696,18 @@ hits_done(const struct session *s)
 }
 
 bool
-journal_read(struct session *session, struct box_shared *shared,
-    const struct box_message *message, int fd)
+journal_read(struct session *session, struct broker_shared *shared,
+    const struct broker_message *message, int fd)
 {
 	static struct reader r;
 
 	r.session = session;
 	r.shared = shared;
-	if (message->what == BOX_BYTES) {
+	if (message->what == BROKER_BYTES) {
 		take_bytes(&r, message);
 		return true;
 	}
-	if (message->what != BOX_TAKE)
+	if (message->what != BROKER_TAKE)
 		return false;
 	if (fd >= 0)
 		map_journal(&r, fd, message->value[2]);

@@ -5,13 +5,13 @@
 #ifndef JOURNAL_READER_H
 #define JOURNAL_READER_H
 
-#include "box/message.h"
+#include "broker/message.h"
 #include "session/session.h"
 
 /* Take a message about the journal of the one session that is open, with its
    descriptor (-1: none), which is then closed; the end of the journal ends this
    process.  False: it is about something else. */
-bool journal_read(struct session *, struct box_shared *,
-    const struct box_message *, int fd);
+bool journal_read(struct session *, struct broker_shared *,
+    const struct broker_message *, int fd);
 
 #endif

@@ -97,7 +97,7 @@ find_module(struct log_frames *log, const char *path, uint64_t offset,
 
 /* A line of the log for one level of inlining. */
 static void
-put_level(struct buffer *b, const struct box_message *question,
+put_level(struct buffer *b, const struct broker_message *question,
     const struct ex_frame *frame)
 {
 	buffer_printf(b, "watchpoint:   #%" PRIu64 " frame %" PRIu64 " ",
@@ -130,7 +130,7 @@ put_level(struct buffer *b, const struct box_message *question,
 
 /* The lines for a frame.  False: nothing is known of it. */
 static bool
-put_frame(struct log_frames *log, const struct box_message *question,
+put_frame(struct log_frames *log, const struct broker_message *question,
     struct buffer *b)
 {
 	const struct ex_frames *frames;
@@ -163,24 +163,24 @@ say_disbelief(struct log_frames *log)
 }
 
 bool
-log_frames_take(struct log_frames *log, const struct box_message *message)
+log_frames_take(struct log_frames *log, const struct broker_message *message)
 {
-	struct box_message answer = {.what = BOX_ANSWER};
+	struct broker_message answer = {.what = BROKER_ANSWER};
 	struct ex_process *process;
 	struct buffer b = {0};
 
 	switch (message->what) {
-	case BOX_FRAME:
+	case BROKER_FRAME:
 		answer.err = !put_frame(log, message, &b) ? -ENOENT :
 		    b.failed ? -ENOMEM : ask_put_text(buffer_text(&b), b.len);
 		answer.value[0] = b.len;
 		break;
-	case BOX_SYMBOLS:
+	case BROKER_SYMBOLS:
 		answer.err = (process = find_process(log, message->text)) ==
 		    NULL ? -ENOMEM : questions_symbols(process, message,
 		    &answer);
 		break;
-	case BOX_FINISH:
+	case BROKER_FINISH:
 		say_disbelief(log);
 		break;
 	default:

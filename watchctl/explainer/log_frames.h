@@ -1,11 +1,11 @@
 /*
- * log_frames: what the frames in a log are (box/symbolize_log.c), from the
+ * log_frames: what the frames in a log are (broker/symbolize_log.c), from the
  * modules' files as they are now.
  */
 #ifndef LOG_FRAMES_H
 #define LOG_FRAMES_H
 
-#include "box/message.h"
+#include "broker/message.h"
 #include "module/module.h"
 
 /* All zero but for the space, which is one of recordings. */
@@ -16,6 +16,6 @@ struct log_frames {
 };
 
 /* Take a message of this kind, and answer it.  False: it is of another. */
-bool log_frames_take(struct log_frames *, const struct box_message *);
+bool log_frames_take(struct log_frames *, const struct broker_message *);
 
 #endif

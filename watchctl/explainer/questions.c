@@ -15,7 +15,7 @@
 
 /* Watchctl made them: what does not decode is left out. */
 static void
-learn(struct ex_space *space, const struct box_message *message)
+learn(struct ex_space *space, const struct broker_message *message)
 {
 	static struct ex_formats *formats;
 	struct ex_record record;
@@ -31,14 +31,14 @@ learn(struct ex_space *space, const struct box_message *message)
 }
 
 static void
-put_cause(struct box_message *answer, const struct wp_cause *cause)
+put_cause(struct broker_message *answer, const struct wp_cause *cause)
 {
 	answer->value[2] = cause->code;
 	(void)snprintf(answer->text, sizeof(answer->text), "%s", cause->text);
 }
 
 static int
-put_place(struct box_message *answer, const struct spec_place *place)
+put_place(struct broker_message *answer, const struct spec_place *place)
 {
 	answer->value[0] = place->addr;
 	answer->value[1] = place->len;
@@ -58,7 +58,7 @@ put_place(struct box_message *answer, const struct spec_place *place)
 
 /* The two texts of a question about a SPEC; the second is *real. */
 static bool
-has_texts(const struct box_message *question, const char **real)
+has_texts(const struct broker_message *question, const char **real)
 {
 	const char *end = memchr(question->text, '\0', question->len);
 
@@ -70,8 +70,8 @@ has_texts(const struct box_message *question, const char **real)
 }
 
 static int
-resolve(struct ex_process *process, const struct box_message *question,
-    struct box_message *answer)
+resolve(struct ex_process *process, const struct broker_message *question,
+    struct broker_message *answer)
 {
 	struct spec_place place = {.symbol = NULL};
 	struct wp_cause cause = {0};
@@ -85,10 +85,10 @@ resolve(struct ex_process *process, const struct box_message *question,
 	    &spec, &cause);
 	if (err == 0) {
 		spec.real = *real == '\0' ? NULL : strdup(real);
-		spec.unborn = (question->value[2] & BOX_UNBORN) != 0;
-		spec.follow = (question->value[2] & BOX_FOLLOW) != 0;
-		spec.finds_local = (question->value[2] & BOX_LOCAL) != 0;
-		err = ((question->value[2] & BOX_EARLY) != 0 ?
+		spec.unborn = (question->value[2] & BROKER_UNBORN) != 0;
+		spec.follow = (question->value[2] & BROKER_FOLLOW) != 0;
+		spec.finds_local = (question->value[2] & BROKER_LOCAL) != 0;
+		err = ((question->value[2] & BROKER_EARLY) != 0 ?
 		    spec_resolve_early :
 		    spec_resolve)(&spec, process, &place,
 		    question->value[3] != 0 ? &cause : NULL);
@@ -134,7 +134,7 @@ put_symbol(void *arg, const struct ex_symbol *symbol)
 	if (strncmp(name, begin, strlen(begin)) == 0 &&
 	    strpbrk(name, " \n@") == NULL) {
 		search->full = search->found.len + strlen(name) + 1 >
-		    sizeof(((struct box_shared *)NULL)->report);
+		    sizeof(((struct broker_shared *)NULL)->report);
 		if (!search->full) {
 			buffer_puts(&search->found, name);
 			buffer_puts(&search->found, "\n");
@@ -171,7 +171,7 @@ last_identifier(const char *name)
 
 int
 questions_symbols(struct ex_process *process,
-    const struct box_message *question, struct box_message *answer)
+    const struct broker_message *question, struct broker_message *answer)
 {
 	const char *text = "";
 	const char *bang = has_texts(question, &text) ? strrchr(text, '!') :
@@ -251,7 +251,7 @@ find_module(void *arg, struct ex_module *module, uint64_t base)
 
 static int
 put_module(struct ex_process *process, uint64_t index,
-    struct box_message *answer)
+    struct broker_message *answer)
 {
 	struct module_search search = {.index = index};
 	int n;
@@ -269,21 +269,21 @@ put_module(struct ex_process *process, uint64_t index,
 }
 
 static int
-answer_question(struct ex_process *process, const struct box_message *question,
-    struct box_message *answer)
+answer_question(struct ex_process *process,
+    const struct broker_message *question, struct broker_message *answer)
 {
 	struct hook hook = {0};
 
 	if (process == NULL)
 		return -ENOMEM;
 	switch (question->what) {
-	case BOX_RESOLVE:
+	case BROKER_RESOLVE:
 		return resolve(process, question, answer);
-	case BOX_LOADER_HOOK:
+	case BROKER_LOADER_HOOK:
 		(void)ex_process_modules(process, find_hook, &hook);
 		answer->value[0] = hook.addr;
 		return 0;
-	case BOX_SYMBOLS:
+	case BROKER_SYMBOLS:
 		return questions_symbols(process, question, answer);
 	default:
 		return put_module(process, question->value[1], answer);
@@ -291,18 +291,18 @@ answer_question(struct ex_process *process, const struct box_message *question,
 }
 
 bool
-questions_take(struct ex_space *space, const struct box_message *message)
+questions_take(struct ex_space *space, const struct broker_message *message)
 {
-	struct box_message answer = {.what = BOX_ANSWER};
+	struct broker_message answer = {.what = BROKER_ANSWER};
 
 	switch (message->what) {
-	case BOX_LEARN:
+	case BROKER_LEARN:
 		learn(space, message);
 		return true;
-	case BOX_RESOLVE:
-	case BOX_LOADER_HOOK:
-	case BOX_MODULE:
-	case BOX_SYMBOLS:
+	case BROKER_RESOLVE:
+	case BROKER_LOADER_HOOK:
+	case BROKER_MODULE:
+	case BROKER_SYMBOLS:
 		answer.err = answer_question(ex_space_process(space,
 		    (pid_t)message->value[0]), message, &answer);
 		ask_tell(&answer);

@@ -4,15 +4,15 @@
 #ifndef QUESTIONS_H
 #define QUESTIONS_H
 
-#include "box/message.h"
+#include "broker/message.h"
 #include "module/module.h"
 
 /* Take a message of this kind, and answer it if it is a question, by what the
    space knows.  False: it is of another. */
-bool questions_take(struct ex_space *, const struct box_message *);
+bool questions_take(struct ex_space *, const struct broker_message *);
 
-/* Answer BOX_SYMBOLS, of what a process has mapped.  0 or -errno. */
-int questions_symbols(struct ex_process *, const struct box_message *question,
-    struct box_message *answer);
+/* Answer BROKER_SYMBOLS, of what a process has mapped.  0 or -errno. */
+int questions_symbols(struct ex_process *,
+    const struct broker_message *question, struct broker_message *answer);
 
 #endif

@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "kept/kept_session.h"
+#include "remote/remote_session.h"
 #include "helper/serve.h"
 #include "os/clock.h"
 #include "proc/proc.h"
@@ -208,20 +208,21 @@ channel_hit_report(struct program *p, struct wp_cell *shared, bool wanted)
 	if ((t.hit.flags & (WP_CELL_WAITS | WP_CELL_REPLY)) != 0)
 		(void)session_flush(session, UINT64_MAX);
 	if ((t.hit.flags & WP_CELL_REPLY) != 0)
-		put_reply(shared->reply, kept_session_reply(p->serve->kept));
+		put_reply(shared->reply,
+		    remote_session_reply(p->serve->remote));
 }
 
 void
-channel_hit_account(struct program *p, const struct box_channel_hit *hit)
+channel_hit_account(struct program *p, const struct broker_channel_hit *hit)
 {
 	p->tally.unknown = p->tally.unknown || hit->unknown != 0;
-	for (unsigned i = 0; i < hit->n && i < BOX_TOUCHED_MAX; i++) {
+	for (unsigned i = 0; i < hit->n && i < BROKER_TOUCHED_MAX; i++) {
 		const struct wp_cell_watch w = {
 			.serial = hit->touched[i].serial,
 			.index = (uint16_t)(hit->touched[i].index %
 			    WP_WATCHES_MAX),
 		};
 
-		tally_add(&p->tally, &w, hit->touched[i].times);
+		access_tally_add(&p->tally, &w, hit->touched[i].times);
 	}
 }

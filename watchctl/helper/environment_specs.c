@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kept/kept_session.h"
+#include "remote/remote_session.h"
 #include "helper/serve.h"
 #include "processes/synthetic_records.h"
 
@@ -58,7 +58,7 @@ resolve_line(struct program *p, char *line, struct wp_cell_watch *region,
 	    cause)) < 0)
 		return err;
 	spec.unborn = true;
-	if ((err = live_box_resolve(&p->serve->live, p->pid, &spec, false,
+	if ((err = live_broker_resolve(&p->serve->live, p->pid, &spec, false,
 	    &place, cause)) == 0 && place.nmore > 0)
 		err = spec_refuse(&spec, "this line has more than one address, "
 		    "and --inside takes one for a SPEC: give addresses",
@@ -77,7 +77,7 @@ serve_learn(struct program *p)
 	int err = synthetic_records_take(&records, p->pid);
 
 	if (err == 0)
-		err = live_box_learn(&p->serve->live, p->pid, records.bytes,
+		err = live_broker_learn(&p->serve->live, p->pid, records.bytes,
 		    records.len);
 	synthetic_records_free(&records);
 	return err;
@@ -114,7 +114,7 @@ serve_resolve(struct program *p, struct wp_request *request)
 	int n;
 
 	/* it answers one question at a time */
-	kept_session_catch_up(p->serve->kept, -1);
+	remote_session_catch_up(p->serve->remote, -1);
 	memcpy(text, request->text, WP_TEXT_MAX);
 	text[WP_TEXT_MAX] = '\0';
 	if ((n = resolve_lines(p, text, request, &cause)) < 0)

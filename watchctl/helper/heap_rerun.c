@@ -24,7 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kept/kept_session.h"
+#include "remote/remote_session.h"
 #include "helper/preloaded.h"
 #include "os/clock.h"
 #include "report/damage.h"
@@ -220,7 +220,7 @@ struct names {
 };
 
 static void
-take_hit(void *arg, const struct kept_hit *at)
+take_hit(void *arg, const struct remote_hit *at)
 {
 	const struct channel_hit *hit = at->channel_hit;
 	struct names *names = arg;
@@ -444,14 +444,14 @@ run_once(const struct heap_rerun *rerun, const char *watching,
 	}
 	names.n = evidence.at->nwanted;
 	memcpy(names.wanted, evidence.at->wanted, sizeof(names.wanted));
-	kept_session_act(rerun->serve->kept, take_hit, &names);
+	remote_session_act(rerun->serve->remote, take_hit, &names);
 	if ((input = open_input(rerun->input)) < 0)
 		err = -EINVAL;
 	else
 		err = run_on_channel(rerun, watching, &evidence, input);
 	(void)session_flush(&rerun->serve->session, UINT64_MAX);
-	kept_session_catch_up(rerun->serve->kept, -1);
-	kept_session_act(rerun->serve->kept, NULL, NULL);
+	remote_session_catch_up(rerun->serve->remote, -1);
+	remote_session_act(rerun->serve->remote, NULL, NULL);
 	if (heap_evidence_in_use(&evidence))
 		heap_evidence_end_users(&evidence);
 	report_run(rerun, evidence.at);

@@ -8,7 +8,7 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
-#include "kept/kept_session.h"
+#include "remote/remote_session.h"
 #include "os/clock.h"
 #include "util/complain.h"
 #include "helper/serve.h"
@@ -85,11 +85,11 @@ program_close(struct program *p)
 {
 	exec_monitor_end(&p->exec_monitor);
 	tracer_process_close(p->tracer);
-	presence_close(&p->presence);
+	inside_uptime_close(&p->presence);
 	event_dups_close(&p->dups);
 	if (p->pidfd >= 0)
 		(void)close(p->pidfd);
-	live_box_forget(&p->serve->live, p->pid);
+	live_broker_forget(&p->serve->live, p->pid);
 	free(p);
 }
 
@@ -302,7 +302,7 @@ take_armed(struct program *p, const struct wp_request *request)
 	exec_monitor_enable(&p->exec_monitor);
 	kept = event_dups_take(&p->dups, p->channel, p->pidfd);
 	if (kept && p->serve->ours)
-		presence_begin(&p->presence, &p->dups, p->pid,
+		inside_uptime_begin(&p->presence, &p->dups, p->pid,
 		    p != p->serve->root);
 	if (p->serve->reason != NULL)
 		program_disable(p);
@@ -411,7 +411,8 @@ count_missed(const struct program *p)
 
 		if (!event_dups_counted(&p->dups, i, &counted))
 			continue;
-		if (tally_missed(&p->tally, channel, i, counted, &missed))
+		if (access_tally_missed(&p->tally, channel, i, counted,
+		    &missed))
 			sum += missed - atomic_load(&w->undelivered);
 		else if (atomic_load(&channel->goodbye) == 0)
 			sum += counted > reported ? counted - reported : 0;
@@ -478,7 +479,7 @@ program_measure(struct program *p)
 	p->measured = true;
 	(void)serve_read_sideband(p->serve);
 	if (!has_executed(p)) {
-		presence_end(&p->presence, &uptime);
+		inside_uptime_end(&p->presence, &uptime);
 		if (!sideband_knows_tasks(&p->serve->sideband))
 			uptime.threads = 0;
 		if (!uptime.known)
@@ -505,7 +506,7 @@ take_rest(struct program *p)
 	tracer_process_await_end(p->tracer);
 	while (wp_channel_next(channel) != NULL || wp_channel_skip(channel))
 		take_cells(p);
-	if (kept_session_is_behind(p->serve->kept))
+	if (remote_session_is_behind(p->serve->remote))
 		return false;
 	program_measure(p);
 	p->serve->session.handled += atomic_load(&channel->handled);
@@ -555,7 +556,7 @@ awaits_unheard(struct program *p)
 
 	if (serve->sideband.tasks.rings != NULL || serve->selective ||
 	    p->child_unheard_reported ||
-	    !serve->started || !wp_making_unheard(p->channel, serve->ours))
+	    !serve->started || !wp_creation_unheard(p->channel, serve->ours))
 		return false;
 	if (p->ended_at == 0)
 		p->ended_at = wp_clock_ns();
@@ -575,7 +576,7 @@ static bool
 awaits_child(struct program *p)
 {
 	(void)serve_read_sideband(p->serve);
-	return p->serve->reason == NULL && (wp_making_pending(p->channel) ||
+	return p->serve->reason == NULL && (wp_creation_pending(p->channel) ||
 	    awaits_unheard(p));
 }
 

@@ -9,8 +9,8 @@
 #include "handler/channel.h"
 #include "processes/event_dups.h"
 #include "watch/hit_order.h"
-#include "processes/presence.h"
-#include "helper/tally.h"
+#include "processes/inside_uptime.h"
+#include "helper/access_tally.h"
 #include "helper/tracer_process.h"
 #include "processes/exec_monitor.h"
 
@@ -30,8 +30,8 @@ struct program {
 	uint64_t mapped;		/* how often it may have mapped
 					   something */
 	struct event_dups dups;
-	struct presence presence;	/* of watches that have copies */
-	struct tally tally;
+	struct inside_uptime presence;	/* of watches that have copies */
+	struct access_tally tally;
 	struct tracer_process *tracer;	/* when the program wants it */
 	struct exec_monitor exec_monitor;
 	uint32_t warned;		/* warnings of the program that have

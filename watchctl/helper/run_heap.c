@@ -102,7 +102,7 @@ report_findings(struct heap_run *run, const struct heap_findings *found)
 
 	for (size_t i = 0; i < found->n; i++) {
 		/* its files are asked for when it has ended */
-		answers_allow_child(&run->serve.live.box.answers,
+		answers_allow_child(&run->serve.live.broker.answers,
 		    found->one[i].pid, getpid());
 		session_damage(s, &found->one[i]);
 		(void)session_flush(s, UINT64_MAX);
@@ -239,7 +239,7 @@ open_session(struct heap_run *run)
 		return -EINVAL;
 	start.time = serve->began;
 	start.wall = wp_clock_wall(start.time);
-	(void)answers_allow(&serve->live.box.answers, getpid());
+	(void)answers_allow(&serve->live.broker.answers, getpid());
 	session_start(&serve->session, &start);
 	(void)session_flush(&serve->session, 0);
 	serve->started = true;

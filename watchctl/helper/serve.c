@@ -2,7 +2,7 @@
  * serve: serves programs that watch themselves: the one whose helper this
  * process is, and those of its children that ask for it too.
  */
-#include "kept/kept_session.h"
+#include "remote/remote_session.h"
 #include "helper/serve.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ find_program(struct serve *serve, pid_t pid)
 }
 
 static void
-account(void *arg, const void *bytes, const struct box_channel_hit *found)
+account(void *arg, const void *bytes, const struct broker_channel_hit *found)
 {
 	const struct channel_hit *hit = bytes;
 	struct program *p = find_program(arg, hit->pid);
@@ -57,15 +57,15 @@ open_box(struct serve *serve, char **argv)
 {
 	int err;
 
-	live_box_make(&serve->live, serve->options->explain_memory, argv);
-	serve->live.box.answers.no_cache = serve->options->no_cache;
-	serve->live.box.answers.sources =
+	live_broker_make(&serve->live, serve->options->explain_memory, argv);
+	serve->live.broker.answers.no_cache = serve->options->no_cache;
+	serve->live.broker.answers.sources =
 	    serve->options->form == FORM_HTML;
-	serve->live.box.answers.policy = &serve->options->policy;
-	if ((err = kept_session_open(&serve->kept, &serve->session,
-	    &serve->live.box)) < 0)
+	serve->live.broker.answers.policy = &serve->options->policy;
+	if ((err = remote_session_open(&serve->remote, &serve->session,
+	    &serve->live.broker)) < 0)
 		return err;
-	kept_session_observe(serve->kept, account, serve, !serve->ours);
+	remote_session_observe(serve->remote, account, serve, !serve->ours);
 	return 0;
 }
 
@@ -166,8 +166,8 @@ serve_close(struct serve *serve)
 	watch_registry_free(&serve->registry);
 	ex_formats_free(serve->formats);
 	session_close(&serve->session);
-	kept_session_close(serve->kept);
-	live_box_close(&serve->live);
+	remote_session_close(serve->remote);
+	live_broker_close(&serve->live);
 }
 
 void
@@ -299,7 +299,8 @@ take_child(void *arg, const struct sideband_child *child)
 
 	if (p == NULL)
 		return;
-	how = wp_making_claim(p->channel, child->tid, child->time, child->pid);
+	how = wp_creation_claim(p->channel, child->tid, child->time,
+	    child->pid);
 	if (how == 0)
 		(void)atomic_fetch_add(&p->channel->strangers, 1);
 	else if (how == WP_MAKES_FORK)
@@ -312,7 +313,7 @@ take_thread(void *arg, pid_t pid, uint64_t time)
 	struct program *p = find_program(arg, pid);
 
 	if (p != NULL)
-		presence_thread(&p->presence, time);
+		inside_uptime_thread(&p->presence, time);
 }
 
 bool
@@ -446,7 +447,7 @@ all_ended(const struct serve *serve)
 static bool
 is_useless(const struct serve *serve)
 {
-	return !serve->ours && kept_session_has_failed(serve->kept);
+	return !serve->ours && remote_session_has_failed(serve->remote);
 }
 
 void
@@ -462,7 +463,7 @@ serve_channel(struct serve *serve)
 		serve_start(serve);
 	program_begin(serve->root, !serve->ours);
 	while (!all_ended(serve) && !is_useless(serve)) {
-		kept_session_round(serve->kept, true);
+		remote_session_round(serve->remote, true);
 		step_all(serve, idle);
 		adopt_children(serve);
 		(void)serve_read_sideband(serve);
@@ -471,8 +472,8 @@ serve_channel(struct serve *serve)
 		if (all_ended(serve))
 			break;
 		before = heard;
-		kept_session_catch_up(serve->kept, SOON);
-		behind = kept_session_is_behind(serve->kept);
+		remote_session_catch_up(serve->remote, SOON);
+		behind = remote_session_is_behind(serve->remote);
 		wp_channel_sleep(root, &heard, behind ? 0 : nap(serve));
 		idle = heard == before && !behind ? idle + 1 : 0;
 	}

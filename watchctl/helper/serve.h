@@ -7,13 +7,13 @@
  *	serve.c			what both do: serve the program and its watched
  *				children until all have ended
  *	program.c		one of them
- *	tally.c			how many accesses its hits are
+ *	access_tally.c			how many accesses its hits are
  *	channel_hit.c		one hit, from its cell to the report
  *	watch_registry.c	the watches known to the report
  *	hit_order.c		which hits follow each other
  *	sideband.c		what else may write
  *	event_dups.c		duplicates of a program's events
- *	presence.c		for how long the root's events were on
+ *	inside_uptime.c		for how long the root's events were on
  *	exec_monitor.c		a program's end, and its execve(2)
  *	signal_check.c		what can be seen of it from outside
  *	environment_specs.c	the SPECs of its environment
@@ -29,7 +29,7 @@
 #ifndef SERVE_H
 #define SERVE_H
 
-#include "box/live_box.h"
+#include "broker/live_broker.h"
 #include "watch/watch_registry.h"
 #include "helper/program.h"
 #include "watch/backpressure.h"
@@ -38,9 +38,9 @@
 
 struct serve {
 	const struct options *options;
-	struct live_box live;		/* the explainers */
+	struct live_broker live;		/* the explainers */
 	struct session session;
-	struct kept_session *kept;	/* it, by them */
+	struct remote_session *remote;	/* it, by them */
 	struct program *first;		/* of all that are served */
 	struct program *root;		/* that came first; it stays when it has
 					   ended */
@@ -112,7 +112,7 @@ void serve_close(struct serve *);
 void channel_hit_report(struct program *, struct wp_cell *, bool wanted);
 
 /* It is known how many accesses a hit was. */
-void channel_hit_account(struct program *, const struct box_channel_hit *);
+void channel_hit_account(struct program *, const struct broker_channel_hit *);
 
 /* Have explainers know what a program maps now.  0 or -errno. */
 int serve_learn(struct program *);

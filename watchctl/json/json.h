@@ -2,7 +2,7 @@
 #ifndef JSON_H
 #define JSON_H
 
-#include "judge/by_stack.h"
+#include "policy/by_stack.h"
 #include "report/report.h"
 #include "util/field.h"
 

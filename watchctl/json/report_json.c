@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "report/summary.h"
-#include "util/wall.h"
+#include "util/wall_clock.h"
 
 static int
 json_flush(struct report *r)

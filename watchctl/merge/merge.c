@@ -2,7 +2,7 @@
  * merge: the files, one after the other.
  *
  * Memory does not grow with them, but for what merged.h bounds.  A recording is
- * explained as ever, in a box, and its summary is read.
+ * explained in a sandbox as ever, and its summary is read.
  */
 #include "merge/merge.h"
 
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/table.h"
-#include "box/box_report.h"
+#include "broker/broker_report.h"
 #include "merge/merge_line.h"
 #include "merge/merge_report.h"
 #include "report/output.h"
@@ -173,7 +173,7 @@ explain(struct merge *m, int fd)
 	o.file = m->name;
 	o.output = path;
 	o.to_stdout = false;
-	return box_report(&o, argv) == 0 && lseek(fd, 0, SEEK_SET) == 0 ? 0 :
+	return broker_report(&o, argv) == 0 && lseek(fd, 0, SEEK_SET) == 0 ? 0 :
 	    -EINVAL;
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/table.h"
 #include "util/visible.h"
-#include "util/wall.h"
+#include "util/wall_clock.h"
 
 /* What a line may have, sorted by length. */
 #define MEMBERS								\
@@ -84,12 +84,12 @@ hash_of(uint64_t hash, struct json_text text)
 /* --- the run --- */
 
 static int64_t
-wall_of(struct json_text v)
+wall_clock_of(struct json_text v)
 {
 	char text[40];
 
 	return v.at == NULL || !json_text_string(v, text, sizeof(text)) ? 0 :
-	    wall_parse(text);
+	    wall_clock_parse(text);
 }
 
 /* A watch of the run; others than these have no id, or no SPEC. */
@@ -127,7 +127,7 @@ start_run(struct merge_place *p, const struct members *m)
 	if (ranked)
 		rank = (unsigned)number;
 	if (!merged_run_place(p->merged, p->run, host, ranked ? &rank : NULL,
-	    wall_of(m->wall), &why))
+	    wall_clock_of(m->wall), &why))
 		return why;
 	why = NULL;
 	while (why == NULL && json_text_next(&watches, &watch)) {

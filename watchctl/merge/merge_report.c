@@ -5,7 +5,7 @@
 
 #include "base/table.h"
 #include "util/field.h"
-#include "util/wall.h"
+#include "util/wall_clock.h"
 
 enum { WRITE_AT = 64 << 10, THREADS_SHOWN = 3 };
 

@@ -275,7 +275,7 @@ add_thread(struct exec_tracer *t, pid_t pid, pid_t tid)
 static bool
 is_given(const struct exec_tracer *t, pid_t pid)
 {
-	const struct chosen *chosen = &t->run->chosen;
+	const struct selected *chosen = &t->run->chosen;
 
 	for (size_t i = 0; i < chosen->n; i++)
 		if (chosen->pid[i] == pid)

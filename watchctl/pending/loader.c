@@ -16,9 +16,9 @@ enum {			/* what is read may be damaged */
 };
 
 void
-loader_find(pid_t pid, struct live_box *live, struct loader *loader)
+loader_find(pid_t pid, struct live_broker *live, struct loader *loader)
 {
-	loader->hook = live_box_loader_hook(live, pid);
+	loader->hook = live_broker_loader_hook(live, pid);
 	if (wp_proc_auxv(pid, AT_ENTRY, &loader->entry) < 0)
 		loader->entry = 0;
 }

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "box/live_box.h"
+#include "broker/live_broker.h"
 
 /* The stops of a program that has just been executed. */
 struct loader {
@@ -20,7 +20,7 @@ struct loader {
 /* Find them in a process that is held at the end of execve, and has been
    learnt.  The hook is called before any constructor runs, which is why it is
    wanted. */
-void loader_find(pid_t, struct live_box *, struct loader *);
+void loader_find(pid_t, struct live_broker *, struct loader *);
 
 /* The same hook of a process that runs, as its loader itself says; 0: it has
    none (static), or has not begun. */

@@ -161,7 +161,7 @@ arm(struct run *run, struct process *process, size_t i, struct wp_cause *cause)
 	if (err < 0)
 		return err;
 	spec->unborn = false;
-	if ((err = live_box_resolve(&run->live, process->pid, spec, false,
+	if ((err = live_broker_resolve(&run->live, process->pid, spec, false,
 	    place, cause)) < 0)
 		return err;
 	region = (struct wp_region){

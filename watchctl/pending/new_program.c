@@ -106,7 +106,7 @@ resolve(struct run *run, struct program *program, bool early)
 		if (program->found[i] || o->spec[i].symbol == NULL)
 			continue;
 		o->spec[i].unborn = true;
-		err = live_box_resolve(&run->live, program->process->pid,
+		err = live_broker_resolve(&run->live, program->process->pid,
 		    &o->spec[i], early, &program->process->place[i],
 		    may_come ? &cause : NULL);
 		program->found[i] = err == 0;
@@ -128,12 +128,12 @@ resolve_unless_absent(struct run *run, struct program *program, bool early)
 
 	if (program->nfound > 0 || program->nwaiting > 0)
 		return resolve(run, program, early);
-	set = absent_set(program->process->pid, early);
-	if (!absent_has(&run->absent, &set))
+	set = search_misses_set(program->process->pid, early);
+	if (!search_misses_has(&run->absent, &set))
 		missing = resolve(run, program, early);
 	if (program->nfound == 0 && program->nwaiting == 0 &&
 	    missing == run->options->nspecs)
-		absent_add(&run->absent, &set);
+		search_misses_add(&run->absent, &set);
 	buffer_free(&set);
 	return missing;
 }
@@ -309,7 +309,7 @@ is_refused(struct run *run, struct program *program)
 	    !run->session.started; i++) {
 		if (program->found[i] || program->waits[i])
 			continue;
-		(void)live_box_resolve(&run->live, program->process->pid,
+		(void)live_broker_resolve(&run->live, program->process->pid,
 		    &o->spec[i], false, &program->process->place[i], &cause);
 		(void)complain("%s", cause.text);
 		run->refused = true;
@@ -430,11 +430,11 @@ run_explain_before(struct run *run, pid_t pid)
 	for (size_t i = 0; i < run->nprocesses; i++)
 		watched = watched || (run->process[i].pid == pid &&
 		    run->process[i].n > 0 && !run->process[i].disarmed);
-	if (!watched || run->kept == NULL)
+	if (!watched || run->remote == NULL)
 		return watched;
 	run->ops->settle(run);
 	(void)session_flush(&run->session, UINT64_MAX);
-	kept_session_catch_up(run->kept, EXPLAIN_MS);
+	remote_session_catch_up(run->remote, EXPLAIN_MS);
 	return true;
 }
 

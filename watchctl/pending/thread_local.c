@@ -41,7 +41,7 @@ not_found(const struct spec *spec, const char *why, struct wp_cause *cause)
 
 /* Where glibc notes the distance, in what its loader keeps of each module. */
 static int
-find_member(struct live_box *live, pid_t pid, const struct spec *spec,
+find_member(struct live_broker *live, pid_t pid, const struct spec *spec,
     struct member *member, struct wp_cause *cause)
 {
 	static const char name[] = "_thread_db_link_map_l_tls_offset:8";
@@ -51,7 +51,7 @@ find_member(struct live_box *live, pid_t pid, const struct spec *spec,
 
 	if (err < 0)
 		return err;
-	err = live_box_resolve(live, pid, &at, false, &place, NULL);
+	err = live_broker_resolve(live, pid, &at, false, &place, NULL);
 	spec_free(&at);
 	if (err < 0)
 		return not_found(spec, "its C library is not glibc", cause);
@@ -80,7 +80,7 @@ read_member(pid_t pid, uint64_t at, const struct member *member, int64_t *value)
 
 /* How far the module's storage begins before the control block. */
 static int
-find_distance(struct live_box *live, pid_t pid, const struct spec *spec,
+find_distance(struct live_broker *live, pid_t pid, const struct spec *spec,
     uint64_t base, int64_t *distance, struct wp_cause *cause)
 {
 	const uint64_t module = loader_module(pid, base);
@@ -183,7 +183,7 @@ any_thread(pid_t pid)
 
 /* Make the place that of the SPEC's thread, or of any. */
 static int
-find_instance(struct live_box *live, pid_t pid, const struct spec *spec,
+find_instance(struct live_broker *live, pid_t pid, const struct spec *spec,
     struct spec_place *place, struct wp_cause *cause)
 {
 	const pid_t tid = spec->thread != 0 ? spec->thread : any_thread(pid);
@@ -206,13 +206,13 @@ find_instance(struct live_box *live, pid_t pid, const struct spec *spec,
 }
 
 int
-thread_local_resolve(struct live_box *live, pid_t pid, struct spec *spec,
+thread_local_resolve(struct live_broker *live, pid_t pid, struct spec *spec,
     bool each, struct spec_place *place, struct wp_cause *cause)
 {
 	int err;
 
 	spec->finds_local = each || spec->thread != 0;
-	err = live_box_resolve(live, pid, spec, false, place, cause);
+	err = live_broker_resolve(live, pid, spec, false, place, cause);
 	spec->finds_local = false;
 	if (err == 0 && place->local &&
 	    (err = find_instance(live, pid, spec, place, cause)) < 0) {

@@ -6,12 +6,12 @@
 
 #include <sys/types.h>
 
-#include "box/live_box.h"
+#include "broker/live_broker.h"
 
-/* As live_box_resolve, in a process that runs, also for the instance that the
-   SPEC's thread has of a thread-local variable: that one is stopped for a
+/* As live_broker_resolve, in a process that runs, also for the instance that
+   the SPEC's thread has of a thread-local variable: that one is stopped for a
    moment.  each: without such a thread, for those of all threads. */
-int thread_local_resolve(struct live_box *, pid_t, struct spec *, bool each,
+int thread_local_resolve(struct live_broker *, pid_t, struct spec *, bool each,
     struct spec_place *, struct wp_cause *);
 
 /* When its instances are watched in a process: whether the thread of each SPEC

@@ -13,7 +13,7 @@
 
 #include "guard/evidence.h"
 #include "report/output.h"
-#include "judge/policy.h"
+#include "policy/policy.h"
 #include "report/watch_event.h"
 #include "attach/target.h"
 #include "ring/uptime.h"
@@ -106,7 +106,7 @@ struct report_damage {
 struct report;
 struct summary_row;
 
-/* Bytes that a form holds back: what goes through a box goes through it at
+/* Bytes that a form holds back: what an explainer writes goes through it at
    once, and each time is a change of processes.  At the end it is more, as long
    as there is memory: what is written then is not written again if the process
    that explains dies, so it is to be one piece. */

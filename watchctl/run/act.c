@@ -12,7 +12,7 @@
 #include "run/run.h"
 
 static void
-report_missed(struct run *run, const struct kept_hit *hit)
+report_missed(struct run *run, const struct remote_hit *hit)
 {
 	if (run->missed)
 		return;
@@ -50,13 +50,13 @@ act_at(struct run *run, const struct on_hit_at *at)
 		return false;
 	run->on_hit.ms = run_left_for_wait(run);
 	on_hit_act(&run->on_hit, &tracer, &run->session, at);
-	kept_session_excuse(run->kept, wp_clock_ms() - began);
+	remote_session_excuse(run->remote, wp_clock_ms() - began);
 	return true;
 }
 
 /* It has been written. */
 static void
-act(void *arg, const struct kept_hit *hit)
+act(void *arg, const struct remote_hit *hit)
 {
 	struct run *run = arg;
 	const struct on_hit_at at = {
@@ -76,7 +76,7 @@ run_act_begin(struct run *run)
 	if (run->options->on_hit.what == ON_HIT_REPORT)
 		return;
 	run->on_hit = run->options->on_hit;
-	kept_session_act(run->kept, act, run);
+	remote_session_act(run->remote, act, run);
 }
 
 void
@@ -93,8 +93,8 @@ run_act_pass(struct run *run)
 	};
 
 	if (run->options->on_hit.what != ON_HIT_REPORT &&
-	    kept_session_pass(run->kept, at.tid) && !takes_explanation(run) &&
-	    !is_over(run))
+	    remote_session_pass(run->remote, at.tid) &&
+	    !takes_explanation(run) && !is_over(run))
 		(void)act_at(run, &at);
 	run->stopped.pid = run->stopped.tid = 0;
 	return run->on_hit.left == 0;

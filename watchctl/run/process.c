@@ -99,7 +99,7 @@ run_turn_off(struct run *run)
 		return;
 	watched = wp_target_watches(run->target, &n);
 	for (size_t w = 0; w < n; w++)
-		if (!watched[w].off && sieve_is_full(run->session.sieve,
+		if (!watched[w].off && hit_filter_is_full(run->session.filter,
 		    w + run->npending))
 			run->ops->turn_off(run, w);
 }
@@ -138,9 +138,9 @@ run_learn_records(struct run *run, pid_t pid, bool executed)
 	if (err == 0 && executed)
 		synthetic_records_executed(all, before);
 	if (err == 0 || err == -EACCES || err == -EPERM)
-		learnt = live_box_learn(&run->live, pid, all->bytes + before,
+		learnt = live_broker_learn(&run->live, pid, all->bytes + before,
 		    all->len - before);
-	if (run->kept != NULL)		/* a recording begins with them all */
+	if (run->remote != NULL)	/* a recording begins with them all */
 		all->len = before;
 	return learnt < 0 ? learnt : err;
 }
@@ -342,7 +342,7 @@ run_describe_armed(struct run *run, const struct process *process, size_t w)
 		free((uint64_t *)(uintptr_t)events[i].ids);
 	if (n < 0)
 		return n;
-	if (run->kept != NULL)
+	if (run->remote != NULL)
 		initial_value_report(run, w, process->pid);
 	return 0;
 }

@@ -119,8 +119,8 @@ run_goes_on(struct run *run)
 void
 run_round(struct run *run)
 {
-	if (run->kept != NULL && run->options->stop)
-		kept_session_round(run->kept, run->ops->registers);
+	if (run->remote != NULL && run->options->stop)
+		remote_session_round(run->remote, run->ops->registers);
 }
 
 bool
@@ -132,7 +132,7 @@ run_decode(struct run *run, const struct perf_event_header *header,
 	if (got == 0)
 		run->session.skipped++;
 	if (got > 0 && run->session.recording != NULL)
-		recording_learn(run, record);
+		perf_output_learn(run, record);
 	return got > 0;
 }
 

@@ -15,7 +15,7 @@
  *	run_children.c		what becomes of these
  *	initial_values.c	what was in memory before
  *	act.c			what is done at a hit (--on-hit)
- *	recording.c		-o perf
+ *	perf_output.c		-o perf
  */
 #ifndef RUN_H
 #define RUN_H
@@ -23,13 +23,13 @@
 #include "os/cause.h"
 #include "os/filter.h"
 #include "action/on_hit.h"
-#include "box/live_box.h"
-#include "processes/absent.h"
+#include "broker/live_broker.h"
+#include "processes/search_misses.h"
 #include "processes/synthetic_records.h"
 #include "session/session.h"
-#include "kept/kept_session.h"
+#include "remote/remote_session.h"
 #include "attach/target.h"
-#include "processes/chosen.h"
+#include "processes/selected.h"
 #include "processes/descendants.h"
 #include "processes/children.h"
 
@@ -114,9 +114,9 @@ struct run {
 	struct wp_features features;
 	struct wp_filter filter;	/* what --if leaves to the kernel */
 	struct wp_target *target;
-	struct live_box live;		/* finds out what the SPECs mean */
+	struct live_broker live;	/* finds out what the SPECs mean */
 	struct session session;
-	struct kept_session *kept;	/* NULL: a recording is made */
+	struct remote_session *remote;	/* NULL: a recording is made */
 	struct ex_formats *formats;	/* of the armed events */
 	struct synthetic_records synthetic;	/* what was there before the
 						   watch */
@@ -151,7 +151,7 @@ struct run {
 		pid_t sharer;		/* one that is not watched, 0: none */
 	} *process;			/* nprocesses of them */
 	size_t nprocesses;
-	struct chosen chosen;		/* what -p meant */
+	struct selected chosen;		/* what -p meant */
 	struct follow *follow;		/* --follow; NULL: it was not given */
 	struct instances {		/* of thread-local variables, that were
 					   hit */
@@ -184,7 +184,7 @@ struct run {
 	bool found;			/* there was such a program */
 	bool refused;			/* the command was ended, since it has
 					   not what it must have */
-	struct absent absent;		/* what has nothing of it */
+	struct search_misses absent;		/* what has nothing of it */
 	bool missed_module;		/* one may have been mapped unseen; */
 	pid_t missed_child;		/* one was by this process; 0: none */
 	struct exec_tracer *tracer;	/* of those that have none; NULL */
@@ -204,8 +204,8 @@ struct run {
 	size_t npoll;
 	uint64_t began;			/* ns */
 	bool uncovered_reported;	/* that a processor is not watched */
-	long tallies_due;		/* ms: when they are looked at next */
-	unsigned tallies_looks;
+	long counted_hits_due;		/* ms: when they are looked at next */
+	unsigned counted_hits_looks;
 	bool crashed;			/* a process was ended by a signal, and
 					   that is not reported yet */
 	uint64_t tell;			/* --last: what came before then, ns, is
@@ -246,7 +246,7 @@ int run_sleep_ms(const struct run *, int ms);
 void run_poll(struct run *, struct pollfd *, size_t n);
 
 /* A round begins in which threads that wait are let go on
-   (kept/kept_session.h), if they do. */
+   (remote/remote_session.h), if they do. */
 void run_round(struct run *);
 
 /* Decode a record.  False: nothing is to be done with it; what is of no known
@@ -367,12 +367,12 @@ void run_leave_out(struct run *, size_t i);
 
 /* Begin the file of -o perf with what was there before, and events as armed.
    0 or -errno. */
-int recording_begin(struct run *, const struct ex_perf_event *, size_t n);
+int perf_output_begin(struct run *, const struct ex_perf_event *, size_t n);
 
 /* Take a record that may be of a process that has mapped something. */
-void recording_learn(struct run *, const struct ex_record *);
+void perf_output_learn(struct run *, const struct ex_record *);
 
 /* What the modules were, for a reader of the file on another day. */
-void recording_build_ids(struct run *);
+void perf_output_build_ids(struct run *);
 
 #endif

@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 
 #include "util/complain.h"
-#include "report/held.h"
-#include "judge/judge.h"
-#include "judge/learned.h"
+#include "report/last_hits.h"
+#include "policy/hit_condition.h"
+#include "policy/learned.h"
 #include "ci/ci.h"
 #include "report/summary.h"
 #include "os/clock.h"
@@ -63,7 +63,7 @@ recall(struct session *s, struct ex_hit *hit)
 	if (s->report.ops->recall != NULL)
 		session_note(s, s->report.ops->recall(&s->report, hit,
 		    s->recall));
-	sieve_recall(s->sieve, hit);
+	hit_filter_recall(s->filter, hit);
 	call_given(s, hit, SESSION_REPORTED);
 	return 0;
 }
@@ -73,14 +73,16 @@ recall(struct session *s, struct ex_hit *hit)
 static enum session_fate
 sift(struct session *s, struct ex_hit *hit, uint64_t number)
 {
-	if (judge_rejects(s->judge, hit, number) && s->reply == NULL)
+	if (hit_condition_rejects(s->condition, hit, number) &&
+	    s->reply == NULL)
 		return SESSION_REJECTED;
 	if (s->reply != NULL)
 		return SESSION_REPORTED;
 	/* with --heap, hits are of bytes that were found damaged */
 	if ((s->options->changed || s->options->heap) && hit->unchanged)
 		return SESSION_UNCHANGED;
-	return sieve_skips(s->sieve, hit) ? SESSION_SKIPPED : SESSION_REPORTED;
+	return hit_filter_skips(s->filter, hit) ? SESSION_SKIPPED :
+	    SESSION_REPORTED;
 }
 
 static void
@@ -98,7 +100,7 @@ report_last(struct session *s, const struct ex_hit *hit)
 {
 	const size_t watch = hit->watch->id - 1;
 
-	if (sieve_is_full(s->sieve, watch))
+	if (hit_filter_is_full(s->filter, watch))
 		session_event(s, &(struct watch_event){
 			.what = WATCH_DISARMED, .watch = (unsigned)watch,
 			.time = hit->time, .pid = hit->watch->pid,
@@ -139,13 +141,13 @@ hold(struct session *s, const struct ex_hit *hit)
 {
 	struct ex_hit *first;
 
-	while (held_is_full(s->held, hit)) {
-		first = held_first(s->held);
+	while (last_hits_is_full(s->held, hit)) {
+		first = last_hits_first(s->held);
 		first->seq = s->reported + 1;
 		leave_out(s, first, SESSION_SKIPPED);
-		held_pop(s->held);
+		last_hits_pop(s->held);
 	}
-	held_put(s->held, hit);
+	last_hits_put(s->held, hit);
 }
 
 /* What a hit changed is found out again, since its texts may be another's by
@@ -155,11 +157,11 @@ tell(struct session *s)
 {
 	struct ex_hit *hit;
 
-	while (s->held != NULL && (hit = held_first(s->held)) != NULL) {
+	while (s->held != NULL && (hit = last_hits_first(s->held)) != NULL) {
 		hit->seq = s->reported + 1;
 		ex_hit_change(hit);
 		report_hit(s, hit);
-		held_pop(s->held);
+		last_hits_pop(s->held);
 	}
 }
 
@@ -182,7 +184,7 @@ uint64_t
 explained_session_done(const struct session *s)
 {
 	const struct ex_hit *first = s->held == NULL ? NULL :
-	    held_first(s->held);
+	    last_hits_first(s->held);
 
 	return first == NULL ? ex_explain_done(s->explainer) :
 	    first->begun - 1;
@@ -194,7 +196,7 @@ static bool
 is_end(struct session *s, const struct ex_hit *hit, uint64_t number)
 {
 	return s->ends != NULL && !s->reply_only &&
-	    judge_hit(s->ends, hit, number) == CONDITION_TRUE;
+	    hit_condition_truth(s->ends, hit, number) == CONDITION_TRUE;
 }
 
 /* Take in that the thread of a SPEC has ended, and with it its instance of a
@@ -240,12 +242,12 @@ give(void *arg, struct ex_hit *hit)
 	if (s->recall != NULL)
 		return recall(s, hit);
 	hit->seq = s->reported + 1;
-	if (sieve_is_full(s->sieve, hit->watch->id - 1) ||
+	if (hit_filter_is_full(s->filter, hit->watch->id - 1) ||
 	    is_after_end(s, hit)) {
 		leave_out(s, hit, SESSION_BEYOND);
 		return 0;
 	}
-	number = sieve_count(s->sieve, hit);
+	number = hit_filter_count(s->filter, hit);
 	if ((fate = sift(s, hit, number)) != SESSION_REPORTED) {
 		leave_out(s, hit, fate);
 		return 0;
@@ -565,9 +567,9 @@ close_session(struct session *s)
 	if (s->ci != NULL)
 		ci_free(s->ci);
 	free(s->ci);
-	judge_free(s->judge);
-	judge_free(s->ends);
-	held_free(s->held);
+	hit_condition_free(s->condition);
+	hit_condition_free(s->ends);
+	last_hits_free(s->held);
 	free(s->thread_ends);
 	ex_explainer_free(s->explainer);
 	ex_space_free(s->space);
@@ -603,13 +605,13 @@ explained_session_begin(struct session *s, enum ex_source source,
 	if (options_ci(o))
 		s->ci = calloc(1, sizeof(*s->ci));
 	if (conditional)
-		s->judge = judge_new(&o->condition);
+		s->condition = hit_condition_new(&o->condition);
 	if (ends)
-		s->ends = judge_new(&o->until);
+		s->ends = hit_condition_new(&o->until);
 	if (ends && o->last != 0)
-		s->held = held_new(o->last, options_held_samples(o));
+		s->held = last_hits_new(o->last, options_held_samples(o));
 	s->space = space != NULL ? space : ex_space_new(source);
-	if (s->space == NULL || (conditional && s->judge == NULL) ||
+	if (s->space == NULL || (conditional && s->condition == NULL) ||
 	    (ends && (s->ends == NULL ||
 	    (o->last != 0 && s->held == NULL))) ||
 	    (o->side[SIDE_LEARN] != NULL && s->learned == NULL) ||
@@ -633,7 +635,7 @@ explained_session_open(struct session *s, const struct options *options,
 	};
 	s->report.out = out;
 	s->report.screen = *screen;
-	if ((s->sieve = sieve_new(options)) == NULL)
+	if ((s->filter = hit_filter_new(options)) == NULL)
 		return complain("out of memory");
 	return explained_session_begin(s, source, space);
 }
@@ -663,10 +665,10 @@ explained_session_object(struct session *s, pid_t pid, const struct spec *spec,
 	if (memory != NULL && spec != NULL)
 		spec_declare(spec, memory, addr, len);
 	if (memory != NULL)
-		session_note(s, judge_check(&s->options->condition,
+		session_note(s, hit_condition_check(&s->options->condition,
 		    ex_object_at(memory, addr, len)));
 	if (memory != NULL)
-		session_note(s, judge_check(&s->options->until,
+		session_note(s, hit_condition_check(&s->options->until,
 		    ex_object_at(memory, addr, len)));
 	return s->err == -EINVAL ? s->err : 0;
 }

@@ -1,6 +1,7 @@
 /*
  * journal: all that a session is made of, as entries, one after the other: for
- * a session that another process keeps (kept/kept_session.h), which reads it.
+ * a session that another process keeps (remote/remote_session.h), which reads
+ * it.
  *
  * Whoever has the journal puts entries into it by session.h's functions; the
  * reader does with each what the function of its name does.
@@ -13,7 +14,7 @@
 #include <sys/types.h>
 
 #include "ring/uptime.h"
-#include "judge/sieve.h"
+#include "policy/hit_filter.h"
 #include "util/origin.h"
 
 enum journal_what {
@@ -129,9 +130,9 @@ struct journal_mapped {
 struct journal_resume {
 	uint64_t reported, rejected, unchanged, thinned, stray, unjudged,
 	    dropped;
-	struct sieve_place place;
+	struct hit_filter_place place;
 	uint32_t ncounts;
-	struct sieve_count count[];	/* ncounts of them */
+	struct hit_filter_count count[];	/* ncounts of them */
 };
 
 /* The hits with one backtrace, before it.  value[1] of the entry: 0; or what it

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "session/last_words.h"
+#include "session/crash_account.h"
 #include "session/session_private.h"
 #include "util/complain.h"
 
@@ -43,9 +43,9 @@ session_open(struct session *s, const struct options *options, FILE *out)
 	if ((s->report.out = s->output.stream) != NULL)
 		s->report.screen = output_screen(s->report.out);
 	s->on_stderr = options_text(options) && is_stderr(s->report.out);
-	if ((s->sieve = sieve_new(options)) == NULL)
+	if ((s->filter = hit_filter_new(options)) == NULL)
 		return complain("out of memory");
-	last_words_begin(s);
+	crash_account_begin(s);
 	return 0;
 }
 
@@ -231,7 +231,7 @@ session_lost(struct session *s, uint64_t count)
 	if (count == 0)
 		return;
 	s->lost += count;
-	sieve_lost(s->sieve);
+	hit_filter_lost(s->filter);
 	if (s->journal != NULL)
 		put(s, JOURNAL_LOST, count);
 	else if (session_reports(s))
@@ -393,7 +393,7 @@ session_is_full(const struct session *s)
 	for (size_t i = 0; i < s->nwatches; i++) {
 		if (s->watches[i]->pending)
 			continue;
-		if (!sieve_is_full(s->sieve, i))
+		if (!hit_filter_is_full(s->filter, i))
 			return false;
 		any = true;
 	}
@@ -417,7 +417,7 @@ put_record(struct session *s, const struct ex_record *r, bool sample)
 	if (r->type == PERF_RECORD_LOST ||
 	    r->type == PERF_RECORD_LOST_SAMPLES) {
 		s->lost += r->lost.count;
-		sieve_lost(s->sieve);
+		hit_filter_lost(s->filter);
 	}
 	s->journal->put(s->journal, &entry, r->bytes, r->size, NULL, 0);
 }
@@ -572,11 +572,11 @@ session_end_recording(struct session *s)
 void
 session_close(struct session *s)
 {
-	last_words_end();
+	crash_account_end();
 	if (s->report.ops != NULL)
 		(void)s->report.ops->end(&s->report, NULL);
 	(void)session_end_recording(s);
-	sieve_free(s->sieve);
+	hit_filter_free(s->filter);
 	if (s->ops != NULL)
 		s->ops->close(s);
 	session_free_watches(s);

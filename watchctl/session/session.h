@@ -29,7 +29,7 @@
 #include "report/output.h"
 #include "report/report.h"
 #include "report/heap_writers.h"
-#include "judge/sieve.h"
+#include "policy/hit_filter.h"
 #include "attach/target.h"
 #include "ring/uptime.h"
 
@@ -51,8 +51,8 @@ struct thread_end {
 };
 
 struct channel_hit;
-struct held;
-struct judge;
+struct last_hits;
+struct hit_condition;
 struct learned;
 struct ci;
 struct session;
@@ -139,7 +139,7 @@ struct session {
 					   --last */
 	uint64_t told;			/* reported, as of session_last; */
 	bool told_unknown;		/* that is not known */
-	struct sieve *sieve;
+	struct hit_filter *filter;
 	/* before this explainer: */
 	uint64_t before;		/* hits */
 	uint64_t dropped;		/* accesses that were not wanted */
@@ -153,13 +153,14 @@ struct session {
 	struct policy *policy;		/* of --allow; NULL without ops, or */
 	struct learned *learned;	/* of --learn, */
 	struct ci *ci;			/* of --junit, --sarif, --github, */
-	struct judge *judge;		/* of --if; when it was not asked for */
-	struct judge *ends;		/* of --until; */
+	struct hit_condition *condition;	/* of --if; when it was not
+				   asked for */
+	struct hit_condition *ends;		/* of --until; */
 	uint64_t ended;			/* of the hit for which it held, its
 					   number `begun'; 0: it has not */
 	struct thread_end *thread_ends;	/* those of the SPECs, by their index;
 					   NULL: none has ended */
-	struct held *held;		/* NULL: hits are reported at once */
+	struct last_hits *held;		/* NULL: hits are reported at once */
 	uint64_t stray;			/* hits; with --count at the end */
 	uint64_t unjudged;		/* hits; ... */
 	uint64_t unjudged_late;		/* ... of these, came late */

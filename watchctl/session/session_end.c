@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "session/last_words.h"
+#include "session/crash_account.h"
 #include "util/complain.h"
 
 void
@@ -145,7 +145,7 @@ say_account(const struct session *s, const struct report_end *end)
 
 /* What the explainer of this process did; NULL: there is none. */
 static const struct ex_tally *
-tally_of(const struct session *s)
+access_tally_of(const struct session *s)
 {
 	return s->ops == NULL ? NULL : s->ops->explained(s);
 }
@@ -155,7 +155,7 @@ tally_of(const struct session *s)
 static void
 correct_end(struct session *s, struct report_end *end)
 {
-	const struct ex_tally *tally = tally_of(s);
+	const struct ex_tally *tally = access_tally_of(s);
 	uint64_t taken = tally == NULL ? s->samples - s->joined - s->dropped :
 	    s->before + tally->samples - tally->joined - tally->dropped;
 
@@ -193,7 +193,7 @@ record_lost(struct session *s)
 static void
 fill_end(struct session *s, struct report_end *end)
 {
-	const struct ex_tally *tally = tally_of(s);
+	const struct ex_tally *tally = access_tally_of(s);
 
 	for (size_t i = 0; end->counts != NULL && i < s->nwatches; i++)
 		s->reported += end->counts[i];
@@ -201,7 +201,7 @@ fill_end(struct session *s, struct report_end *end)
 	end->nthreads = s->nthreads;
 	for (size_t i = 0; i < s->ncoverage; i++)
 		s->coverage[i].hits = s->coverage[i].place < 0 ? 0 :
-		    sieve_hits(s->sieve, (size_t)s->coverage[i].place);
+		    hit_filter_hits(s->filter, (size_t)s->coverage[i].place);
 	end->coverage = s->coverage;
 	end->ncoverage = s->ncoverage;
 	end->reported = s->reported;
@@ -293,7 +293,7 @@ put_end(struct session *s, const char *reason, int status,
 	s->journal->put(s->journal, &entry, &it, sizeof(it), counts,
 	    it.ncounts * sizeof(*counts));
 	if ((status = s->journal->end(s->journal)) >= 0)
-		last_words_end();
+		crash_account_end();
 	return status;
 }
 
@@ -351,7 +351,7 @@ session_end(struct session *s, const char *reason, int status,
 	correct_end(s, &end);
 	if (!is_quiet(s, &end))
 		say_account(s, &end);
-	last_words_end();
+	crash_account_end();
 	if (is_incomplete(s))
 		return STATUS_OWN_FAILURE;
 	if (doubtful)

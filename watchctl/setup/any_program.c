@@ -56,14 +56,14 @@ resolve(struct run *run, struct process *process, bool *found,
 		if (is_watched(run, process, i))
 			continue;
 		/* near names take long, and most processes have none */
-		err = live_box_resolve(&run->live, process->pid, &o->spec[i],
+		err = live_broker_resolve(&run->live, process->pid, &o->spec[i],
 		    false, place, NULL);
 		found[i] = err == 0;
 		n += found[i];
 		if (err == 0 || err == -ENOENT)
 			continue;
-		worst = live_box_resolve(&run->live, process->pid, &o->spec[i],
-		    false, place, cause);
+		worst = live_broker_resolve(&run->live, process->pid,
+		    &o->spec[i], false, place, cause);
 		if (worst != -EFAULT)
 			return worst;
 	}
@@ -83,15 +83,15 @@ look(struct run *run, struct process *process, bool *found,
 	int n;
 
 	if (are_names(run->options))
-		set = absent_set(process->pid, false);
-	if (absent_has(&run->absent, &set)) {
+		set = search_misses_set(process->pid, false);
+	if (search_misses_has(&run->absent, &set)) {
 		n = wp_cause_set(cause, WP_CAUSE_SYMBOL_UNKNOWN,
 		    run->options->spec->text, run->options->spec->text,
 		    "the process", "");
 	} else if ((n = run_learn(run, process, false, cause)) == 0) {
 		n = resolve(run, process, found, cause);
 		if (n == -ENOENT)
-			absent_add(&run->absent, &set);
+			search_misses_add(&run->absent, &set);
 	}
 	buffer_free(&set);
 	return n;
@@ -122,7 +122,7 @@ any_program_find(struct run *run, struct process *process,
 		err = run_plan(run, process, found, cause);
 	free(found);
 	if (err < 0 && !is_known(run, process))
-		live_box_forget(&run->live, process->pid);
+		live_broker_forget(&run->live, process->pid);
 	return err;
 }
 
@@ -173,14 +173,14 @@ explain(struct run *run, pid_t pid, struct wp_cause *cause)
 	int err = run_learn(run, &process, false, cause);
 
 	if (err == 0)
-		err = live_box_resolve(&run->live, pid, run->options->spec,
+		err = live_broker_resolve(&run->live, pid, run->options->spec,
 		    false, &place, cause);
 	if (err == 0)
 		err = wp_target_mapped(pid, &(struct wp_region){
 			place.addr, 1, run->options->spec->access,
 		}, cause);
 	free(place.symbol);
-	live_box_forget(&run->live, pid);
+	live_broker_forget(&run->live, pid);
 	return err;
 }
 
@@ -188,7 +188,7 @@ explain(struct run *run, pid_t pid, struct wp_cause *cause)
 static void
 explain_lack(struct run *run, struct wp_cause *best)
 {
-	const struct chosen *chosen = &run->chosen;
+	const struct selected *chosen = &run->chosen;
 	struct wp_cause cause = {0};
 
 	for (size_t i = 0; i < chosen->n && i < ASKED_MAX &&

@@ -18,7 +18,7 @@
 #include "run/initial_values.h"
 #include "run/run.h"
 #include "setup/arrivals.h"
-#include "setup/everywhere.h"
+#include "setup/all_cpus.h"
 #include "setup/any_program.h"
 #include "setup/objects.h"
 
@@ -72,7 +72,7 @@ resolve_one(struct run *run, struct process *process, size_t i, bool early,
 	return run->options->command == NULL && run->follow == NULL ?
 	    thread_local_resolve(&run->live, process->pid, spec,
 	    run->options->stop && !run->ops->registers && !run->options->rotate,
-	    &process->place[i], cause) : live_box_resolve(&run->live,
+	    &process->place[i], cause) : live_broker_resolve(&run->live,
 	    process->pid, spec, early, &process->place[i], cause);
 }
 
@@ -202,7 +202,7 @@ run_find_watches(struct run *run, struct process *process,
 	int err;
 
 	if (process->pid == EVERYWHERE)
-		return everywhere_find(run, process, cause);
+		return all_cpus_find(run, process, cause);
 	if (options_any_program(o))
 		return any_program_find(run, process, cause);
 	if ((err = run_learn(run, process, false, cause)) < 0)

@@ -124,8 +124,8 @@ find_function(struct objects *o, const struct process *process,
 		return err;
 	/* not behind its prologue, where its arguments are */
 	spec.has_off = true;
-	err = live_box_resolve(&o->run->live, process->pid, &spec, early, place,
-	    cause);
+	err = live_broker_resolve(&o->run->live, process->pid, &spec, early,
+	    place, cause);
 	spec_free(&spec);
 	return err;
 }

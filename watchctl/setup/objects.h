@@ -27,7 +27,7 @@
 #include "os/slot.h"
 
 struct ex_record;
-struct live_box;
+struct live_broker;
 struct objects;
 struct process;
 struct run;
@@ -38,7 +38,7 @@ struct spec_place;
 int objects_open(struct objects **, struct run *);
 void objects_close(struct objects *);
 
-/* Find the functions of a SPEC in a process.  As live_box_resolve. */
+/* Find the functions of a SPEC in a process.  As live_broker_resolve. */
 int objects_resolve(struct objects *, const struct process *,
     const struct spec *, bool early, struct spec_place *, struct wp_cause *);
 

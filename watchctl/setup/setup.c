@@ -34,9 +34,9 @@
 #include "processes/cgroup.h"
 #include "run/initial_values.h"
 #include "run/run.h"
-#include "run/tallies.h"
+#include "run/counted_hits.h"
 #include "setup/arrivals.h"
-#include "setup/everywhere.h"
+#include "setup/all_cpus.h"
 #include "setup/any_program.h"
 #include "setup/mappers.h"
 #include "setup/objects.h"
@@ -54,7 +54,7 @@ make_processes(struct run *run)
 	    arrivals_open(&run->arrivals, o) < 0)
 		return -EINVAL;
 	if ((o->npids > 0 || o->nnames > 0 || run->arrivals != NULL) &&
-	    chosen_find(&run->chosen, o,
+	    selected_find(&run->chosen, o,
 	    run->arrivals == NULL ? NULL : arrivals_fits, run->arrivals) < 0)
 		return -EINVAL;
 	run->nprocesses = o->command != NULL || options_everywhere(o) ? 1 :
@@ -186,7 +186,7 @@ forget(void *arg, pid_t pid)
 
 	wp_target_forget(run->target, pid);
 	if (pid == 0)
-		tallies_save(run);
+		counted_hits_save(run);
 }
 
 /* Have an explainer keep the session, if anything is explained. */
@@ -198,9 +198,10 @@ open_kept(struct run *run)
 
 	if (o->form == FORM_PERF)
 		return 0;
-	err = kept_session_open(&run->kept, &run->session, &run->live.box);
+	err = remote_session_open(&run->remote, &run->session,
+	    &run->live.broker);
 	if (err == 0)
-		kept_session_know(run->kept, know, forget, run);
+		remote_session_know(run->remote, know, forget, run);
 	return err;
 }
 
@@ -268,17 +269,17 @@ prepare(struct run *run)
 	if (session_open(&run->session, o,
 	    o->command != NULL ? stderr : stdout) < 0)
 		return -EINVAL;
-	live_box_make(&run->live, o->explain_memory, o->form == FORM_PERF ?
+	live_broker_make(&run->live, o->explain_memory, o->form == FORM_PERF ?
 	    NULL : o->argv);
-	run->live.box.answers.no_cache = o->no_cache;
-	run->live.box.answers.sources = o->form == FORM_HTML;
-	run->live.box.answers.policy = &o->policy;
+	run->live.broker.answers.no_cache = o->no_cache;
+	run->live.broker.answers.sources = o->form == FORM_HTML;
+	run->live.broker.answers.policy = &o->policy;
 	if (run->mappers != NULL) {
-		run->live.box.answers.read = run_read_mappers;
-		run->live.box.answers.read_arg = run;
+		run->live.broker.answers.read = run_read_mappers;
+		run->live.broker.answers.read_arg = run;
 	}
 	/* which may be any process's */
-	run->live.box.answers.no_memory = options_everywhere(o);
+	run->live.broker.answers.no_memory = options_everywhere(o);
 	return open_kept(run);
 }
 
@@ -365,8 +366,8 @@ describe(struct run *run)
 	}
 	if (err < 0 || (err = session_ready(&run->session)) < 0)
 		(void)complain_errno(-err, "preparing the report");
-	else if (run->kept == NULL)
-		err = recording_begin(run, events, nevents);
+	else if (run->remote == NULL)
+		err = perf_output_begin(run, events, nevents);
 	else
 		initial_values_report(run);
 	for (size_t i = 0; events != NULL && i < nevents; i++)
@@ -403,7 +404,7 @@ warn_frozen(struct run *run)
 static void
 warn_missing(struct run *run)
 {
-	const pid_t missing = chosen_missing(&run->chosen, run->options);
+	const pid_t missing = selected_missing(&run->chosen, run->options);
 
 	if (missing == 0)
 		return;
@@ -512,7 +513,7 @@ find_and_arm(struct run *run)
 	run_round(run);
 	if (options_everywhere(run->options)) {
 		if ((err = each_process(run, run_arm)) == 0)
-			everywhere_learn(run);
+			all_cpus_learn(run);
 		return err;
 	}
 	run_find_sharers(run, 0, false);

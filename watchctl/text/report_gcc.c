@@ -4,12 +4,12 @@
  *
  *	victim.c:10:3: warning: counter: 41 -> 42 by bump
  *
- * The place is that of the function to be blamed (judge/culprit.h): of what
+ * The place is that of the function to be blamed (policy/culprit.h): of what
  * calls memcpy, not of memcpy.  What came late has none.
  */
 #include <errno.h>
 
-#include "judge/culprit.h"
+#include "policy/culprit.h"
 #include "report/change.h"
 #include "text/text.h"
 #include "util/visible.h"

@@ -8,7 +8,7 @@
 #include <limits.h>
 
 #include "util/buffer.h"
-#include "judge/by_stack.h"
+#include "policy/by_stack.h"
 #include "report/report.h"
 
 /* The report's own state. */

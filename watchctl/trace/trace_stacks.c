@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/culprit.h"
+#include "policy/culprit.h"
 #include "util/field.h"
 
 enum { FRAMES_BYTES_MAX = 64 << 20 };

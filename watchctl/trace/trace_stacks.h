@@ -9,7 +9,7 @@
 
 #include "base/table.h"
 #include "hit/hit.h"
-#include "judge/by_stack.h"
+#include "policy/by_stack.h"
 #include "util/buffer.h"
 
 /* All zero: empty. */

@@ -23,8 +23,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "bpf/reading.h"
-#include "hit/notices.h"
+#include "bpf/counter_reading.h"
+#include "hit/stack_listener.h"
 #include "hit/sample_group.h"
 #include "syscall/syscall_wrapper.h"
 #include "hit/value_tracker.h"
@@ -63,7 +63,7 @@ struct ex_explainer {
 	struct ex_value_options values;	/* as they are found */
 	struct ex_hints hints;		/* of the samples that are fed */
 	struct ex_value_tracker *tracker;
-	struct ex_notices notices;
+	struct ex_stack_listener notices;
 };
 
 struct ex_explainer *
@@ -131,7 +131,7 @@ ex_explainer_free(struct ex_explainer *e)
 	free(e->reserve.args);
 	ex_tracker_free(e->tracker);
 	ex_stacks_free(e->stacks);
-	ex_notices_free(&e->notices);
+	ex_stack_listener_free(&e->notices);
 	free(e);
 }
 
@@ -416,7 +416,7 @@ bool
 ex_explain_counted(const struct ex_explainer *e, const struct ex_watch *watch,
     pid_t pid, uint32_t stack, struct ex_hit *hit)
 {
-	return ex_notices_counted(&e->notices, watch, pid, stack, hit);
+	return ex_stack_listener_counted(&e->notices, watch, pid, stack, hit);
 }
 
 static void
@@ -458,7 +458,7 @@ explain_sample(struct ex_explainer *e, const struct ex_slot *slot,
 	hit->stack = ex_stack_of(e->stacks, process, sample, first,
 	    first == 0 && user);
 	ex_stack_hold(hit->stack);
-	ex_notices_hit(&e->notices, process, record, hit);
+	ex_stack_listener_hit(&e->notices, process, record, hit);
 	hit->access = ex_access_text(hit);
 	if (hit->kernel)
 		explain_call(e, slot, record, hit);
@@ -537,9 +537,9 @@ take_arguments(struct pending *p, const struct ex_record *record)
 static void
 take_counters(struct ex_hit *hit, const struct ex_sample *sample)
 {
-	struct wp_reading reading;
+	struct wp_counter_reading reading;
 
-	while (hit->nwith < WP_COUNTERS && wp_reading_get(sample->raw,
+	while (hit->nwith < WP_COUNTERS && wp_counter_reading_get(sample->raw,
 	    sample->raw_len, hit->nwith, &reading) &&
 	    reading.counter < WP_COUNTERS)
 		hit->with[hit->nwith++] = (struct ex_counted){
@@ -665,7 +665,7 @@ static void
 learn(struct ex_explainer *e, const struct ex_record *record)
 {
 	ex_space_learn(e->space, record);
-	ex_notices_forget(&e->notices, record->pid);
+	ex_stack_listener_forget(&e->notices, record->pid);
 	switch (record->type) {
 	case PERF_RECORD_LOST:
 		ex_tracker_lost(e->tracker, record->time);
@@ -739,7 +739,7 @@ ex_explain(struct ex_explainer *e, const struct ex_record *record)
 	/* more may have been learnt of its process than is fed here; of this
 	   one and of those on their way the copy may be short, as the end of
 	   their backtrace says where it matters */
-	ex_notices_forget(&e->notices, record->pid);
+	ex_stack_listener_forget(&e->notices, record->pid);
 	return explain_hit(e, slot, record);
 }
 

@@ -4,7 +4,7 @@
 #include <asm/perf_regs.h>
 #include <string.h>
 
-#include "space/kallsyms.h"
+#include "space/kernel_symbols.h"
 
 /* Samples of one access are no further apart than this, in ns; a thread may be
    off its processor in between. */

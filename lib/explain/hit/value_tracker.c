@@ -611,7 +611,7 @@ ex_tracker_hit(struct ex_value_tracker *s, struct ex_hit *hit,
 		tell_before(w, tentative);
 	tentative->looked = take_stop(s, tentative, stop);
 	if (tentative->looked)
-		ex_crowd_take(s, tentative, stop);
+		ex_concurrent_take(s, tentative, stop);
 	if (w == NULL)
 		return;
 	if (ticket != NULL && ex_tickets_help(s, w, hit))
@@ -630,7 +630,7 @@ ex_tracker_joined(struct ex_value_tracker *s, struct ex_tentative *tentative,
 	const bool stopped = take_stop(s, tentative, stop);
 
 	if (stopped)
-		ex_crowd_take(s, tentative, stop);
+		ex_concurrent_take(s, tentative, stop);
 	if (w == NULL)
 		return;
 	if (w->later != 0)
@@ -716,7 +716,7 @@ ex_tracker_given(struct ex_tentative *tentative)
 	if (w != NULL && tentative->listed)
 		unlist(w, tentative);
 	if (w != NULL && tentative->crowd != 0)
-		ex_crowd_leave(w, tentative);
+		ex_concurrent_leave(w, tentative);
 	if (w != NULL && w->last == tentative)
 		w->last = NULL;
 	if (w != NULL)

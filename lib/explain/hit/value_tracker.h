@@ -41,7 +41,7 @@
  * Where hits must be delivered at once, times are of no use, because no hit
  * waits to take a value back.  The caller then says whether they are in order.
  * But those that threads made together, which is known by their stops, wait for
- * each other (crowd.h), unless no hit may.
+ * each other (concurrent.h), unless no hit may.
  *
  * Tickets.  Where each hit took one, with the bytes that it left
  * (bpf/ticket.h), the history of the readings shows more than times do

@@ -74,14 +74,14 @@ bool ex_hit_is_exact(const struct ex_hit *);
 /* Take back what rests on the order of hits. */
 void ex_tentative_withdraw(struct ex_tentative *);
 
-/* --- tracker_crowds.c --- */
+/* --- tracker_concurrent.c --- */
 
 /* What a stop knows of the crowd of its access, and of one that has ended. */
-void ex_crowd_take(const struct ex_value_tracker *, struct ex_tentative *,
+void ex_concurrent_take(const struct ex_value_tracker *, struct ex_tentative *,
     const struct wp_stop_value *);
 
 /* It waits for no crowd any more. */
-void ex_crowd_leave(struct ex_tracked *, struct ex_tentative *);
+void ex_concurrent_leave(struct ex_tracked *, struct ex_tentative *);
 
 /* --- tracker_tickets.c --- */
 

@@ -13,7 +13,7 @@
 
 #include "space/files.h"
 #include "space/jit.h"
-#include "space/kallsyms.h"
+#include "space/kernel_symbols.h"
 #include "space/maps.h"
 #include "proc/proc.h"
 

@@ -34,7 +34,7 @@ add_word(const struct ex_sample *sample, uint32_t place,
 }
 
 bool
-ex_known_make(const struct ex_sample *sample, const struct ex_reads *reads,
+ex_hot_stack_make(const struct ex_sample *sample, const struct ex_reads *reads,
     struct wp_known_stack *known)
 {
 	struct ex_regs regs;

@@ -10,7 +10,7 @@
 
 /* Of a sample's stack, whose unwinding read this.  False: more or other things
    than a program compares. */
-bool ex_known_make(const struct ex_sample *, const struct ex_reads *,
+bool ex_hot_stack_make(const struct ex_sample *, const struct ex_reads *,
     struct wp_known_stack *);
 
 #endif

@@ -2,11 +2,11 @@
  * stack: distinct backtraces, symbolized once.
  *
  * Overview: a sample whose unwinding would read what that of another read has
- * the same backtrace (stack_cache.h).  Otherwise it is unwound, and its backtrace is
- * first a key: addresses, and the process and generation that give them a
- * meaning.  A key seen before leads to its stack by one look-up.  A new one is
- * symbolized, and its frames lead to a stack that is there already (of a forked
- * child, of an earlier generation), or make one.
+ * the same backtrace (stack_cache.h).  Otherwise it is unwound, and its
+ * backtrace is first a key: addresses, and the process and generation that give
+ * them a meaning.  A key seen before leads to its stack by one look-up.  A new
+ * one is symbolized, and its frames lead to a stack that is there already (of a
+ * forked child, of an earlier generation), or make one.
  *
  *	sample ------- same reads -----> stack
  *	   |                               ^
@@ -85,7 +85,7 @@ struct ex_stacks {
 	size_t size, limit;	/* bytes of them, and at which some are freed */
 	unsigned made;		/* how many were, so far */
 	struct ex_table keys;	/* of struct key, by a hash of it */
-	struct ex_memo *memo;
+	struct ex_stack_cache *memo;
 	const struct ex_stack *found;	/* in it; NULL: it was not, or it is not
 					   the user's alone */
 	struct chunk *key_memory;
@@ -159,7 +159,7 @@ ex_stacks_new(struct ex_space *space)
 
 	if (stacks == NULL)
 		return NULL;
-	if ((stacks->memo = ex_memo_new()) == NULL) {
+	if ((stacks->memo = ex_stack_cache_new()) == NULL) {
 		free(stacks);
 		return NULL;
 	}
@@ -179,7 +179,7 @@ ex_stacks_free(struct ex_stacks *stacks)
 {
 	if (stacks == NULL)
 		return;
-	ex_memo_free(stacks->memo);
+	ex_stack_cache_free(stacks->memo);
 	ex_table_free(&stacks->tails, free);
 	forget_keys(stacks);
 	ex_table_free(&stacks->stacks, free);
@@ -498,7 +498,7 @@ free_stacks(struct ex_stacks *stacks, bool seen_too)
 	if (!ex_table_reserve(&left, stacks->stacks.n))
 		return;
 	forget_keys(stacks);
-	ex_memo_clear(stacks->memo);
+	ex_stack_cache_clear(stacks->memo);
 	while ((kept = ex_table_each(&stacks->stacks, &i)) != NULL) {
 		if (kept->holders > 0 || (kept->seen && !seen_too)) {
 			kept->seen = false;
@@ -639,7 +639,7 @@ ex_stack_of(struct ex_stacks *stacks, struct ex_process *process,
 	pcs->after = after;
 	pcs->nkernel = ex_unwind_kernel(sample, pcs->kernel, KERNEL_MAX);
 	n = begin_key(stacks, process);
-	stack = ex_memo_find(stacks->memo, stacks->word, n, sample);
+	stack = ex_stack_cache_find(stacks->memo, stacks->word, n, sample);
 	stacks->found = pcs->nkernel == 0 ? stack : NULL;
 	if (stack != NULL)
 		return again(stack);
@@ -647,7 +647,7 @@ ex_stack_of(struct ex_stacks *stacks, struct ex_process *process,
 	    &pcs->end, &stacks->reads);
 	stack = stack_of_key(stacks, process, end_key(stacks, n));
 	if (stack != NULL && !stack->unnamed)
-		ex_memo_put(stacks->memo, stacks->word, n, sample,
+		ex_stack_cache_put(stacks->memo, stacks->word, n, sample,
 		    &stacks->reads, stack);
 	return stack;
 }
@@ -675,6 +675,6 @@ ex_stack_often(struct ex_stacks *stacks, const struct ex_sample *sample,
 {
 	return stacks->found != NULL &&
 	    stacks->found->end == EX_END_OUTERMOST &&
-	    ex_memo_often(stacks->memo, &stacks->reads) &&
-	    ex_known_make(sample, &stacks->reads, known);
+	    ex_stack_cache_often(stacks->memo, &stacks->reads) &&
+	    ex_hot_stack_make(sample, &stacks->reads, known);
 }

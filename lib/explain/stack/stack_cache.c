@@ -41,19 +41,19 @@ struct set {
 	struct entry *entry[WAYS];	/* newest first; NULL: none */
 };
 
-struct ex_memo {
+struct ex_stack_cache {
 	struct set set[SETS];
 	const struct entry *found;	/* last; NULL: none was */
 };
 
-struct ex_memo *
-ex_memo_new(void)
+struct ex_stack_cache *
+ex_stack_cache_new(void)
 {
-	return calloc(1, sizeof(struct ex_memo));
+	return calloc(1, sizeof(struct ex_stack_cache));
 }
 
 void
-ex_memo_clear(struct ex_memo *memo)
+ex_stack_cache_clear(struct ex_stack_cache *memo)
 {
 	for (size_t i = 0; i < SETS; i++)
 		for (size_t k = 0; k < WAYS; k++)
@@ -62,11 +62,11 @@ ex_memo_clear(struct ex_memo *memo)
 }
 
 void
-ex_memo_free(struct ex_memo *memo)
+ex_stack_cache_free(struct ex_stack_cache *memo)
 {
 	if (memo == NULL)
 		return;
-	ex_memo_clear(memo);
+	ex_stack_cache_clear(memo);
 	free(memo);
 }
 
@@ -126,7 +126,7 @@ find(const struct set *set, uint64_t hash, const uint64_t *word, size_t n,
 }
 
 const struct ex_stack *
-ex_memo_find(struct ex_memo *memo, const uint64_t *word, size_t n,
+ex_stack_cache_find(struct ex_stack_cache *memo, const uint64_t *word, size_t n,
     const struct ex_sample *sample)
 {
 	struct entry *entry = NULL;
@@ -142,7 +142,7 @@ ex_memo_find(struct ex_memo *memo, const uint64_t *word, size_t n,
 }
 
 bool
-ex_memo_often(const struct ex_memo *memo, struct ex_reads *reads)
+ex_stack_cache_often(const struct ex_stack_cache *memo, struct ex_reads *reads)
 {
 	const struct entry *entry = memo->found;
 	const uint64_t *place;
@@ -178,7 +178,7 @@ new_entry(struct set *set, size_t words)
 }
 
 void
-ex_memo_put(struct ex_memo *memo, const uint64_t *word, size_t n,
+ex_stack_cache_put(struct ex_stack_cache *memo, const uint64_t *word, size_t n,
     const struct ex_sample *sample, const struct ex_reads *reads,
     const struct ex_stack *stack)
 {

@@ -15,30 +15,30 @@
 
 #include "unwind/reads.h"
 
-struct ex_memo;
+struct ex_stack_cache;
 struct ex_stack;
 
 /* An empty one; NULL: out of memory. */
-struct ex_memo *ex_memo_new(void);
-void ex_memo_free(struct ex_memo *);
+struct ex_stack_cache *ex_stack_cache_new(void);
+void ex_stack_cache_free(struct ex_stack_cache *);
 
 /* Forget all of it. */
-void ex_memo_clear(struct ex_memo *);
+void ex_stack_cache_clear(struct ex_stack_cache *);
 
 /*
  * The backtrace of a sample like this one, of which all is equal that it may
  * depend on beside what was read: n words of the caller's.  NULL: not known.
  */
-const struct ex_stack *ex_memo_find(struct ex_memo *,
+const struct ex_stack *ex_stack_cache_find(struct ex_stack_cache *,
     const uint64_t *word, size_t n, const struct ex_sample *);
 
 /* Whether the one that was found last has come often, as it has at some times,
    ever fewer: then its reads. */
-bool ex_memo_often(const struct ex_memo *, struct ex_reads *);
+bool ex_stack_cache_often(const struct ex_stack_cache *, struct ex_reads *);
 
 /* Remember a sample's backtrace and the reads that led to it.  If they were too
    many, or without memory, it is not remembered. */
-void ex_memo_put(struct ex_memo *, const uint64_t *word, size_t n,
+void ex_stack_cache_put(struct ex_stack_cache *, const uint64_t *word, size_t n,
     const struct ex_sample *, const struct ex_reads *,
     const struct ex_stack *);
 

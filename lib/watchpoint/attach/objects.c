@@ -54,7 +54,7 @@ wp_objects_close(struct wp_objects *o)
 static int
 make_maps(struct wp_objects *o)
 {
-	struct wp_guard guard = {.pid = o->maps.pid};
+	struct wp_uprobe_guard guard = {.pid = o->maps.pid};
 	void *table;
 
 	if ((o->maps.table = wp_bpf_shared(sizeof(*o->table))) < 0)
@@ -72,7 +72,7 @@ make_maps(struct wp_objects *o)
 	o->maps.ring = o->ring.map;
 	/* what turns them off is where a guarded place has it */
 	guard.map = o->maps.table;
-	o->programs = wp_guard_programs(&guard, 1);
+	o->programs = wp_uprobe_guard_programs(&guard, 1);
 	return o->programs < 0 ? o->programs : 0;
 }
 

@@ -196,7 +196,7 @@ wp_samplers_know(struct wp_samplers *samplers, unsigned rings, bool tally)
 	else
 		free(known);
 	if (tally && samplers->known != NULL)
-		samplers->tallied = wp_tallied_new();
+		samplers->tallied = wp_stack_counts_new();
 }
 
 /* What a program reads itself, a stack perhaps, must not be watched for that:
@@ -245,7 +245,7 @@ load_uprobe(const struct wp_samplers *samplers, int *program,
     const struct perf_event_attr *attr, struct wp_tickets *tickets)
 {
 	const uint64_t id = wp_sampler_id(watch, slot);
-	struct wp_guard guard;
+	struct wp_uprobe_guard guard;
 	struct wp_sampler sampler = sampler_of(target->rings,
 	    (unsigned)(id % wp_rings_count(target->rings)), id, tickets,
 	    target->counters.n > 0 ? &target->counters : NULL);
@@ -439,6 +439,6 @@ wp_samplers_free(struct wp_samplers *samplers)
 		wp_known_close(samplers->known);
 	free(samplers->known);
 	samplers->known = NULL;
-	wp_tallied_free(samplers->tallied);
+	wp_stack_counts_free(samplers->tallied);
 	samplers->tallied = NULL;
 }

@@ -10,7 +10,7 @@
 #define WP_SAMPLERS_H
 
 #include "ring/event_table.h"
-#include "attach/tallied.h"
+#include "attach/stack_counts.h"
 #include "attach/target.h"
 #include "attach/tickets.h"
 #include "bpf/counters.h"
@@ -27,8 +27,8 @@ struct wp_samplers {
 	} *watch;		/* nwatches of them: all so far */
 	size_t nwatches;
 	struct wp_known *known;	/* stacks, of all watches; NULL: none are */
-	struct wp_tallied *tallied;	/* and what is counted of them; NULL:
-					   each is a sample */
+	struct wp_stack_counts *tallied;	/* and what is counted of them;
+				   NULL: each is a sample */
 };
 
 /* Have rings whose samples programs write, of at most so many bytes for each

@@ -1172,7 +1172,7 @@ wp_target_know(struct wp_target *target, const struct wp_known_stack *stack)
 	if (!wp_known_is_valid(stack) || stack->watch > target->nwatches)
 		return false;
 	if (tally && target->watch[stack->watch - 1].nslots == 1)
-		wp_tallied_know(samplers->tallied, samplers->known, stack,
+		wp_stack_counts_know(samplers->tallied, samplers->known, stack,
 		    wp_sampler_id(stack->watch - 1, 0));
 	else if (samplers->known != NULL)
 		(void)wp_known_add(samplers->known, stack, 0, 0);
@@ -1185,7 +1185,7 @@ wp_target_forget(struct wp_target *target, pid_t pid)
 	if (target->samplers.known != NULL)
 		wp_known_forget(target->samplers.known, pid);
 	if (target->samplers.tallied != NULL)
-		wp_tallied_forget(target->samplers.tallied, pid);
+		wp_stack_counts_forget(target->samplers.tallied, pid);
 }
 
 void
@@ -1193,15 +1193,15 @@ wp_target_remapped(struct wp_target *target, pid_t pid, uint64_t from,
     uint64_t to, uint64_t time)
 {
 	if (target->samplers.tallied != NULL)
-		wp_tallied_remapped(target->samplers.tallied, pid, from, to,
-		    time);
+		wp_stack_counts_remapped(target->samplers.tallied, pid, from,
+		    to, time);
 }
 
 bool
 wp_target_look_at_tallies(struct wp_target *target, uint64_t horizon)
 {
 	return target->samplers.tallied != NULL &&
-	    wp_tallied_look(target->samplers.tallied, horizon);
+	    wp_stack_counts_look(target->samplers.tallied, horizon);
 }
 
 void
@@ -1209,7 +1209,7 @@ wp_target_show_tallies(struct wp_target *target,
     void (*fn)(void *, const struct wp_target_tally *), void *arg)
 {
 	if (target->samplers.tallied != NULL)
-		wp_tallied_show(target->samplers.tallied, fn, arg);
+		wp_stack_counts_show(target->samplers.tallied, fn, arg);
 }
 
 void
@@ -1222,9 +1222,9 @@ wp_target_take_tallies(struct wp_target *target,
 	if (samplers->tallied == NULL)
 		return;
 	wp_known_forget(samplers->known, 0);
-	settled = wp_tallies_settle();
-	wp_tallied_take(samplers->tallied, fn, arg);
-	wp_tallied_renew(samplers->tallied, samplers->known, settled);
+	settled = wp_stack_table_settle();
+	wp_stack_counts_take(samplers->tallied, fn, arg);
+	wp_stack_counts_renew(samplers->tallied, samplers->known, settled);
 }
 
 void

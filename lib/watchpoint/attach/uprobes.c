@@ -13,7 +13,7 @@
 
 #include "attach/target_private.h"
 #include "bpf/bpf.h"
-#include "bpf/tally.h"
+#include "bpf/stack_counter.h"
 #include "bpf/thread_counter.h"
 #include "os/array.h"
 #include "os/libc.h"
@@ -113,14 +113,14 @@ wp_uprobes_plan(struct wp_target *target, size_t first, size_t n, pid_t pid,
 
 bool
 wp_uprobes_guard(const struct wp_uprobes *u, size_t watch, unsigned slot,
-    struct wp_guard *guard)
+    struct wp_uprobe_guard *guard)
 {
 	for (size_t i = 0; i < u->n; i++) {
 		const struct wp_uprobe *uprobe = &u->uprobe[i];
 
 		if (uprobe->watch != watch || uprobe->slot != slot)
 			continue;
-		*guard = (struct wp_guard){
+		*guard = (struct wp_uprobe_guard){
 			.addr = uprobe->addr, .pid = uprobe->pid,
 			.map = u->map, .index = uprobe->index,
 		};
@@ -206,7 +206,7 @@ wp_uprobe_open(pid_t tid, uint64_t addr, bool returns)
 static int
 load(struct wp_target *target, struct wp_uprobe *uprobe)
 {
-	struct wp_guard guard;
+	struct wp_uprobe_guard guard;
 
 	if (!target->options.count)
 		return wp_samplers_take(&target->samplers, uprobe->watch,
@@ -222,7 +222,7 @@ load(struct wp_target *target, struct wp_uprobe *uprobe)
 static int
 guard_programs(struct wp_uprobes *u, struct wp_uprobe *first, size_t n)
 {
-	const struct wp_guard guard = {
+	const struct wp_uprobe_guard guard = {
 		.pid = first->pid, .map = u->map, .index = first->index,
 	};
 	unsigned places = 0;
@@ -231,7 +231,7 @@ guard_programs(struct wp_uprobes *u, struct wp_uprobe *first, size_t n)
 	    it->watch >= first->watch && (size_t)(it->watch - first->watch) <
 	    n; it++)
 		places++;
-	first->programs = wp_guard_programs(&guard, places);
+	first->programs = wp_uprobe_guard_programs(&guard, places);
 	return first->programs < 0 ? first->programs : 0;
 }
 
@@ -308,7 +308,7 @@ wp_uprobes_turn(struct wp_uprobes *u, size_t first, size_t n, bool on)
 		    __ATOMIC_SEQ_CST);
 	}
 	if (any && !on)		/* those that run have ended */
-		(void)wp_tallies_settle();
+		(void)wp_stack_table_settle();
 }
 
 uint64_t

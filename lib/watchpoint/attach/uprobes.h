@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "attach/target.h"
-#include "bpf/guard.h"
+#include "bpf/uprobe_guard.h"
 
 struct wp_uprobes {
 	int map;		/* of what is shared with programs; < 0: there
@@ -55,7 +55,7 @@ int wp_uprobes_plan(struct wp_target *, size_t first, size_t n, pid_t,
 
 /* The guard of a place; false: it has none. */
 bool wp_uprobes_guard(const struct wp_uprobes *, size_t watch, unsigned slot,
-    struct wp_guard *);
+    struct wp_uprobe_guard *);
 
 /* Open those of these watches, turned off; their programs have been loaded.  0;
    -ECANCELED: begin anew, for another one is a uprobe now; or -errno with a

@@ -103,8 +103,9 @@ jump(struct code *c, int op, unsigned reg, int value)
 
 struct wp_counters;
 
-/* Where on the stack the counts are (bpf/reading.h), each 8 bytes below the one
-   before it, once it has read them; what is below WP_CODE_OWN is its own. */
+/* Where on the stack the counts are (bpf/counter_reading.h), each 8 bytes below
+   the one before it, once it has read them; what is below WP_CODE_OWN is its
+   own. */
 enum { WP_CODE_OWN = -48, WP_CODE_COUNTS = WP_CODE_OWN - 4 * 8 };
 
 /* Take what was counted since the thread's last hit (counters.h).  Changes all

@@ -12,7 +12,7 @@
 
 #include "bpf/bpf.h"
 #include "bpf/code.h"
-#include "bpf/reading.h"
+#include "bpf/counter_reading.h"
 #include "os/cpus.h"
 #include "os/libc.h"
 

@@ -1,5 +1,6 @@
 /*
- * known_stack_map: stacks that are known already, of which a hit needs a short copy.
+ * known_stack_map: stacks that are known already, of which a hit needs a short
+ * copy.
  *
  * To find the callers of a hit, unwinding looks at few words of the stack.
  * Which these are is known once a hit with the same place in the program, the
@@ -35,7 +36,8 @@ struct wp_known_way {
 				   has others, there is no stack here */
 	uint64_t word[WP_KNOWN_WORDS];	/* all: the last are as the first */
 	uint16_t place[WP_KNOWN_WORDS];
-	uint64_t number;	/* by which hits are counted (tally.h), */
+	uint64_t number;	/* by which hits are counted
+				   (stack_counter.h), */
 	uint64_t slot;		/* those of this one; number 0: none are */
 	struct wp_known_value value;	/* of these */
 };

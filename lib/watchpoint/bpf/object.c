@@ -13,7 +13,7 @@
 
 #include "bpf/bpf.h"
 #include "bpf/code.h"
-#include "bpf/guard.h"
+#include "bpf/uprobe_guard.h"
 
 #if defined(__x86_64__)
 #define RESULT	offsetof(struct pt_regs, rax)

@@ -9,16 +9,16 @@
 #include <stdint.h>
 
 #include "os/perf_event.h"
-#include "bpf/guard.h"
+#include "bpf/uprobe_guard.h"
 #include "bpf/known_stack_map.h"
-#include "bpf/tally.h"
+#include "bpf/stack_counter.h"
 #include "os/filter.h"
 
 struct wp_sampler {
 	uint64_t id;		/* that samples have */
 	int cpu;		/* that its events count on; */
-	const struct wp_guard *uprobe;	/* or it is of this one, on all of them;
-					   NULL: of events */
+	const struct wp_uprobe_guard *uprobe;	/* or it is of this one, on all
+				   of them; NULL: of events */
 	int ringbuf;		/* a BPF ring buffer, for samples */
 	int tickets;		/* the slot's (ticket.h), with PERF_SAMPLE_RAW:
 				   an array that can be mapped; else < 0 */
@@ -27,7 +27,7 @@ struct wp_sampler {
 						   tickets; NULL: none */
 	struct wp_known known;	/* stacks of which a short copy is enough; its
 				   map < 0: none */
-	const struct wp_tallies *tallies;	/* where hits of known stacks
+	const struct wp_stack_table *tallies;	/* where hits of known stacks
 						   are counted; NULL: these are
 						   samples all the same */
 	bool trial;		/* they are copied whole all the same */

@@ -27,7 +27,7 @@
 #include "bpf/code.h"
 #include "bpf/counters.h"
 #include "bpf/known_stack_map.h"
-#include "bpf/reading.h"
+#include "bpf/counter_reading.h"
 
 enum { PAGE = 4096, CS_64 = 0x33 };
 
@@ -185,7 +185,7 @@ static uint32_t
 raw_size(const struct wp_sampler *sampler, struct extent extent)
 {
 	return (uint32_t)(sizeof(struct wp_ticket) +
-	    readings(sampler) * sizeof(struct wp_reading) +
+	    readings(sampler) * sizeof(struct wp_counter_reading) +
 	    (extent.trial != 0 ? sizeof(struct wp_known_trial) : 0));
 }
 
@@ -321,9 +321,9 @@ put_readings(struct code *c, const struct wp_sampler *sampler, size_t at)
 	for (unsigned i = w != NULL && w->hidden; w != NULL && i < w->n; i++) {
 		put(c, at, w->counter[i]);
 		load(c, BPF_DW, BPF_REG_1, FP, COUNTS - 8 * (int)i);
-		put_from(c, at + offsetof(struct wp_reading, count),
+		put_from(c, at + offsetof(struct wp_counter_reading, count),
 		    BPF_REG_1);
-		at += sizeof(struct wp_reading);
+		at += sizeof(struct wp_counter_reading);
 	}
 	return at;
 }

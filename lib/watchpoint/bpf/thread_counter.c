@@ -12,7 +12,7 @@
 
 #include "bpf/bpf.h"
 #include "bpf/code.h"
-#include "bpf/guard.h"
+#include "bpf/uprobe_guard.h"
 
 #define INSN(op, dst, src, offset, value) (struct bpf_insn){		\
 	.code = (op), .dst_reg = (dst), .src_reg = (src),		\
@@ -41,7 +41,8 @@ _Static_assert(offsetof(struct wp_thread_key, tid) == 0 &&
     offsetof(struct bpf_pidns_info, pid) == 0, "the key begins with it");
 
 int
-wp_thread_counter_load(int map, uint64_t watch, const struct wp_guard *guard)
+wp_thread_counter_load(int map, uint64_t watch,
+    const struct wp_uprobe_guard *guard)
 {
 	struct code c = {.n = 0};
 	struct stat ns;

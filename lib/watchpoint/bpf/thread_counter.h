@@ -21,7 +21,8 @@ int wp_thread_counter_map(unsigned max);
    uprobe, if there is a guard.  It does not count threads of another pid
    namespace, those for which the map has no room, and hits amid another
    program.  A descriptor, or -errno. */
-struct wp_guard;
-int wp_thread_counter_load(int map, uint64_t watch, const struct wp_guard *);
+struct wp_uprobe_guard;
+int wp_thread_counter_load(int map, uint64_t watch,
+    const struct wp_uprobe_guard *);
 
 #endif

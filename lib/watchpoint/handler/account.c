@@ -25,7 +25,7 @@
  *  - when two threads claim one access at the same time: one of them gets it;
  *  - when accesses had been lost before: they are claimed.
  * Where it can, the helper decides by the instruction's operands what was a
- * hit, and also how many accesses there were (helper/tally.c).
+ * hit, and also how many accesses there were (helper/access_tally.c).
  *
  * Nothing that was reported may be left over, however, because it would be
  * counted as lost.  So a thread does not leave while a watch is ahead, unless

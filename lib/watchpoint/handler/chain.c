@@ -91,9 +91,9 @@ is_harmless(int sig)
 
 void
 wp_chain(int sig, siginfo_t *info, ucontext_t *context,
-    struct wp_wanted *wanted)
+    struct wp_program_action *wanted)
 {
-	const struct sigaction action = wp_wanted_take(wanted);
+	const struct sigaction action = wp_program_action_take(wanted);
 
 	if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN)
 		call(sig, info, context, &action);

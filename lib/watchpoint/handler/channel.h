@@ -214,7 +214,7 @@ struct wp_adoption {
 };
 
 /* A thread makes another process, in a way that the library knows
-   (making.c). */
+   (created_processes.c). */
 enum wp_makes {
 	WP_MAKES_FORK = 1,	/* fork(2), and no watch is the child's, too */
 	WP_MAKES_WATCHED,	/* and one is */
@@ -357,17 +357,17 @@ void wp_channel_ring(struct wp_channel *);
 
 /* This thread is about to make a process; and has made it, or could not.  The
    last WP_MAKINGS_MAX are kept. */
-struct wp_making_now {
+struct wp_creation {
 	struct wp_making *at;
 	uint64_t begin;
 };
-struct wp_making_now wp_making_begin(struct wp_channel *, enum wp_makes);
-void wp_making_end(struct wp_making_now);
+struct wp_creation wp_creation_begin(struct wp_channel *, enum wp_makes);
+void wp_creation_end(struct wp_creation);
 
 /* In the child: it exists, which nobody else reports where events are refused;
    and it has done what there was to do. */
-void wp_making_appear(struct wp_making_now);
-void wp_making_settle(struct wp_making_now);
+void wp_creation_appear(struct wp_creation);
+void wp_creation_settle(struct wp_creation);
 
 /* Make the request, of which everything is filled in, and wait for the answer.
    Its result; -EPIPE: there is no helper any more. */
@@ -402,14 +402,14 @@ void wp_channel_answer(struct wp_channel *, int result);
 
 /* In which way a thread made a process at that time, ns; 0: not in one that is
    known.  Each making stands for one process. */
-uint32_t wp_making_claim(struct wp_channel *, pid_t tid, uint64_t time,
+uint32_t wp_creation_claim(struct wp_channel *, pid_t tid, uint64_t time,
     pid_t child);
 
 /* Whether a child that is to be watched is on its way; and, when the program
    has ended, whether there may be one that nobody has heard of, or (any) one
    that fork(2) made and that is not to be watched. */
-bool wp_making_pending(struct wp_channel *);
-bool wp_making_unheard(struct wp_channel *, bool any);
+bool wp_creation_pending(struct wp_channel *);
+bool wp_creation_unheard(struct wp_channel *, bool any);
 
 /* The helper serves no more. */
 void wp_channel_leave(struct wp_channel *);

@@ -196,7 +196,7 @@ identify_event(struct wp_run *run, const siginfo_t *info)
 		return run->n > 0 && by.code == SI_USER && by.addr == 0;
 	}
 	return match_events(run, (int)by.data, by.code) ||
-	    (wp_wanted(&wp_state.old_event).sa_flags & SA_SIGINFO) == 0;
+	    (wp_program_action(&wp_state.old_event).sa_flags & SA_SIGINFO) == 0;
 }
 
 bool

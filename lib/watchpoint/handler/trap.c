@@ -70,7 +70,7 @@ wp_trap_inside(void)
 	return self.context != NULL;
 }
 
-static struct wp_wanted *
+static struct wp_program_action *
 displaced(int sig)
 {
 	return sig == SIGTRAP ? &wp_state.old_trap :
@@ -206,7 +206,7 @@ is_own_step(const ucontext_t *context, const ucontext_t *outer)
 static bool
 may_be_merged(int sig)
 {
-	const struct sigaction wanted = wp_wanted(&wp_state.old_event);
+	const struct sigaction wanted = wp_program_action(&wp_state.old_event);
 
 	return sig == wp_state.event_signal && wanted.sa_handler != SIG_DFL &&
 	    wanted.sa_handler != SIG_IGN &&
@@ -284,7 +284,7 @@ wp_trap_is_ours(const struct sigaction *action)
 const struct sigaction *
 wp_trap_displaced(int sig)
 {
-	const struct wp_wanted *wanted = displaced(sig);
+	const struct wp_program_action *wanted = displaced(sig);
 
 	return &wanted->action[atomic_load(&wanted->turn) % 2];
 }
@@ -320,7 +320,7 @@ install(int sig)
 		(void)sigdelset(&action.sa_mask, wp_state.event_signal);
 	if (sig == SIGTRAP || nests(sig))
 		action.sa_flags |= SA_NODEFER;
-	if (interrupts(wp_wanted(displaced(sig))))
+	if (interrupts(wp_program_action(displaced(sig))))
 		action.sa_flags &= ~SA_RESTART;
 	return wp_libc_sigaction(sig, &action, NULL) == 0 ? 0 : -errno;
 }
@@ -334,7 +334,7 @@ displace(int sig)
 	if (wp_libc_sigaction(sig, NULL, &old) != 0)
 		return -errno;
 	if (!wp_trap_is_ours(&old))
-		wp_wanted_set(displaced(sig), &old);
+		wp_program_action_set(displaced(sig), &old);
 	return install(sig);
 }
 
@@ -402,7 +402,7 @@ is_ignored(const struct sigaction *action)
 bool
 wp_trap_keeps(int sig)
 {
-	const struct sigaction wanted = wp_wanted(displaced(sig));
+	const struct sigaction wanted = wp_program_action(displaced(sig));
 	struct sigaction action;
 
 	return wp_trap_uses(sig) && wp_state.program == getpid() &&
@@ -414,13 +414,13 @@ wp_trap_keeps(int sig)
 struct sigaction
 wp_trap_wanted(int sig)
 {
-	return wp_wanted(displaced(sig));
+	return wp_program_action(displaced(sig));
 }
 
 void
 wp_trap_want(int sig, const struct sigaction *action)
 {
-	wp_wanted_set(displaced(sig), action);
+	wp_program_action_set(displaced(sig), action);
 	if (is_ignored(action))
 		(void)wp_libc_sigaction(sig, action, NULL);
 	else

@@ -11,7 +11,7 @@
  *	rearm.c		events that fire once
  *	reentry.c	what the handler itself accesses
  *	chain.c		signals that are not ours
- *	wanted.c	what the program wants done with them
+ *	program_action.c	what the program wants done with them
  *	step.c		over what was trapped before it was executed
  *	capture.c	registers and stack
  *	fallback_report.c lines, without a helper
@@ -65,16 +65,17 @@ void wp_trap_want(int sig, const struct sigaction *);
 
 /* What is wanted now; the same, for a signal that has come.  Changed by one
    thread at a time. */
-struct sigaction wp_wanted(const struct wp_wanted *);
-struct sigaction wp_wanted_take(struct wp_wanted *);
-void wp_wanted_set(struct wp_wanted *, const struct sigaction *);
+struct sigaction wp_program_action(const struct wp_program_action *);
+struct sigaction wp_program_action_take(struct wp_program_action *);
+void wp_program_action_set(struct wp_program_action *,
+    const struct sigaction *);
 
 /* Install SIGTRAP's handler again if the kernel has reset it, as it does where
    a debug register fires while SIGTRAP is blocked. */
 void wp_trap_keep(void);
 
 /* A signal that is not ours: do what the program wanted done with it. */
-void wp_chain(int sig, siginfo_t *, ucontext_t *, struct wp_wanted *);
+void wp_chain(int sig, siginfo_t *, ucontext_t *, struct wp_program_action *);
 
 /* How many accesses a signal stands for. */
 enum wp_steps {

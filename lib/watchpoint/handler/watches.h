@@ -41,8 +41,9 @@ struct wp_delivery;
 struct wp_arming;
 struct wp_run;
 
-/* What the program wants done with one of our signals (handler/wanted.c). */
-struct wp_wanted {
+/* What the program wants done with one of our signals
+   (handler/program_action.c). */
+struct wp_program_action {
 	_Atomic uint32_t turn;		/* its lowest bit: which of them */
 	_Atomic uint32_t spent;		/* the last turn that was for one signal
 					   only, and has had it */
@@ -153,7 +154,7 @@ struct wp_state {
 	int output;			/* for lines without a helper: 2, or of
 					   WATCHPOINT_OUTPUT */
 	struct stat standard;	/* what standard error was; st_ino 0: none */
-	struct wp_wanted old_trap, old_signal, old_event;
+	struct wp_program_action old_trap, old_signal, old_event;
 	pid_t program;			/* whose handlers are installed: not
 					   those of a child of vfork(2), which
 					   has this memory */
@@ -241,8 +242,8 @@ void wp_fallback_line(const char *text);
 bool wp_armed_is(const struct wp_armed *);
 int wp_armed_check(const struct wp_armed *);	/* 0, or -EBADF */
 
-/* Of a watch by events of the program's own (events.c): disable it, or its
-   events alone; count all accesses, and those to each slot by itself.  0 or
+/* Of a watch by events of the program's own (perf_watches.c): disable it, or
+   its events alone; count all accesses, and those to each slot by itself.  0 or
    -errno. */
 int wp_watch_disable(struct wp_watch *);
 int wp_watch_off(struct wp_watch *);
@@ -256,7 +257,7 @@ void wp_async_change_begin(void);
 void wp_async_change_end(void);
 
 /* For a watch that the helper arms: switch it on or off, and count its
-   accesses, by asking the helper through the channel (by_helper.c).  0 or
+   accesses, by asking the helper through the channel (helper_watches.c).  0 or
    -errno. */
 int wp_helper_switch(struct wp_watch *, bool on);
 int wp_helper_count(const struct wp_watch *, uint64_t *);

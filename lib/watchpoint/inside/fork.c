@@ -16,7 +16,7 @@
 static struct {
 	bool prepared;
 	pid_t tid;			/* the thread that forks */
-	struct wp_making_now making;	/* which is known to a holder of
+	struct wp_creation making;	/* which is known to a holder of
 					   wp_watches_counts() */
 	int (*reopen)(struct wp_watch *);
 } now;
@@ -119,14 +119,14 @@ before_fork(void)
 {
 	wp_watches_lock();
 	now.tid = wp_libc_tid();
-	now.making = wp_making_begin(wp_watches_counts(), any_follows(now.tid) ?
-	    WP_MAKES_WATCHED : WP_MAKES_FORK);
+	now.making = wp_creation_begin(wp_watches_counts(),
+	    any_follows(now.tid) ? WP_MAKES_WATCHED : WP_MAKES_FORK);
 }
 
 static void
 after_fork(void)
 {
-	wp_making_end(now.making);
+	wp_creation_end(now.making);
 	wp_watches_unlock();
 }
 
@@ -153,7 +153,7 @@ forked(void)
 	const bool kept = wp_state.kept;
 
 	count_unfollowed();
-	wp_making_appear(now.making);
+	wp_creation_appear(now.making);
 	wp_helper_forked();
 	wp_state.kept = false;
 	wp_own_events_forked();
@@ -162,7 +162,7 @@ forked(void)
 		watch_forked(&wp_state.watch[i], now.tid);
 	if (kept)
 		(void)wp_helper_armed(NULL);
-	wp_making_settle(now.making);
+	wp_creation_settle(now.making);
 	wp_watches_part();
 	wp_helper_part();
 	wp_watches_unlock();

@@ -43,8 +43,8 @@ struct wp_options {
 					   (filter.h); it outlives what is
 					   opened; NULL: each has one */
 	bool tally;		/* with bpf: hits of stacks that are known are
-				   only counted (bpf/tally.h), as far as that
-				   can be */
+				   only counted (bpf/stack_counter.h), as far as
+				   that can be */
 	bool whole_stacks;	/* with bpf: also of stacks that are known
 				   (bpf/known_stack_map.h); or, */
 	bool try_known;		/* for tests, only where a short copy would be

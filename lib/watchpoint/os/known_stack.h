@@ -42,7 +42,8 @@ struct wp_known_stack {
 	uint64_t word[WP_KNOWN_WORDS];
 	uint16_t place[WP_KNOWN_WORDS];	/* bytes above sp, multiples of 8 */
 	uint32_t watch;		/* from 1: hits of it need not be delivered,
-				   only counted (bpf/tally.h); 0: they do */
+				   only counted (bpf/stack_counter.h); 0: they
+				   do */
 	uint32_t stack;		/* then: what who counts calls the backtrace */
 	struct wp_known_value value;	/* of these hits */
 };

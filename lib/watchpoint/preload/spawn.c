@@ -1,7 +1,7 @@
 /*
  * spawn: the C library's functions that execute a program in a child, noted as
- * such while they do (making.c).  Between its making and the program nothing
- * but the C library runs in that child, and nothing of the program's is
+ * such while they do (created_processes.c).  Between its making and the program
+ * nothing but the C library runs in that child, and nothing of the program's is
  * written.
  *
  * In the shared library these have the C library's names, too (Makefile), and
@@ -31,10 +31,10 @@ EXPORTED __typeof__(posix_spawn) next_pidfd_spawn, next_pidfd_spawnp;
 #define NEXT(name) \
 	((__typeof__(&next_##name))(uintptr_t)dlsym(RTLD_NEXT, #name))
 
-static struct wp_making_now
+static struct wp_creation
 begin(void)
 {
-	return wp_making_begin(atomic_load(&wp_state.channel),
+	return wp_creation_begin(atomic_load(&wp_state.channel),
 	    WP_MAKES_PROGRAM);
 }
 
@@ -45,14 +45,14 @@ spawn(__typeof__(&posix_spawn) next, int *made, const char *path,
     const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr,
     char *const argv[], char *const env[])
 {
-	struct wp_making_now making;
+	struct wp_creation making;
 	int err;
 
 	if (next == NULL)
 		return ENOSYS;
 	making = begin();
 	err = next(made, path, actions, attr, argv, env);
-	wp_making_end(making);
+	wp_creation_end(making);
 	return err;
 }
 
@@ -74,19 +74,19 @@ SPAWN(pidfd_spawnp)
 int
 next_system(const char *command)
 {
-	const struct wp_making_now making = begin();
+	const struct wp_creation making = begin();
 	int status = NEXT(system)(command);
 
-	wp_making_end(making);
+	wp_creation_end(making);
 	return status;
 }
 
 FILE *
 next_popen(const char *command, const char *mode)
 {
-	const struct wp_making_now making = begin();
+	const struct wp_creation making = begin();
 	FILE *file = NEXT(popen)(command, mode);
 
-	wp_making_end(making);
+	wp_creation_end(making);
 	return file;
 }

@@ -224,13 +224,13 @@ static void
 making(bool begins)
 {
 	static _Thread_local __attribute__((tls_model("initial-exec")))
-	    struct wp_making_now now;
+	    struct wp_creation now;
 
 	if (begins)
-		now = wp_making_begin(atomic_load(&wp_state.channel),
+		now = wp_creation_begin(atomic_load(&wp_state.channel),
 		    WP_MAKES_PROGRAM);
 	else
-		wp_making_end(now);
+		wp_creation_end(now);
 }
 
 void

@@ -1071,18 +1071,18 @@ raise_trap(const struct wp_hit *hit, void *arg)
 
 TEST(a_foreign_signal_waits_for_the_handler)
 {
-	const struct sigaction old = wp_wanted(&wp_state.old_trap);
+	const struct sigaction old = wp_program_action(&wp_state.old_trap);
 	const struct sigaction their = {.sa_handler = their_trap};
 	struct wp_watch *w = open_watch(.addr = &word[0],
 	    .handler = raise_trap);
 
 	theirs = theirs_inside = 0;
-	wp_wanted_set(&wp_state.old_trap, &their);
+	wp_program_action_set(&wp_state.old_trap, &their);
 	word[0] = 1;
 	assert_int_equal(noted.n, 1);
 	assert_int_equal(theirs, 1);
 	assert_int_equal(theirs_inside, 0);
-	wp_wanted_set(&wp_state.old_trap, &old);
+	wp_program_action_set(&wp_state.old_trap, &old);
 	wp_close(w);
 }
 

@@ -403,7 +403,7 @@ struct write {
 };
 
 /* What was claimed, and who is said to have overwritten each unique value. */
-struct tally {
+struct access_tally {
 	unsigned writes, stores;	/* stores: and additions, which show
 					   nothing of the old value */
 	unsigned old, new;		/* claimed, of these */
@@ -428,7 +428,7 @@ read_write(const char *line, json_int_t *tid, struct write *w)
 
 /* A value with low byte 0 was stored once, so it is overwritten once. */
 static void
-note_overwritten(struct tally *t, uint64_t value)
+note_overwritten(struct access_tally *t, uint64_t value)
 {
 	if (value == 0 || (value & 0xff) != 0)
 		return;
@@ -440,7 +440,7 @@ note_overwritten(struct tally *t, uint64_t value)
 static void
 check_write(const struct write *w, const json_t *hit, void *arg)
 {
-	struct tally *t = arg;
+	struct access_tally *t = arg;
 	const bool stores = strcmp(w->operation, "mov") == 0 ||
 	    strcmp(w->operation, "xchg") == 0;
 	uint64_t old = 0, new = 0, truth = stores ? w->stored : w->old + 1;
@@ -502,7 +502,7 @@ each_write(const char *log, const struct watched *w,
 
 /* All writes of all threads, as the log has them, beside their hits. */
 static void
-check_race(const char *log, const struct watched *w, struct tally *t)
+check_race(const char *log, const struct watched *w, struct access_tally *t)
 {
 	memset(t, 0, sizeof(*t));
 	assert_int_equal(number_of(end_of(w), "lost"), 0);
@@ -516,7 +516,7 @@ check_race(const char *log, const struct watched *w, struct tally *t)
 			    "twice", (unsigned long long)t->overwritten[i]);
 }
 
-static struct tally tally;
+static struct access_tally tally;
 
 TEST(invents_nothing_in_a_race)
 {

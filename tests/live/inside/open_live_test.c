@@ -60,7 +60,7 @@ static volatile uint64_t *const fixed = (void *)0x12340000;
 
 /* Hits. */
 
-static struct tally {
+static struct access_tally {
 	_Atomic uint64_t hits;
 	_Atomic uint64_t wrong;	/* not as the test expects them */
 	const volatile void *addr;	/* expected; NULL: any */
@@ -73,7 +73,7 @@ static struct tally {
 static void
 count_hit(const struct wp_hit *hit, void *arg)
 {
-	struct tally *t = arg;
+	struct access_tally *t = arg;
 
 	(void)atomic_fetch_add(&t->hits, 1);
 	if (hit->tid != gettid() || (t->addr != NULL && hit->addr != t->addr))
@@ -437,7 +437,7 @@ static unsigned calls;
 static void
 count_call(const struct wp_hit *hit, void *arg)
 {
-	struct tally *t = arg;
+	struct access_tally *t = arg;
 
 	/* before it was executed */
 	if (hit->pc != (void *)(uintptr_t)store_first || other != calls)
@@ -720,7 +720,7 @@ static void
 open_hit_close(unsigned n)
 {
 	volatile uint64_t mine = 0;
-	struct tally own;
+	struct access_tally own;
 	struct wp_attr attr = WATCH(&mine);
 	struct wp_watch *w;
 

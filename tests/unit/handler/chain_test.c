@@ -62,8 +62,9 @@ is_default(int sig)
 
 	(void)sigaction(sig, NULL, &action);
 	if (ours)
-		action = sig == SIGTRAP ? wp_wanted(&wp_state.old_trap) :
-		    wp_wanted(&wp_state.old_signal);
+		action = sig == SIGTRAP ?
+		    wp_program_action(&wp_state.old_trap) :
+		    wp_program_action(&wp_state.old_signal);
 	return (action.sa_flags & SA_SIGINFO) == 0 &&
 	    action.sa_handler == SIG_DFL;
 }
@@ -350,7 +351,7 @@ TEST(a_reset_handler_is_installed_again)
 	struct sigaction action, before;
 
 	assert_int_equal(wp_trap_install(false), 0);
-	before = wp_wanted(&wp_state.old_trap);
+	before = wp_program_action(&wp_state.old_trap);
 	w->delivery = &wp_deliver_ptrace;
 	atomic_store(&w->serial, 1);
 	act(SIGTRAP, &reset);
@@ -358,7 +359,7 @@ TEST(a_reset_handler_is_installed_again)
 	atomic_store(&w->serial, 0);
 	(void)sigaction(SIGTRAP, NULL, &action);
 	assert_true(wp_trap_is_ours(&action));
-	assert_true(wp_wanted(&wp_state.old_trap).sa_handler ==
+	assert_true(wp_program_action(&wp_state.old_trap).sa_handler ==
 	    before.sa_handler);
 }
 

@@ -41,15 +41,15 @@ space_of(pid_t pid)
 	return space;
 }
 
-/* A box that knows the same. */
+/* A broker that knows the same. */
 static void
-make_box(struct live_box *live, pid_t pid)
+make_broker(struct live_broker *live, pid_t pid)
 {
 	struct synthetic_records e = {0};
 
-	live_box_make(live, 0, NULL);
+	live_broker_make(live, 0, NULL);
 	assert_int_equal(synthetic_records_take(&e, pid), 0);
-	assert_int_equal(live_box_learn(live, pid, e.bytes, e.len), 0);
+	assert_int_equal(live_broker_learn(live, pid, e.bytes, e.len), 0);
 	synthetic_records_free(&e);
 }
 
@@ -57,15 +57,15 @@ make_box(struct live_box *live, pid_t pid)
    debuggers are to stop. */
 TEST(finds_what_the_loader_says)
 {
-	struct live_box live = {0};
+	struct live_broker live = {0};
 	struct loader loader;
 
-	make_box(&live, getpid());
+	make_broker(&live, getpid());
 	assert_int_not_equal(_r_debug.r_brk, 0);
 	loader_find(getpid(), &live, &loader);
 	assert_int_equal(loader.hook, _r_debug.r_brk);
 	assert_int_equal(loader.entry, getauxval(AT_ENTRY));
-	live_box_close(&live);
+	live_broker_close(&live);
 }
 
 /* The entry point that the ELF file itself names. */
@@ -86,7 +86,7 @@ TEST(finds_them_in_a_held_command)
 {
 	char path[] = "/bin/true", *const argv[] = {path, NULL};
 	struct wp_hold hold = {0};
-	struct live_box live = {0};
+	struct live_broker live = {0};
 	struct ex_space *space;
 	struct ex_process *process;
 	struct ex_module *module;
@@ -98,9 +98,9 @@ TEST(finds_them_in_a_held_command)
 	assert_int_equal(wp_hold_command(&hold, argv, &pid), 0);
 	space = space_of(pid);
 	process = ex_space_process(space, pid);
-	make_box(&live, pid);
+	make_broker(&live, pid);
 	loader_find(pid, &live, &loader);
-	live_box_close(&live);
+	live_broker_close(&live);
 	(void)kill(pid, SIGKILL);
 	wp_hold_release(&hold);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -121,7 +121,7 @@ TEST(finds_them_in_a_held_command)
 
 TEST(finds_nothing_in_a_process_that_is_gone)
 {
-	struct live_box live = {0};
+	struct live_broker live = {0};
 	struct loader loader = {1, 1};
 	pid_t pid = fork();
 
@@ -129,11 +129,11 @@ TEST(finds_nothing_in_a_process_that_is_gone)
 	if (pid == 0)
 		_exit(0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	live_box_make(&live, 0, NULL);
+	live_broker_make(&live, 0, NULL);
 	loader_find(pid, &live, &loader);
 	assert_int_equal(loader.hook, 0);
 	assert_int_equal(loader.entry, 0);
-	live_box_close(&live);
+	live_broker_close(&live);
 }
 
 RUN_TESTS()

@@ -475,25 +475,25 @@ TEST(files_that_may_not_grow)
 /* A child that is waited for is not forgotten unnoticed. */
 TEST_WITH(more_children_than_there_is_room_for, setup, teardown)
 {
-	struct wp_making_now first = {.at = NULL};
+	struct wp_creation first = {.at = NULL};
 
 	for (unsigned i = 0; i < WP_MAKINGS_MAX; i++) {
-		const struct wp_making_now now = wp_making_begin(channel,
+		const struct wp_creation now = wp_creation_begin(channel,
 		    WP_MAKES_WATCHED);
 
 		if (i == 0)
 			first = now;
-		wp_making_appear(now);
-		wp_making_end(now);
+		wp_creation_appear(now);
+		wp_creation_end(now);
 		if (i % 2 != 0)
-			wp_making_settle(now);
+			wp_creation_settle(now);
 	}
-	assert_true(wp_making_pending(channel));
+	assert_true(wp_creation_pending(channel));
 	assert_int_equal(channel->forgotten, 0);
-	(void)wp_making_begin(channel, WP_MAKES_FORK);
+	(void)wp_creation_begin(channel, WP_MAKES_FORK);
 	assert_int_equal(channel->forgotten, 1);
-	wp_making_settle(first);	/* which is another's now */
-	(void)wp_making_begin(channel, WP_MAKES_FORK);
+	wp_creation_settle(first);	/* which is another's now */
+	(void)wp_creation_begin(channel, WP_MAKES_FORK);
 	assert_int_equal(channel->forgotten, 1);
 }
 

@@ -49,7 +49,7 @@ add(uint32_t place)
 static bool
 make(void)
 {
-	const bool made = ex_known_make(&sample, &reads, &known);
+	const bool made = ex_hot_stack_make(&sample, &reads, &known);
 
 	known.pid = 1;
 	assert_true(!made || wp_known_is_valid(&known));

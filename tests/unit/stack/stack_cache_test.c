@@ -31,7 +31,7 @@ nest(long n)
 static struct ex_space *space;
 static struct ex_process *process;
 static struct ex_reads reads;
-static struct ex_memo *memo;
+static struct ex_stack_cache *memo;
 
 /* What the caller's words are, and backtraces, which are never looked into. */
 static uint64_t word[] = { 1, 2, 3 };
@@ -46,13 +46,14 @@ stack(uintptr_t number)
 static const struct ex_stack *
 find(void)
 {
-	return ex_memo_find(memo, word, WORDS, &caught.sample);
+	return ex_stack_cache_find(memo, word, WORDS, &caught.sample);
 }
 
 static void
 put(uintptr_t number)
 {
-	ex_memo_put(memo, word, WORDS, &caught.sample, &reads, stack(number));
+	ex_stack_cache_put(memo, word, WORDS, &caught.sample, &reads,
+	    stack(number));
 }
 
 static int
@@ -66,7 +67,7 @@ set_up(void **state)
 	space = ex_space_new(EX_LIVE);
 	capture_maps(space, getpid());
 	process = ex_space_process(space, getpid());
-	memo = ex_memo_new();
+	memo = ex_stack_cache_new();
 	return process == NULL || memo == NULL || ex_unwind_reads(process,
 	    &caught.sample, pc, 64, &end, &reads) < 12;
 }
@@ -75,7 +76,7 @@ static int
 tear_down(void **state)
 {
 	(void)state;
-	ex_memo_free(memo);
+	ex_stack_cache_free(memo);
 	ex_space_free(space);
 	return 0;
 }
@@ -125,7 +126,7 @@ TEST(compares_what_the_caller_says_and_the_sample_s_shape)
 	put(1);
 	for (size_t i = 0; i < WORDS; i++)
 		flip((uint8_t *)&word[i], true);
-	assert_null(ex_memo_find(memo, word, WORDS - 1, s));
+	assert_null(ex_stack_cache_find(memo, word, WORDS - 1, s));
 	s->stack_len -= 8;
 	assert_null(find());
 	*s = good;
@@ -151,19 +152,19 @@ TEST(says_what_comes_often)
 	unsigned times = 0;
 
 	put(1);
-	assert_false(ex_memo_often(memo, &often));
+	assert_false(ex_stack_cache_often(memo, &often));
 	for (unsigned i = 1; i <= 64; i++) {
 		assert_ptr_equal(find(), stack(1));
-		times += ex_memo_often(memo, &often);
+		times += ex_stack_cache_often(memo, &often);
 	}
 	assert_int_equal(times, 5);
-	assert_true(ex_memo_often(memo, &often));
+	assert_true(ex_stack_cache_often(memo, &often));
 	assert_int_equal(often.n, reads.n);
 	assert_memory_equal(often.place, reads.place,
 	    reads.n * sizeof(reads.place[0]));
 	word[0]++;
 	assert_null(find());
-	assert_false(ex_memo_often(memo, &often));
+	assert_false(ex_stack_cache_often(memo, &often));
 	word[0]--;
 }
 

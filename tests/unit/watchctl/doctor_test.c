@@ -42,7 +42,7 @@ static const struct doctor healthy = {
 		{"--stop", false, true, "one hit"},
 		{"--inside", false, true, "one hit"},
 	},
-	.box = {
+	.broker = {
 		.started = true, .filtered = true, .powerless = true,
 		.uid = 65534,
 	},
@@ -217,7 +217,7 @@ TEST(names_the_way_that_works)
 TEST(reports_what_the_sandbox_lacks)
 {
 	static const struct {
-		struct box_trial box;
+		struct sandbox_trial broker;
 		bool confined, ok;
 		const char *told;
 	} cases[] = {
@@ -237,7 +237,7 @@ TEST(reports_what_the_sandbox_lacks)
 		struct buffer b = {0};
 		json_t *root;
 
-		d.box = cases[i].box;
+		d.broker = cases[i].broker;
 		d.confined = cases[i].confined;
 		doctor_text(&d, false, &b);
 		if (strstr(buffer_text(&b), cases[i].told) == NULL)

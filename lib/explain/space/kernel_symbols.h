@@ -1,0 +1,16 @@
+/* kernel_symbols: which kernel runs, and whether it is the one of a
+   recording. */
+#ifndef EX_KERNEL_SYMBOLS_H
+#define EX_KERNEL_SYMBOLS_H
+
+#include "debug/symbol.h"
+
+/* The running kernel's build id.  Result: its length; 0: not known. */
+size_t ex_kernel_build_id(uint8_t id[20]);
+
+/* Whether the running kernel has this build id, and this function at addr: it
+   lies elsewhere after each boot. */
+bool ex_kernel_is(const char *symbol, uint64_t addr, const uint8_t *id,
+    size_t len);
+
+#endif

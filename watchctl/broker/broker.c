@@ -1,0 +1,690 @@
+/*
+ * broker: one explainer at a time, as a process.
+ *
+ * Overview: start it; answer what it asks for; when it dies, say so, and leave
+ * aside the module that it was reading when another is started.
+ */
+#include "broker/broker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "broker/progress_line.h"
+#include "broker/shared_memory.h"
+#include "os/array.h"
+#include "os/cause.h"
+#include "proc/proc.h"
+#include "util/complain.h"
+#include "util/executable.h"
+#include "util/visible.h"
+
+#ifndef LIBEXECDIR
+#define LIBEXECDIR "/usr/local/libexec"
+#endif
+#define PROGRAM "watchctl-explain"
+
+enum {
+	DEATHS_MAX = 3,			/* with nothing achieved in between */
+	STALLED_MAX = 10,		/* seconds without progress, */
+	ANSWER_MAX = 60,		/* and for an answer with it */
+	LOOK_MS = 500,			/* from look to look whether there is
+					   any */
+	MEMORY = 1 << 30,		/* private bytes */
+};
+
+static bool
+texts_add(struct broker_texts *texts, const char *text)
+{
+	char *copy = strdup(text);
+
+	if (copy == NULL || WP_ARRAY_ROOM(texts, at) < 0) {
+		free(copy);
+		return false;
+	}
+	texts->at[texts->n++] = copy;
+	return true;
+}
+
+static bool
+texts_have(const struct broker_texts *texts, const char *text)
+{
+	for (size_t i = 0; i < texts->n; i++)
+		if (strcmp(texts->at[i], text) == 0)
+			return true;
+	return false;
+}
+
+static void
+texts_free(struct broker_texts *texts)
+{
+	while (texts->n > 0)
+		free(texts->at[--texts->n]);
+	free(texts->at);
+}
+
+/* --- starting one --- */
+
+/* Of the user's environment it gets only which libraries to use, and not even
+   that when it is started with somebody else's privileges. */
+static void
+choose_environment(char *environment[3])
+{
+	static const char *const passed[] = {"LD_PRELOAD=", "LD_LIBRARY_PATH="};
+	size_t n = 0;
+
+	for (char **e = environ; getauxval(AT_SECURE) == 0 && *e != NULL; e++)
+		for (size_t i = 0; i < 2; i++)
+			if (n < 2 && strncmp(*e, passed[i],
+			    strlen(passed[i])) == 0)
+				environment[n++] = *e;
+	environment[n] = NULL;
+}
+
+/* Ours, behind its own.  NULL: out of memory. */
+static char **
+make_arguments(char **ours, uint64_t limit, int id)
+{
+	static char memory[32], shared[16];
+	size_t n = 0;
+	char **argv;
+
+	while (ours[n] != NULL)
+		n++;
+	if ((argv = calloc(n + 4, sizeof(*argv))) == NULL)
+		return NULL;
+	(void)snprintf(memory, sizeof(memory), "%llu",
+	    (unsigned long long)(limit != 0 ? limit : MEMORY));
+	argv[0] = (char *)(uintptr_t)PROGRAM;
+	argv[1] = memory;
+	(void)snprintf(shared, sizeof(shared), "%d", id);
+	argv[2] = shared;
+	memcpy(argv + 3, ours, n * sizeof(*argv));
+	return argv;
+}
+
+static int
+spawn(struct broker *broker, int socket, int shared, int id)
+{
+	posix_spawn_file_actions_t actions;
+	static const char *const places[] = {
+		PROGRAM, "../libexec/" PROGRAM,
+	};
+	char path[PATH_MAX], **argv, *environment[3];
+	int err = ENOMEM;
+
+	if (executable_companion(places, sizeof(places) / sizeof(places[0]),
+	    LIBEXECDIR "/" PROGRAM, path) < 0)
+		return complain(PROGRAM ", which reads executables and debug "
+		    "information, is neither beside watchctl nor in "
+		    LIBEXECDIR ": install it");
+	if (broker->argv == NULL || (argv = make_arguments(broker->argv,
+	    broker->memory, id)) == NULL)
+		return complain("out of memory");
+	choose_environment(environment);
+	(void)posix_spawn_file_actions_init(&actions);
+	if (posix_spawn_file_actions_adddup2(&actions, socket,
+	    BROKER_SOCKET) != 0 ||
+	    (shared >= 0 && posix_spawn_file_actions_adddup2(&actions, shared,
+	    BROKER_SHARED) != 0) ||
+	    (err = posix_spawn(&broker->pid, path, &actions, NULL, argv,
+	    environment)) != 0)
+		(void)complain_errno(err, "%s cannot be started", path);
+	(void)posix_spawn_file_actions_destroy(&actions);
+	free(argv);
+	return err != 0 ? -EINVAL : 0;
+}
+
+/* Out of the way of the numbers that the explainer knows them by. */
+static int
+move_up(int fd)
+{
+	int moved = fcntl(fd, F_DUPFD_CLOEXEC, 2 * BROKER_SHARED);
+
+	(void)close(fd);
+	return moved;
+}
+
+/* A message that it has no room for yet. */
+struct broker_unsent {
+	struct broker_unsent *next;
+	int fd;
+	struct broker_message message;	/* of its text what there is */
+};
+
+static void
+forget_first(struct broker *broker)
+{
+	struct broker_unsent *first = broker->unsent;
+
+	if ((broker->unsent = first->next) == NULL)
+		broker->last_unsent = NULL;
+	if (first->fd >= 0)
+		(void)close(first->fd);
+	free(first);
+}
+
+/* It is sent when there is room. */
+static int
+keep(struct broker *broker, const struct broker_message *message, int fd)
+{
+	const size_t size = broker_size(message);
+	struct broker_unsent *new = malloc(offsetof(struct broker_unsent,
+	    message) + size);
+
+	if (new == NULL || (fd >= 0 && (fd = fcntl(fd, F_DUPFD_CLOEXEC,
+	    0)) < 0)) {
+		free(new);
+		broker->broken = true;
+		return -ENOMEM;
+	}
+	new->next = NULL;
+	new->fd = fd;
+	memcpy(&new->message, message, size);
+	if (broker->unsent == NULL)
+		broker->unsent = new;
+	else
+		broker->last_unsent->next = new;
+	broker->last_unsent = new;
+	return 0;
+}
+
+static void
+send_unsent(struct broker *broker)
+{
+	while (broker->unsent != NULL && broker_send(broker->socket,
+	    &broker->unsent->message, broker->unsent->fd) != -EAGAIN)
+		forget_first(broker);
+}
+
+/* An answer comes even if it has left no room for it. */
+static void
+send_later(struct answers *answers, const struct broker_message *message,
+    int fd)
+{
+	(void)keep((struct broker *)((char *)answers - offsetof(struct broker,
+	    answers)), message, fd);
+}
+
+/* Nothing of it is left. */
+static void
+leave(struct broker *broker)
+{
+	answers_abandon(&broker->answers);
+	shared_memory_free(&broker->memory_shared);
+	while (broker->unsent != NULL)
+		forget_first(broker);
+	(void)close(broker->socket);
+	(void)close(broker->pidfd);
+	broker->shared = NULL;
+	broker->pid = 0;
+}
+
+static void
+say_aside(struct broker *broker)
+{
+	for (size_t i = 0; i < broker->aside.n; i++) {
+		struct broker_message message = {.what = BROKER_ASIDE};
+
+		(void)snprintf(message.text, sizeof(message.text), "%s",
+		    broker->aside.at[i]);
+		(void)broker_tell(broker, &message, -1);
+	}
+	if (broker->plain)
+		(void)broker_tell(broker, &(struct broker_message){.what =
+		    BROKER_ASIDE}, -1);
+}
+
+static int
+refuse(const char *what)
+{
+	struct wp_cause cause = {0};
+
+	(void)wp_cause_errno(&cause, what, errno);
+	return complain("%s", cause.text);
+}
+
+/* One that can talk to us, with memory to share. */
+static int
+start(struct broker *broker, int socket)
+{
+	struct shared_memory *memory = &broker->memory_shared;
+	int shared = -1, err;
+
+	if ((err = shared_memory_make(memory, "watchctl-report",
+	    sizeof(*broker->shared))) < 0) {
+		errno = -err;
+		return refuse("memory to share");
+	}
+	broker->answers.shared = broker->shared = memory->at;
+	if (memory->fd >= 0 && (memory->fd = shared = move_up(memory->fd)) < 0)
+		return refuse("the explainer's descriptors");
+	return spawn(broker, socket, shared, memory->id);
+}
+
+int
+broker_start(struct broker *broker)
+{
+	int pair[2], err;
+
+	if (broker->pid != 0)
+		return 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+		return refuse("socketpair");
+	broker->socket = pair[0];
+	broker->pidfd = -1;
+	broker->answers.later = send_later;
+	broker->repeated = 0;
+	broker->starts++;
+	broker->stall = (struct broker_stall){.seconds = -1};
+	broker->broken = false;
+	/* one that does not listen is not waited for */
+	(void)fcntl(pair[0], F_SETFL, O_NONBLOCK);
+	if ((pair[1] = move_up(pair[1])) < 0)
+		err = refuse("the explainer's descriptors");
+	else
+		err = start(broker, pair[1]);
+	if (pair[1] >= 0)
+		(void)close(pair[1]);
+	if (err == 0 && (broker->pidfd = (int)syscall(SYS_pidfd_open,
+	    broker->pid, 0)) < 0) {
+		err = refuse("the explainer's descriptors");
+		(void)kill(broker->pid, SIGKILL);
+		(void)waitpid(broker->pid, NULL, 0);
+	}
+	if (err < 0) {
+		leave(broker);
+		return err;
+	}
+	say_aside(broker);
+	if (broker->brief != NULL)
+		broker->brief(broker);
+	return 0;
+}
+
+int
+broker_tell(struct broker *broker, const struct broker_message *message, int fd)
+{
+	int err = -EAGAIN;
+
+	if (broker->unsent == NULL) {
+		err = broker_send(broker->socket, message, fd);
+		broker->stall.seconds = -1;
+	}
+	return err == -EAGAIN ? keep(broker, message, fd) : err;
+}
+
+/* --- while it runs --- */
+
+static void
+take_line(struct broker *broker, const char *line)
+{
+	size_t i = broker->repeated;
+
+	while (i < broker->said.n && strcmp(broker->said.at[i], line) != 0)
+		i++;
+	if (i < broker->said.n) {	/* one before it has said that */
+		broker->repeated = i + 1;
+		return;
+	}
+	(void)complain("%s", line);
+	(void)texts_add(&broker->said, line);
+	broker->repeated = broker->said.n;
+}
+
+static double
+seconds_of(clockid_t clock)
+{
+	struct timespec t = {0};
+
+	(void)clock_gettime(clock, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* How long it could have worked since the last look.  One that waits for a
+   processor is not blamed for that; one that sleeps is, since there is nothing
+   for it to sleep for, but us (excused): it has sent something, or waits for an
+   answer. */
+static double
+pass_time(struct broker *broker, bool excused)
+{
+	struct broker_stall *stall = &broker->stall;
+	const double now = seconds_of(CLOCK_MONOTONIC), slept = now -
+	    stall->time, before = stall->spent;
+	struct wp_proc_status status;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(broker->pid, &clock) == 0)
+		stall->spent = seconds_of(clock);
+	stall->time = now;
+	return !excused && wp_proc_status(broker->pid, &status) == 0 &&
+	    status.state == 'S' ? slept : stall->spent - before;
+}
+
+static double
+patience_of(const struct broker *broker)
+{
+	return broker->patience > 0 ? broker->patience : ANSWER_MAX;
+}
+
+/* 0; -ETIMEDOUT: it makes no progress; -ETIME: it does, but does not answer. */
+static int
+look_at_time(struct broker *broker, bool excused)
+{
+	struct broker_stall *stall = &broker->stall;
+	const uint64_t progress = atomic_load(&broker->shared->progress);
+	const bool first = stall->seconds < 0;
+	const double passed = pass_time(broker, excused);
+
+	if (!first)
+		stall->answer += passed;
+	if (first || progress != stall->progress)
+		stall->seconds = 0;
+	else
+		stall->seconds += passed;
+	stall->progress = progress;
+	if (stall->seconds >= STALLED_MAX)
+		return -ETIMEDOUT;
+	return broker->asking && stall->answer >= patience_of(broker) ? -ETIME :
+	    0;
+}
+
+/* Say what it is reading, if there was no progress since the last look. */
+static void
+show_reading(const struct broker *broker, uint64_t progress)
+{
+	char module[PATH_MAX];
+
+	if (atomic_load(&broker->shared->idle) != 0 ||
+	    atomic_load(&broker->shared->progress) != progress)
+		return;
+	memcpy(module, broker->shared->module, sizeof(module));
+	module[sizeof(module) - 1] = '\0';
+	if (*module != '\0')
+		progress_line_show(module);
+}
+
+/* Wait a moment for something to come.  1; 0; or as of look_at_time. */
+static int
+listen_for(struct broker *broker, int ms)
+{
+	const int answering = answers_fd(&broker->answers);
+	struct pollfd p[] = {
+		{.fd = broker->socket, .events = POLLIN |
+		    (broker->unsent != NULL ? POLLOUT : 0)},
+		{.fd = answering, .events = POLLIN},
+	};
+	const uint64_t progress = atomic_load(&broker->shared->progress);
+
+	if (broker->broken)
+		return -ENOMEM;
+	if (poll(p, 2, ms < 0 || ms > LOOK_MS ? LOOK_MS : ms) < 0 ||
+	    (p[0].revents & ~POLLOUT) != 0)
+		return 1;
+	if (p[0].revents != 0) {
+		send_unsent(broker);
+		return 0;
+	}
+	answers_go_on(&broker->answers, broker->socket);
+	if (ms < 0 || ms > LOOK_MS)
+		show_reading(broker, progress);
+	return look_at_time(broker, answering >= 0);
+}
+
+/* What is left of a time, ms. */
+static int
+ms_until(double time)
+{
+	const double left = (time - seconds_of(CLOCK_MONOTONIC)) * 1e3;
+
+	return left > 0 ? (int)left + 1 : 0;
+}
+
+static int
+hear(struct broker *broker, struct broker_message *message, int ms)
+{
+	const double until = seconds_of(CLOCK_MONOTONIC) + ms / 1e3;
+	int err, left = ms;
+
+	for (bool first = true;; first = false) {
+		if (ms >= 0)
+			left = ms_until(until);
+		if (left == 0 && !first)
+			return -EAGAIN;
+		if ((err = listen_for(broker, left)) < 0)
+			return err;
+		if (err == 0)
+			continue;
+		progress_line_clear();
+		err = broker_receive(broker->socket, message, NULL, 0);
+		if (err == -EINTR || err == -EAGAIN)
+			continue;
+		if (err < 0)
+			return err;
+		if (message->what == BROKER_SAY)
+			take_line(broker, message->text);
+		else if (!answers_give(&broker->answers, broker->socket,
+		    message))
+			return 0;
+		if (seconds_of(CLOCK_MONOTONIC) - broker->stall.time >
+		    LOOK_MS / 1e3 && (err = look_at_time(broker, true)) < 0)
+			return err;
+	}
+}
+
+int
+broker_hear_for(struct broker *broker, struct broker_message *message, int ms)
+{
+	const int err = hear(broker, message, ms);
+
+	progress_line_clear();
+	return err;
+}
+
+int
+broker_hear(struct broker *broker, struct broker_message *message)
+{
+	return broker_hear_for(broker, message, -1);
+}
+
+/* --- its end --- */
+
+/* How it died, as a part of a sentence. */
+static void
+describe_death(int err, int status, double patience, char text[64])
+{
+	if (err == -ETIMEDOUT)
+		(void)snprintf(text, 64, "made no progress for %d seconds",
+		    STALLED_MAX);
+	else if (err == -ETIME)
+		(void)snprintf(text, 64, "gave no answer for %g seconds",
+		    patience);
+	else if (status < 0)
+		(void)snprintf(text, 64, "%s", "has ended");
+	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS)
+		(void)snprintf(text, 64, "met a file that was cut "
+		    "short");
+	else if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+		(void)snprintf(text, 64, "was ended by SIG%s",
+		    sigabbrev_np(WTERMSIG(status)));
+	else if (WIFEXITED(status) && WEXITSTATUS(status) == BROKER_NO_MEMORY)
+		(void)snprintf(text, 64, "ran out of memory "
+		    "(--explain-memory)");
+	else if (WIFEXITED(status))
+		(void)snprintf(text, 64, "exited with status %d",
+		    WEXITSTATUS(status));
+	else if (err != -ECONNRESET)
+		(void)snprintf(text, 64, "did not do as it should: %s",
+		    strerror(-err));
+	else
+		(void)snprintf(text, 64, "%s", "was killed");
+}
+
+/* Not by its number: where threads are traced, whoever waits for them may have
+   waited for it too, and its number be another's. */
+static void
+end(const struct broker *broker)
+{
+	(void)syscall(SYS_pidfd_send_signal, broker->pidfd, SIGKILL, NULL, 0);
+}
+
+bool
+broker_survive(struct broker *broker, int err, const char *lost)
+{
+	char module[PATH_MAX], why[64], text[2 * PATH_MAX];
+
+	memcpy(module, broker->shared->module, sizeof(module));
+	module[atomic_load(&broker->shared->idle) != 0 ? 0 :
+	    sizeof(module) - 1] = '\0';
+	broker->ran |= atomic_load(&broker->shared->progress) != 0;
+	end(broker);
+	describe_death(err, broker_wait(broker), patience_of(broker), why);
+	if (lost == NULL)
+		return false;
+	if (++broker->deaths >= DEATHS_MAX &&
+	    (broker->plain || !broker->may_be_plain)) {
+		(void)complain("the process that explains %s, as did two "
+		    "before it: %s", why, lost);
+		broker->given_up = true;
+		return false;
+	}
+	if (broker->deaths >= DEATHS_MAX) {
+		broker->plain = true;
+		(void)snprintf(text, sizeof(text), "the process that explains "
+		    "%s, as did two before it: all functions and lines are "
+		    "left out from here on", why);
+	} else if (*module != '\0' && broker->sparing && err != -ETIMEDOUT &&
+	    err != -ETIME) {
+		(void)snprintf(text, sizeof(text), "the process that explains "
+		    "%s while it read %s; another one tries that once more",
+		    why, module);
+	} else if (*module == '\0' || texts_have(&broker->aside, module) ||
+	    !texts_add(&broker->aside, module)) {
+		(void)snprintf(text, sizeof(text), "the process that explains "
+		    "%s; another one goes on", why);
+	} else {
+		(void)snprintf(text, sizeof(text), "the process that explains "
+		    "%s while it read %s, whose functions and lines are left "
+		    "out from here on", why, module);
+	}
+	if (broker->warn != NULL)
+		broker->warn(broker, text);
+	else
+		(void)complain("warning: %s", text);
+	return true;
+}
+
+int
+broker_wait(struct broker *broker)
+{
+	siginfo_t info = {0};
+
+	while (waitid(P_PIDFD, (id_t)broker->pidfd, &info, WEXITED) < 0 &&
+	    errno == EINTR)
+		;
+	leave(broker);
+	if (info.si_pid == 0)
+		return -ECHILD;
+	return info.si_code == CLD_EXITED ? info.si_status << 8 :
+	    info.si_status;
+}
+
+/* What comes before it may be about something else. */
+static int
+hear_answer(struct broker *broker, struct broker_message *message)
+{
+	int err;
+
+	broker->stall.answer = 0;
+	broker->asking = true;
+	while ((err = broker_hear(broker, message)) == 0 &&
+	    message->what != BROKER_ANSWER)
+		if (broker->other == NULL || !broker->other(broker, message)) {
+			err = -EPROTO;
+			break;
+		}
+	broker->asking = false;
+	return err;
+}
+
+int
+broker_ask(struct broker *broker, struct broker_message *message,
+    const char *lost)
+{
+	const struct broker_message question = *message;
+	int err;
+
+	for (broker->sparing = true; !broker->given_up; broker->sparing =
+	    false) {
+		if (broker_start(broker) < 0) {
+			broker->given_up = true;
+			break;
+		}
+		if (broker->release != NULL)
+			broker->release(broker);
+		(void)broker_tell(broker, &question, -1);
+		if ((err = hear_answer(broker, message)) == 0) {
+			broker->deaths = 0;
+			broker->sparing = false;
+			return message->err < 0 ? message->err : 0;
+		}
+		(void)broker_survive(broker, err, lost);
+	}
+	broker->sparing = false;
+	return -ECHILD;
+}
+
+bool
+broker_take_text(const struct broker *broker, uint64_t len, struct buffer *to)
+{
+	struct buffer text = {0};
+	bool whole;
+
+	if (len > sizeof(broker->shared->report))
+		return false;
+	/* it may change meanwhile */
+	buffer_put(&text, broker->shared->report, len);
+	whole = !text.failed && len > 0 && text.bytes[len - 1] == '\n' &&
+	    visible_is_harmless(text.bytes, len, false);
+	if (whole)
+		buffer_put(to, text.bytes, len);
+	buffer_free(&text);
+	return whole;
+}
+
+/* Let it keep what it found out.  It has answered all questions. */
+static void
+let_keep(struct broker *broker)
+{
+	const struct broker_message message = {.what = BROKER_LEAVE};
+	struct broker_message last;
+
+	if (!broker->answers.no_cache &&
+	    atomic_load(&broker->shared->news) != 0 &&
+	    broker_tell(broker, &message, -1) == 0)
+		(void)broker_hear(broker, &last);
+}
+
+void
+broker_close(struct broker *broker)
+{
+	if (broker->pid != 0) {
+		let_keep(broker);
+		end(broker);
+		(void)broker_wait(broker);
+	}
+	answers_free(&broker->answers);
+	texts_free(&broker->aside);
+	texts_free(&broker->said);
+}

@@ -1,0 +1,15 @@
+/*
+ * progress_line: a line on a terminal that says what is being read, as long as
+ * that takes; nothing where standard error is no terminal.
+ */
+#ifndef PROGRESS_LINE_H
+#define PROGRESS_LINE_H
+
+/* Say it, unless something is said already; the path may have any
+   characters. */
+void progress_line_show(const char *path);
+
+/* Take it back, before anything else is written. */
+void progress_line_clear(void);
+
+#endif

@@ -1,0 +1,402 @@
+/*
+ * inside_hits: hits that programs handed over.
+ *
+ * One signal stands for one step of a thread, which may have touched several
+ * watches.  The bytes that its instruction touched show which.
+ */
+#include "explainer/inside_hits.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "insn/insn.h"
+#include "stop/value_sample.h"
+
+/* What is found out of one. */
+struct found {
+	struct session *session;
+	const struct channel_hit *hit;
+	const struct ex_record *record;
+	bool kernel;		/* made by the kernel, for a system call */
+	bool exact;		/* its instruction and bytes are known */
+	bool whole;		/* of all watches, and it is not repeated */
+	unsigned n;		/* watches that it touched: */
+	const struct channel_hit_watch *watch[CHANNEL_HIT_WATCHES];
+	unsigned slots[CHANNEL_HIT_WATCHES];	/* and how: a bit for each of
+						   theirs; 0: not known */
+};
+
+static bool
+is_late(const struct found *f)
+{
+	return (f->hit->flags & WP_CELL_LATE) != 0;
+}
+
+static struct ex_process *
+process_of(const struct found *f)
+{
+	return ex_space_process(f->session->space, f->hit->pid);
+}
+
+/*
+ * Whether the kernel made the access for a system call: then the program goes
+ * on behind the instruction that called it, which touches no memory itself.
+ */
+static bool
+is_kernels(const struct found *f)
+{
+#ifdef __x86_64__
+	static const uint8_t syscall[] = {0x0f, 0x05};
+	struct ex_process *process = process_of(f);
+	const uint64_t pc = f->record->sample.ip - sizeof(syscall);
+	uint8_t code[sizeof(syscall)] = {0};
+	struct ex_module *module;
+	uint64_t vaddr;
+
+	_Static_assert(sizeof(code) == sizeof(f->hit->code), "read there");
+	if (is_late(f) || f->hit->watch[0].what.access == WP_EXEC ||
+	    process == NULL)
+		return false;
+	module = ex_process_module(process, pc, &vaddr);
+	if (module != NULL && ex_module_bytes(module, vaddr, code,
+	    sizeof(code)) == sizeof(code))
+		return memcmp(code, syscall, sizeof(code)) == 0;
+	return f->hit->has_code &&
+	    memcmp(f->hit->code, syscall, sizeof(syscall)) == 0;
+#else
+	(void)f;
+	return false;
+#endif
+}
+
+/* Whether the instruction shows which bytes of a watch were touched. */
+static bool
+find_insn(const struct found *f, const struct wp_cell_watch *w,
+    struct ex_insn *insn)
+{
+	struct ex_process *process = process_of(f);
+
+	insn->pc = 0;
+	if (f->kernel || is_late(f) || process == NULL || w->access == WP_EXEC)
+		return false;
+	ex_insn_explain(process, &f->record->sample, w->addr, (uint32_t)w->len,
+	    (enum wp_access)w->access, insn);
+	return insn->confidence == EX_EXACT && insn->size > 0;
+}
+
+static unsigned
+slots_of_bytes(const struct wp_slot *slot, int n, uint64_t addr, uint64_t size)
+{
+	unsigned slots = 0;
+
+	for (int i = 0; i < n; i++)
+		if (addr < slot[i].addr + slot[i].len &&
+		    slot[i].addr < addr + size)
+			slots |= 1u << i;
+	return slots;
+}
+
+/* Which slots of a watch were touched, a bit for each: by the bytes that its
+   instruction touched, where they are known; else as the program found by their
+   counts.  0: not known. */
+static unsigned
+find_slots(const struct wp_cell_watch *w, const struct ex_insn *insn,
+    bool exact)
+{
+	const struct wp_region region = {
+		.addr = w->addr, .len = w->len,
+		.access = (enum wp_access)w->access,
+	};
+	struct wp_slot slot[WP_SLOTS_MAX];
+	const int n = wp_slot_plan(&region, &wp_slot_usual, slot, NULL);
+
+	if (n != w->nslots)
+		return 0;
+	return exact ? slots_of_bytes(slot, n, insn->addr, insn->size) |
+	    slots_of_bytes(slot, n, insn->other, insn->other_size) :
+	    w->slots >> n != 0 ? 0 : w->slots;
+}
+
+/* Which watches it touched, and how: the bytes decide, where they are known;
+   else the watches' counts, as the program found them.  Execution has a signal
+   of its own, before the instruction. */
+static void
+find_touched(struct found *f)
+{
+	const struct channel_hit_watch *all = f->hit->watch;
+	const bool execution = all[0].what.access == WP_EXEC;
+	const unsigned n = f->kernel ? f->hit->named : f->hit->nwatches;
+	struct ex_insn first = {0}, insn;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct wp_cell_watch *w = &all[i].what;
+		const bool exact = find_insn(f, w, &insn);
+
+		if (i == 0) {
+			first = insn;
+			f->exact = exact;
+		} else if ((w->access == WP_EXEC) != execution ||
+		    (execution && w->addr != all[0].what.addr) ||
+		    (f->exact && insn.pc != first.pc) ||
+		    (i >= f->hit->named && !(f->exact && exact))) {
+			continue;
+		}
+		f->whole = (i == 0 || f->whole) && exact &&
+		    !insn.effect.repeated;
+		f->watch[f->n] = &all[i];
+		f->slots[f->n++] = find_slots(w, &insn, exact);
+	}
+}
+
+/* How often an access was counted: once for each debug register that it
+   touched; 0: not known. */
+static unsigned
+times_of(const struct found *f, unsigned i)
+{
+	if (f->kernel || is_late(f))
+		return 0;
+	if (f->watch[i]->what.nslots == 1)
+		return i == 0 || f->exact;
+	return (unsigned)__builtin_popcount(f->slots[i]);
+}
+
+static void
+put_tally(const struct found *f, struct broker_channel_hit *to)
+{
+	_Static_assert((int)BROKER_TOUCHED_MAX >= (int)CHANNEL_HIT_WATCHES,
+	    "room for all");
+	to->unknown = f->kernel || is_late(f) ||
+	    (!f->whole && !(f->hit->only && f->n == 1));
+	to->n = f->n;
+	for (unsigned i = 0; i < f->n; i++) {
+		const struct wp_cell_watch *w = &f->watch[i]->what;
+
+		to->touched[i].serial = w->serial;
+		to->touched[i].index = w->index;
+		to->touched[i].times = w->nslots == 1 ? 1 :
+		    (uint32_t)__builtin_popcount(f->slots[i]);
+	}
+}
+
+static enum ordered
+take_order(struct hit_order *order, const struct found *f, unsigned i,
+    uint8_t bytes[WP_BASELINE_MAX])
+{
+	const struct channel_hit *from = f->hit;
+	const bool first = i == 0;
+	const struct hit_order_hit hit = {
+		.watch = &f->watch[i]->what, .open = &f->watch[i]->open,
+		.gaps = from->gaps, .gap = f->watch[i]->gap,
+		.flags = first ? from->flags :
+		    from->flags & ~(uint32_t)WP_CELL_COUNTED,
+		.nth = first ? from->nth : 0,
+		.counted = first ? from->counted : 0,
+		.suppressed = first ? from->suppressed : 0,
+		.times = times_of(f, i), .time = f->record->time,
+		.unseen = f->watch[i]->unseen,
+	};
+
+	return hit_order_take(order, &hit, bytes);
+}
+
+static bool
+is_alone(const struct found *f)
+{
+	return (f->hit->flags & WP_CELL_ALONE) != 0;
+}
+
+static bool
+waits(const struct found *f)
+{
+	return (f->hit->flags & WP_CELL_WAITS) != 0;
+}
+
+/* What the thread read after its access, in the form of a stop's value: if it
+   was the next one, and no other access was counted then, it is what this one
+   left; else it is not known whose it is.  The only thread of a program,
+   which waits, is alone with it. */
+static bool
+put_left(const struct found *f, unsigned i, enum ordered ordered,
+    struct wp_stop_value *left)
+{
+	const uint32_t wanted = WP_CELL_COUNTED | WP_CELL_BYTES;
+	const struct wp_cell_watch *w = &f->watch[i]->what;
+
+	if (is_alone(f) && waits(f))
+		return false;
+	*left = (struct wp_stop_value){.addr = w->addr, .call = -1};
+	if (ordered == ORDER_UNKNOWN || i != 0 ||
+	    (f->hit->flags & wanted) != wanted ||
+	    w->len > sizeof(f->hit->byte))
+		return true;
+	left->flags = WP_STOP_LEFT;
+	left->len = (uint32_t)w->len;
+	memcpy(left->new, f->hit->byte, w->len);
+	return true;
+}
+
+/* One access makes a sample for each slot, as the kernel's would. */
+static void
+record_each(const struct found *f, unsigned i)
+{
+	const struct channel_hit_watch *w = f->watch[i];
+	struct ex_record record = *f->record;
+
+	for (unsigned slots = f->slots[i]; slots != 0; slots &= slots - 1) {
+		const unsigned slot = (unsigned)__builtin_ctz(slots) + 1;
+
+		record.attr = w->slot + (slot < w->nslots ? (int)slot : 0);
+		(void)session_record(f->session, &record);
+	}
+	record.attr = w->slot;
+	if (f->slots[i] == 0)
+		(void)session_record(f->session, &record);
+}
+
+/* Whether this watch is one of those that the hit is stray for. */
+static bool
+is_stray(const struct found *f, unsigned i)
+{
+	const struct wp_channel_watch *open = &f->watch[i]->open;
+
+	return (f->hit->flags & WP_CELL_STRAY) != 0 && (f->n == 1 ||
+	    atomic_load(&open->serial) != f->watch[i]->what.serial ||
+	    open->stray != 0);
+}
+
+static struct ex_hints
+hints_of(const struct found *f, unsigned i)
+{
+	return (struct ex_hints){
+		.late = is_late(f), .kernel = f->kernel,
+		/* the thread waits behind its call until this is done */
+		.stopped = f->kernel && waits(f),
+		.stray = is_stray(f, i), .comm = f->hit->comm,
+	};
+}
+
+static const struct ex_watch *
+watch_of(const struct found *f, unsigned i)
+{
+	const int slot = f->watch[i]->slot;
+
+	return slot < 0 || (size_t)slot >= f->session->nslots ? NULL :
+	    f->session->slots[slot].watch;
+}
+
+/* Report it as a hit of one of its watches.  When threads race it is not
+   known which was the last, nor was what is read later read before the next
+   hit. */
+static void
+report_as(const struct found *f, struct hit_order *order, unsigned i)
+{
+	struct ex_explainer *explainer = f->session->explainer;
+	const struct wp_cell_watch *w = &f->watch[i]->what;
+	const struct ex_watch *watch = watch_of(f, i);
+	struct ex_hints hints = hints_of(f, i);
+	uint8_t bytes[WP_BASELINE_MAX];
+	struct wp_stop_value left;
+	const enum ordered ordered = take_order(order, f, i, bytes);
+
+	if (watch == NULL)
+		return;
+	if (put_left(f, i, ordered, &left))
+		hints.read = &left;
+	if (ordered != ORDER_AFTER_HIT)
+		ex_explain_doubt(explainer, watch, EX_MISSED);
+	if (ordered == ORDER_AFTER_BASELINE)
+		ex_explain_known(explainer, watch, f->hit->pid, bytes,
+		    w->len < sizeof(bytes) ? w->len : sizeof(bytes), 0);
+	ex_explain_hints(explainer, &hints);
+	record_each(f, i);
+	(void)ex_explain_flush(explainer, UINT64_MAX);
+	ex_explain_hints(explainer, NULL);
+	if (!is_alone(f) && ordered == ORDER_UNKNOWN)
+		ex_explain_doubt(explainer, watch, EX_MISSED);
+	else if (!is_alone(f))
+		ex_explain_doubt(explainer, watch, EX_UNREAD);
+}
+
+static void
+report_all(const struct found *f, struct hit_order *order)
+{
+	struct session *s = f->session;
+
+	s->reply_only = (f->hit->flags & WP_CELL_QUIET) != 0;
+	for (unsigned i = 0; i < f->n; i++)
+		report_as(f, order, i);
+	s->reply_only = false;
+}
+
+/* A report of its own, which holds each backtrace in full. */
+static void
+report_with_reply(const struct found *f, struct hit_order *order,
+    uint64_t began, char to[BROKER_BYTES_MAX])
+{
+	const struct report_start start = {.time = began};
+	struct session *s = f->session;
+	struct report reply = {.ops = &report_text};
+	char *text = NULL;
+	size_t len = 0;
+
+	reply.out = open_memstream(&text, &len);
+	if (reply.out != NULL && reply.ops->start(&reply, &start) == 0)
+		s->reply = &reply;
+	report_all(f, order);
+	if (s->reply != NULL)
+		(void)reply.ops->flush(&reply);
+	s->reply = NULL;
+	(void)reply.ops->end(&reply, NULL);
+	if (reply.out != NULL && fclose(reply.out) == 0)
+		(void)snprintf(to, BROKER_BYTES_MAX, "%s", text);
+	free(text);
+}
+
+void
+inside_hits_report(struct session *session, struct hit_order *order,
+    const struct channel_hit *hit, const struct ex_record *record,
+    uint64_t began, struct broker_channel_hit *found,
+    char reply[BROKER_BYTES_MAX])
+{
+	const struct ex_tally *tally = ex_explain_tally(session->explainer);
+	const uint64_t dropped = tally->dropped;
+	struct found f = {
+		.session = session, .hit = hit, .record = record,
+	};
+
+	reply[0] = '\0';
+	f.kernel = is_kernels(&f);
+	find_touched(&f);
+	put_tally(&f, found);
+	if ((hit->flags & WP_CELL_REPLY) != 0)
+		report_with_reply(&f, order, began, reply);
+	else
+		report_all(&f, order);
+	found->begun = ex_explain_done(session->explainer);
+	found->dropped = (uint32_t)(tally->dropped - dropped);
+}
+
+void
+inside_hits_recall(struct session *session, const struct channel_hit *hit,
+    const struct ex_record *record, uint64_t watch)
+{
+	struct found f = {
+		.session = session, .hit = hit, .record = record,
+	};
+
+	f.kernel = is_kernels(&f);
+	find_touched(&f);
+	for (unsigned i = 0; i < f.n; i++) {
+		const struct ex_watch *of = watch_of(&f, i);
+		struct ex_hints hints = hints_of(&f, i);
+
+		if (of == NULL || of->id != watch + 1)
+			continue;
+		hints.stopped = false;
+		ex_explain_hints(session->explainer, &hints);
+		record_each(&f, i);
+		ex_explain_hints(session->explainer, NULL);
+		return;
+	}
+}

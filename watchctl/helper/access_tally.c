@@ -1,0 +1,36 @@
+/* access_tally: how many accesses hits are. */
+#include "helper/access_tally.h"
+
+#include <signal.h>
+
+void
+access_tally_add(struct access_tally *t, const struct wp_cell_watch *w,
+    unsigned times)
+{
+	const unsigned i = w->index % WP_WATCHES_MAX;
+
+	if (t->of[i].serial != w->serial) {
+		t->of[i].serial = w->serial;
+		t->of[i].reached = 0;
+	}
+	t->of[i].reached += times;
+}
+
+/* What was dropped, or handled without a cell, was not explained.  Other
+   signals than SIGTRAP tell of each access by themselves. */
+bool
+access_tally_missed(const struct access_tally *t,
+    const struct wp_channel *channel,
+    unsigned i, uint64_t counted, uint64_t *missed)
+{
+	const struct wp_channel_watch *w = &channel->watch[i];
+	const uint64_t reached = t->of[i].serial == atomic_load(&w->serial) ?
+	    t->of[i].reached : 0;
+
+	if (t->unknown || w->signal != SIGTRAP || w->stray != 0 ||
+	    atomic_load(&w->suppressed) != 0 ||
+	    atomic_load(&channel->handled) != 0)
+		return false;
+	*missed = counted > reached ? counted - reached : 0;
+	return true;
+}

@@ -1,0 +1,34 @@
+/*
+ * learned: who accessed what, for a policy file (--learn).
+ */
+#ifndef LEARNED_H
+#define LEARNED_H
+
+#include "policy/policy.h"
+
+/* Hits whose writers are in no rule. */
+struct learned_rest {
+	uint64_t unnamed;	/* their functions have no names, or such that
+				   no line can hold */
+	uint64_t missing;	/* functions may be missing on their
+				   backtraces */
+	uint64_t late;		/* their backtraces are not the accesses' */
+};
+
+struct learned;
+
+/* NULL: out of memory. */
+struct learned *learned_new(void);
+void learned_free(struct learned *);
+
+/* Take a hit in, which stands for so many; what the dynamic loader writes
+   itself is nobody's.  0 or -ENOMEM.  Hot path, as policy_judge is. */
+int learned_take(struct learned *, const struct ex_hit *, uint64_t times);
+
+/* Have a [watch] for it, though nobody accessed it.  0 or -ENOMEM. */
+int learned_watch(struct learned *, const struct ex_watch *);
+
+/* Append what was learned, as a policy file; result: what was not. */
+struct learned_rest learned_put(const struct learned *, struct buffer *);
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * past_hits: what the hits of a session were, summed up by backtraces, with a
+ * sample of each: so that another explainer can go on.
+ */
+#ifndef PAST_HITS_H
+#define PAST_HITS_H
+
+#include "attach/target.h"
+#include "base/table.h"
+#include "broker/message.h"
+#include "report/summary.h"
+
+/* One backtrace of one watch. */
+struct past_hits_row {
+	struct ex_stack stack;	/* stands for it, in the summary */
+	uint64_t time;		/* of its first hit, */
+	pid_t pid;		/* in this process */
+	uint64_t watch;		/* of a channel's hit, from 1; 0: it is a
+				   sample */
+	size_t len;
+	uint8_t record[];	/* len bytes: of its first hit */
+};
+
+/* All zero: empty. */
+struct past_hits {
+	struct summary *summary;	/* NULL: none yet */
+	struct past_hits_row **at;	/* n of them */
+	size_t n, cap;
+	size_t size;		/* bytes of their records */
+	struct ex_table rows;	/* by the explainer's numbers, */
+	struct ex_table processes;	/* and by the process of their sample */
+};
+
+/* Count a hit of a watch, as the explainer has it; its first sample is this
+   record, or it is a channel's hit.  0; -ENOMEM: it is not counted, for want of
+   memory, or because there are too many backtraces. */
+int past_hits_add(struct past_hits *, const struct ex_watch *,
+    const struct broker_hit *,
+    const struct ex_hit *, bool is_channels, const void *record, size_t len);
+
+/* Whether there are hits of a watch (from 0) with a backtrace, by the
+   explainer's number. */
+bool past_hits_has_row(const struct past_hits *, uint32_t watch,
+    uint32_t stack);
+
+/* Count hits of a watch that were only counted.  False: there is none with that
+   backtrace. */
+bool past_hits_tally(struct past_hits *, const struct ex_watch *,
+    const struct wp_target_tally *);
+
+/* Another explainer has other numbers: forget them; and learn those of a
+   row. */
+void past_hits_renumber(struct past_hits *);
+int past_hits_number(struct past_hits *, struct past_hits_row *,
+    const struct broker_hit *);
+
+/* Whether a sample is of this process. */
+bool past_hits_has(const struct past_hits *, pid_t);
+
+void past_hits_free(struct past_hits *);
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * remote_hits: what became of the hits of a remote session, as its explainers
+ * say.
+ *
+ * A sample is settled when it is known which hit it is a part of, and what
+ * became of that: it is written, or it is left out.  Then it counts, and what
+ * is to be done at it is done.
+ */
+#ifndef REMOTE_HITS_H
+#define REMOTE_HITS_H
+
+#include "broker/broker.h"
+#include "remote/remote_entries.h"
+#include "remote/remote_session.h"
+
+enum { KEPT_DETAILS_MAX = 64 };	/* hits of one stop */
+
+struct remote_hits {
+	struct session *session;
+	struct broker *broker;
+	struct remote_entries *entries;
+	struct past_hits *past;
+	/* as of remote_session_act, and remote_session_observe; NULL: none */
+	void (*act)(void *arg, const struct remote_hit *);
+	void *act_arg;
+	void (*observe)(void *arg, const void *hit,
+	    const struct broker_channel_hit *);
+	void *observer;
+	struct remote_details {	/* of hits that are not written yet */
+		uint64_t begun, addr;
+		struct buffer environment;
+	} detail[KEPT_DETAILS_MAX];	/* ndetails of them */
+	size_t ndetails;
+	uint64_t counted;	/* hits, by their numbers `begun' */
+};
+
+/* Take what an explainer says of a hit before it is written (BROKER_DETAILS),
+   and answer.  False: the message lies. */
+bool remote_hits_take_details(struct remote_hits *,
+    const struct broker_message *);
+void remote_hits_forget_details(struct remote_hits *);
+
+/* So many hits are written: settle what is settled by that. */
+void remote_hits_settle(struct remote_hits *, uint64_t hits);
+
+/* Another explainer has read the past: what it calls these backtraces. */
+void remote_hits_renumber(struct remote_hits *);
+
+#endif

@@ -1,0 +1,17 @@
+/*
+ * remote_resume: what another explainer has to be told before it goes on with a
+ * session.
+ */
+#ifndef REMOTE_RESUME_H
+#define REMOTE_RESUME_H
+
+#include "remote/past_hits.h"
+#include "session/session.h"
+#include "util/buffer.h"
+
+/* Append entries of a journal (session/journal.h): the log, how far the session
+   is, and its hits of before.  Without memory the buffer has failed. */
+void remote_resume_put(struct buffer *, const struct buffer *log,
+    const struct session *, const struct past_hits *);
+
+#endif

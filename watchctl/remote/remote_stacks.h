@@ -1,0 +1,39 @@
+/*
+ * remote_stacks: the backtraces that come often, as an explainer says, so that
+ * their hits may only be counted.
+ *
+ * What an explainer calls a backtrace is lost with it.  So hits are counted
+ * only once one of them is in the past: until then the backtrace waits here.
+ */
+#ifndef REMOTE_STACKS_H
+#define REMOTE_STACKS_H
+
+#include "broker/message.h"
+#include "remote/past_hits.h"
+#include "os/known_stack.h"
+
+enum { KEPT_STACKS_EARLY_MAX = 64 };
+
+struct remote_stacks {
+	/* as of remote_session_know; know NULL: nobody wants to */
+	bool (*know)(void *arg, const struct wp_known_stack *);
+	void (*forget)(void *arg, pid_t);
+	void *arg;
+	const struct past_hits *past;
+	struct wp_known_stack early[KEPT_STACKS_EARLY_MAX];	/* n of them */
+	size_t n;
+};
+
+/* Take what an explainer says (BROKER_KNOWN, BROKER_FORGET).  False: it makes
+   no sense. */
+bool remote_stacks_take(struct remote_stacks *, const struct broker_message *);
+bool remote_stacks_take_forget(struct remote_stacks *,
+    const struct broker_message *);
+
+/* There is more in the past.  False: one that waited for it makes no sense. */
+bool remote_stacks_go_on(struct remote_stacks *);
+
+/* The explainer has died. */
+void remote_stacks_died(struct remote_stacks *);
+
+#endif

@@ -1,0 +1,22 @@
+/*
+ * crash_account: the account of a run that watchctl does not survive.
+ *
+ * The kernel may have no memory for what watchctl shares with an explainer, or
+ * watchctl a defect.  Then the account is printed from what was counted until
+ * then, and the exit status is 125.  The watched processes continue, as they do
+ * when watchctl is killed.
+ */
+#ifndef CRASH_ACCOUNT_H
+#define CRASH_ACCOUNT_H
+
+struct session;
+
+/* Once, at the start of the program. */
+void crash_account_install(void);
+
+/* From here on there is an account to give, of this session, or of something
+   without one (NULL); until it has been given. */
+void crash_account_begin(const struct session *);
+void crash_account_end(void);
+
+#endif
