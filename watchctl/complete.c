@@ -84,7 +84,8 @@ taking_option(const char *word, unsigned forms, size_t *argument)
 		e = by_name(word + 2, len, forms);
 		if (word[2 + len] == '=')
 			*argument = 2 + len + 1;
-		return e != NULL && e->argument != NULL ? e : NULL;
+		return e != NULL && (*argument > 0 ? e->argument != NULL :
+		    option_takes(e) == required_argument) ? e : NULL;
 	}
 	for (size_t i = 1; word[i] != '\0'; i++) {
 		e = by_letter(word[i], forms);
@@ -102,7 +103,7 @@ note_option(struct typed *typed, const char *word,
 {
 	if (strcmp(word, "--inside") == 0)
 		typed->forms = OPTION_INSIDE;
-	if (strcmp(word, "--heap") == 0)
+	if (strcmp(word, "--heap") == 0 || strncmp(word, "--heap=", 7) == 0)
 		typed->forms = OPTION_HEAP;
 	if (strcmp(word, "--all-cpus") == 0)
 		typed->forms = OPTION_ATTACH;

@@ -15,7 +15,7 @@
 #include "complete.h"
 #include "doctor.h"
 #include "helper/helper.h"
-#include "helper/run_heap.h"
+#include "heap/run_heap.h"
 #include "helper/run_inside.h"
 #include "merge/merge.h"
 #include "session/crash_account.h"

@@ -21,7 +21,7 @@ same()
 	}
 }
 manual=$TOP/watchctl/watchctl.1
-"$WATCHCTL" --help | sed -n 's/^  \(-.*\)/\1/p' | sed 's/  .*//; s/, / /' |
+"$WATCHCTL" --help | sed -n 's/^  \(-.*\)/\1/p' | sed 's/  .*//; s/, / /; s/\[=.*//' |
     tr ' ' '\n' | grep -e '^-' | grep -vx -e -h -e -V | sort > help
 sed -n '/^\.Sh DESCRIPTION/,/^\.El/s/^\.It Fl //p' "$manual" |
     sed 's/^[hV] , //; s/ .*//; s/^/-/' | sort -u > manual

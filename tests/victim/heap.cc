@@ -255,6 +255,35 @@ in_queue()
 		thread.join();
 }
 
+// A server of four threads, in which one of fifty answers is too long.
+static void
+serves()
+{
+	static std::atomic<int> next;
+	std::vector<std::thread> threads;
+
+	for (int t = 0; t < 4; t++)
+		threads.emplace_back([] {
+			for (int i; (i = next++) < 2000;) {
+				volatile char *p = make_block();
+
+				if (i % 50 == 49)
+					p[42] = 's';
+				drop_block(const_cast<char *>(p));
+			}
+		});
+	for (auto &thread : threads)
+		thread.join();
+}
+
+// Ended before its blocks are looked at.
+static void
+before_kill()
+{
+	static_cast<volatile char *>(make_block())[42] = 'k';
+	(void)raise(SIGKILL);
+}
+
 // Leaves a process behind that is nobody's, but not in the first run; its
 // number is in the file of this name.
 static const char *left;
@@ -428,7 +457,7 @@ static const struct {
 	{"many", many_bugs}, {"handler", handler}, {"late-frees", late_frees},
 	{"read", by_read}, {"new-array", new_array},
 	{"reads", reads}, {"queue", in_queue}, {"two-writers", two_writers},
-	{"forks", forks}, {"leaves", leaves}, {"nothing", nothing},
+	{"serves", serves}, {"kill", before_kill}, {"forks", forks}, {"leaves", leaves}, {"nothing", nothing},
 };
 
 int

@@ -474,6 +474,8 @@ serve_channel(struct serve *serve)
 		before = heard;
 		remote_session_catch_up(serve->remote, SOON);
 		behind = remote_session_is_behind(serve->remote);
+		if (!behind && serve->round != NULL)
+			serve->round(serve->round_arg);
 		wp_channel_sleep(root, &heard, behind ? 0 : nap(serve));
 		idle = heard == before && !behind ? idle + 1 : 0;
 	}

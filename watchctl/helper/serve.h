@@ -69,6 +69,10 @@ struct serve {
 					   no channel of its own */
 	uint64_t until;			/* ns: then the report ends, and ... */
 	void (*expire)(pid_t root);	/* ... this is called; NULL: nothing */
+	void (*round)(void *);	/* called when hits that were there before it
+				   was called last are reported, with round_arg;
+				   NULL: nothing */
+	void *round_arg;
 	const char *reason;		/* why the report ended; NULL: it has
 					   not */
 };

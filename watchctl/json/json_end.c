@@ -113,12 +113,37 @@ put_counts(struct report *r, const struct report_end *end, unsigned watch)
 	    put_count(r, it, NULL, left);
 }
 
+/* From 0 to 1. */
+static void
+field_share(struct buffer *b, const char *name, double share)
+{
+	field(b, name);
+	buffer_dec(b, (uint64_t)share);
+	buffer_puts(b, ".");
+	buffer_digits(b, (uint64_t)((share - (double)(uint64_t)share) * 1e6),
+	    6);
+}
+
+static int
+put_heap_coverage(struct report *r, const struct coverage *c)
+{
+	struct buffer *b = json_line_begin(r, "coverage");
+
+	if (c->sites > 0) {
+		field_dec(b, "sites", c->sites);
+		field_share(b, "sites_share", (double)c->sites_watched /
+		    (double)c->sites);
+	}
+	field_dec(b, "blocks", c->all);
+	field_share(b, "share", coverage_share(c));
+	return json_line_end(r);
+}
+
 static int
 put_coverage(struct report *r, const struct coverage *part)
 {
 	struct buffer *b = json_line_begin(r, "coverage");
 	const struct ex_watch *watch = r->begin.watches[part->watch];
-	const double share = coverage_share(part);
 
 	field_dec(b, "watch", ex_watch_number(watch));
 	json_field_pid(b, watch);
@@ -128,13 +153,8 @@ put_coverage(struct report *r, const struct coverage *part)
 		field_hex(b, "addr", part->addr);
 		field_dec(b, "len", part->len);
 	}
-	if (!part->unknown) {
-		field(b, "share");
-		buffer_dec(b, (uint64_t)share);
-		buffer_puts(b, ".");
-		buffer_digits(b, (uint64_t)((share -
-		    (double)(uint64_t)share) * 1e6), 6);
-	}
+	if (!part->unknown)
+		field_share(b, "share", coverage_share(part));
 	field_dec(b, "hits", part->hits);
 	return json_line_end(r);
 }
@@ -193,6 +213,8 @@ json_put_end(struct report *r, const struct report_end *end)
 	for (size_t i = 0; i < end->ndoubts && rc == 0; i++)
 		rc = json_put_finding(r, end->doubts[i]);
 	for (size_t i = 0; i < end->ncoverage && rc == 0; i++)
-		rc = put_coverage(r, &end->coverage[i]);
+		rc = end->coverage[i].heap ?
+		    put_heap_coverage(r, &end->coverage[i]) :
+		    put_coverage(r, &end->coverage[i]);
 	return rc != 0 ? rc : put_account(r, end);
 }

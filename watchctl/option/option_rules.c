@@ -15,7 +15,7 @@
 
 /* What else is true of a command line. */
 enum {
-	SPECS = OPT_END, NO_SPECS, NO_HEAP, COMMAND, COMMAND_NAME, NO_COMMAND,
+	SPECS = OPT_END, NO_SPECS, NO_HEAP, SAMPLED, COMMAND, COMMAND_NAME, NO_COMMAND,
 	NO_PROCESS, REPORT, STOPPED, STOPPED_CHILDREN, BY_BPF, BY_RING,
 	BY_RINGS, PERF, COMPACT, NOT_JSON, NOT_TEXT, NOT_TABLE, NOT_FOR_HEAP,
 	NO_OUTPUT, OUTPUT_PID, EXECUTION, READS, KERNEL, EVERYWHERE, ADDRESS,
@@ -148,7 +148,10 @@ static const struct rule rules[] = {
 	    "--top shows the writers on the terminal, and then the summary, "
 	    "and does not go with $2: leave out one of them"},
 
-	{ANY(OPT_HEAP), ANY(SPECS, SCOPE, 'p', 'f', 'n', 't', OPT_INSIDE,
+	{ANY(OPT_HEAP), ANY('p'), "--heap guards a program from its beginning, "
+	    "since blocks are made for that: a process that runs already "
+	    "cannot be; start it with --heap=sample -- COMMAND"},
+	{ANY(OPT_HEAP), ANY(SPECS, SCOPE, 'f', 'n', 't', OPT_INSIDE,
 	    OPT_ON_HIT, OPT_STOP, OPT_COUNT, OPT_USER_ONLY, OPT_CHANGED,
 	    OPT_FOLLOW, OPT_IF_MISSING, OPT_LAST, OPT_UNTIL, OPT_WITH,
 	    OPT_BUFFER, OPT_STACKS, 'v', OPT_SLOTS, OPT_POLICY,
@@ -158,6 +161,8 @@ static const struct rule rules[] = {
 	    "that it starts: give -- COMMAND"},
 	{ANY(OPT_HEAP), ANY(NOT_FOR_HEAP), "--heap reports as text or json: "
 	    "choose one of them with -o"},
+	{ANY(SAMPLED), ANY(OPT_HEAP_RUNS), "$1 runs the command once: leave out "
+	    "$2, or =sample"},
 	{ANY(OPT_HEAP_QUARANTINE, OPT_HEAP_RUNS), ANY(NO_HEAP), "$1 is for "
 	    "--heap: add that, or leave it out"},
 	{ANY(NO_SPECS), NULL, "nothing to watch: give -w, -r, -a or -x with a "
@@ -349,6 +354,7 @@ find_facts(const struct options *o, const char *called[FACTS])
 	called[SPECS] = IF(o->nspecs > 0, "-w, -r, -a and -x");
 	called[NO_SPECS] = IF(o->nspecs == 0 && !o->heap && !report, "");
 	called[NO_HEAP] = IF(!o->heap, "");
+	called[SAMPLED] = IF(o->heap == HEAP_SAMPLE, "--heap=sample");
 	called[COMMAND] = IF(command, "a command");
 	called[COMMAND_NAME] = IF(command, o->command[0]);
 	called[NO_COMMAND] = IF(!command, "");

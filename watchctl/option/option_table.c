@@ -108,11 +108,11 @@ const struct option_entry option_table[] = {
 	    OPTION_INSIDE | OPTION_APART,
 	    "watch by a library loaded into COMMAND: a thread goes on when\n"
 	    "its hit has been reported, and no hit is lost"},
-	{0, "heap", OPT_HEAP, NULL, NULL,
+	{0, "heap", OPT_HEAP, "[=sample]", "sample",
 	    OPTION_HEAP | OPTION_APART,
 	    "guard the heap of COMMAND and of what it executes: report\n"
 	    "writes past the end of a block, in front of it or after free,\n"
-	    "and wrong frees"},
+	    "and wrong frees; sample: run it once, and watch some blocks"},
 	{0, "heap-runs", OPT_HEAP_RUNS, "N", NULL,
 	    OPTION_HEAP,
 	    "if there was damage, run COMMAND again, at most so often (3),\n"
@@ -203,6 +203,13 @@ const struct option_entry option_table[] = {
 
 enum { ENTRIES = sizeof(option_table) / sizeof(option_table[0]) };
 
+int
+option_takes(const struct option_entry *e)
+{
+	return e->argument == NULL ? no_argument :
+	    *e->argument == '[' ? optional_argument : required_argument;
+}
+
 const struct option_names *
 option_names(unsigned forms, const char *first)
 {
@@ -217,7 +224,7 @@ option_names(unsigned forms, const char *first)
 			continue;
 		if (e->name != NULL)
 			names[n++] = (struct option){e->name,
-			    e->argument != NULL, NULL, e->value};
+			    option_takes(e), NULL, e->value};
 		if (e->letter == '\0')
 			continue;
 		*letter++ = e->letter;
@@ -262,7 +269,7 @@ put_option(const struct option_entry *e, char to[COLUMNS])
 	    e->letter != '\0' ? letter : "",
 	    e->letter != '\0' && e->name != NULL ? ", " : "",
 	    e->name != NULL ? "--" : "", e->name != NULL ? e->name : "",
-	    e->argument != NULL ? " " : "",
+	    option_takes(e) == required_argument ? " " : "",
 	    e->argument != NULL ? e->argument : "");
 }
 
@@ -316,7 +323,7 @@ option_help(FILE *out)
 "       watchctl [OPTIONS] {-w|-a} kernel!SYMBOL[+OFF][:LEN] ...\n"
 "       watchctl [OPTIONS] {-w|-r|-a} shm:/NAME+OFF[:LEN] ...\n"
 "       watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... [--] COMMAND [ARG...]\n"
-"       watchctl [OPTIONS] --heap [--] COMMAND [ARG...]\n", out);
+"       watchctl [OPTIONS] --heap[=sample] [--] COMMAND [ARG...]\n", out);
 	put_report_options(out);
 	(void)fputs(
 "       watchctl doctor [-o json]\n"
@@ -361,7 +368,7 @@ option_synopsis(FILE *out)
 		    "Fl -cgroup Ar path | Fl -all-cpus\n.Brc\n"},
 		{OPTION_COMMAND, "", SPECS WITH_COMMAND},
 		{OPTION_INSIDE, ".Fl -inside\n", SPECS WITH_COMMAND},
-		{OPTION_HEAP, ".Fl -heap\n", WITH_COMMAND},
+		{OPTION_HEAP, ".Fl -heap Ns Op Cm =sample\n", WITH_COMMAND},
 		{OPTION_REPORT, ".Cm report\n", ".Ar recording\n"},
 	};
 

@@ -39,8 +39,9 @@ struct option_entry {
 	const char *name;	/* without its dashes; NULL: none */
 	int value;		/* of the name, to getopt_long(3) */
 	const char *argument;	/* what the help calls it; in small letters: the
-				   only one that there is; NULL: it takes
-				   none */
+				   only one that there is; "[=...": it may be
+				   left out, and is never another word; NULL: it
+				   takes none */
 	const char *words;	/* what it may be, with blanks between; NULL:
 				   not to be listed */
 	unsigned forms;		/* that it is for */
@@ -55,6 +56,10 @@ option_is_for(const struct option_entry *entry, unsigned forms)
 {
 	return (entry->forms & forms) != 0;
 }
+
+/* Whether it takes an argument: no_argument, required_argument, or
+   optional_argument. */
+int option_takes(const struct option_entry *);
 
 /* The entry of an option, by its letter or its value; and how it is called on a
    command line: "-n", "--each". */

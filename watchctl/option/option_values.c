@@ -51,6 +51,15 @@ parse_runs(const char *text, uint64_t *runs)
 }
 
 static int
+parse_heap(const char *text, enum heap_way *way)
+{
+	*way = text == NULL ? HEAP_RERUN : HEAP_SAMPLE;
+	return text == NULL || strcmp(text, "sample") == 0 ? 0 :
+	    complain("--heap=%s: there is --heap, which runs the command "
+	    "again, and --heap=sample", text);
+}
+
+static int
 parse_seconds(const char *text, double *seconds)
 {
 	char *end;
@@ -387,7 +396,7 @@ static const struct setting {
 	{OPT_CHANGED, FLAG, AT(changed)}, {OPT_ONCE, FLAG, AT(once)},
 	{OPT_TOP, FLAG, AT(top)}, {OPT_INSIDE, FLAG, AT(inside)},
 	{OPT_STOP, FLAG, AT(stop)}, {OPT_FOLLOW, FLAG, AT(follow_pointers)},
-	{OPT_NO_ASLR, FLAG, AT(no_aslr)}, {OPT_HEAP, FLAG, AT(heap)},
+	{OPT_NO_ASLR, FLAG, AT(no_aslr)},
 	{OPT_NO_CACHE, FLAG, AT(no_cache)},
 	{'n', NUMBER, AT(limit), UINT64_MAX / 2},
 	{OPT_EVERY, NUMBER, AT(every), UINT64_MAX / 2},
@@ -461,6 +470,8 @@ option_set(struct options *o, int option, const char *text)
 		return set_cgroup(o, text);
 	case OPT_STACK:
 		return parse_stack(text, &o->stack);
+	case OPT_HEAP:
+		return parse_heap(text, &o->heap);
 	case OPT_HEAP_RUNS:
 		return parse_runs(text, &o->heap_runs);
 	case OPT_DELIVERY:

@@ -36,6 +36,9 @@ enum side { SIDE_JUNIT, SIDE_SARIF, SIDE_GITHUB, SIDE_LEARN, SIDES };
 #define QUARANTINE_NONE UINT64_MAX
 #define QUARANTINE_USUAL ((uint64_t)1 << 20)
 
+/* --heap: who did it is found in a further run, or in the only one. */
+enum heap_way { HEAP_NONE, HEAP_RERUN, HEAP_SAMPLE };
+
 /* The same of --heap-runs. */
 #define HEAP_RUNS_NONE UINT64_MAX
 enum { HEAP_RUNS_USUAL = 3 };
@@ -73,7 +76,7 @@ struct options {
 	uint32_t with;		/* --with: bits, 1 << enum wp_counter */
 	struct condition until;	/* --until; without a root: none */
 	bool inside;		/* --inside */
-	bool heap;		/* --heap: no watch, but a guard */
+	enum heap_way heap;	/* --heap: no watch, but a guard */
 	uint64_t quarantine;	/* --heap-quarantine, bytes */
 	uint64_t heap_runs;	/* --heap-runs, as given */
 	bool no_aslr;		/* --no-aslr */

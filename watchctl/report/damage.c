@@ -27,6 +27,7 @@ static const struct {
 	[HG_AT_EXIT] = {"exit", "the process's end"},
 	[HG_AT_EXEC] = {"exec", "execve"},
 	[HG_AT_CRASH] = {"crash", "a crash"},
+	[HG_AT_WRITE] = {"write", "the write"},
 };
 
 static unsigned

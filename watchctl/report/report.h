@@ -43,12 +43,17 @@ struct coverage {
 	unsigned watch;		/* the session's, from 0 */
 	int place;		/* that of the part; < 0: it had no hits */
 	uint64_t addr, len;
-	uint64_t on, all;	/* ns, of all that the watch was on */
+	uint64_t on, all;	/* ns, of all that the watch was on; or blocks
+				   */
 	uint64_t hits;		/* filled in by the session */
 	/* or it is of objects: there were so many, and so many of them were
 	   watched, for this long of their lives, unless that is unknown */
 	bool instances, unknown;
 	uint64_t objects, watched;
+	/* or of blocks of a heap, of no watch: on of all were watched, and so
+	   many of the call sites that allocated them, if those are counted */
+	bool heap;
+	uint64_t sites, sites_watched;
 };
 
 /* 0 to 1. */

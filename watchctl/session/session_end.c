@@ -200,7 +200,8 @@ fill_end(struct session *s, struct report_end *end)
 	end->threads = s->threads;
 	end->nthreads = s->nthreads;
 	for (size_t i = 0; i < s->ncoverage; i++)
-		s->coverage[i].hits = s->coverage[i].place < 0 ? 0 :
+		s->coverage[i].hits = s->coverage[i].place < 0 ||
+		    s->coverage[i].heap ? 0 :
 		    hit_filter_hits(s->filter, (size_t)s->coverage[i].place);
 	end->coverage = s->coverage;
 	end->ncoverage = s->ncoverage;

@@ -537,6 +537,20 @@ put_objects(struct report *r, struct buffer *b, const struct coverage *c)
 	buffer_puts(b, "\n");
 }
 
+static void
+put_heap(struct buffer *b, const struct coverage *c)
+{
+	buffer_puts(b, "\n  ");
+	if (c->sites > 0)
+		buffer_printf(b, "%llu of %llu call sites (%.2f %%) and ",
+		    (unsigned long long)c->sites_watched,
+		    (unsigned long long)c->sites, (double)c->sites_watched /
+		    (double)c->sites * 100);
+	buffer_printf(b, "%llu of %llu blocks (%.2f %%) were watched\n",
+	    (unsigned long long)c->on, (unsigned long long)c->all,
+	    coverage_share(c) * 100);
+}
+
 static int
 put_coverage(struct report *r, const struct report_end *end)
 {
@@ -548,7 +562,9 @@ put_coverage(struct report *r, const struct report_end *end)
 		for (n = 1; i + n < end->ncoverage && end->coverage[i].watch ==
 		    end->coverage[i + n].watch;)
 			n++;
-		if (end->coverage[i].instances)
+		if (end->coverage[i].heap)
+			put_heap(b, &end->coverage[i]);
+		else if (end->coverage[i].instances)
 			put_objects(r, b, &end->coverage[i]);
 		else
 			put_coverage_of(r, b, &end->coverage[i], n);

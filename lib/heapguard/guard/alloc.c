@@ -57,7 +57,7 @@ adopt(char *raw, size_t size, size_t pad, enum hg_family family,
 	e->in_thread = hg_callers_count_in(t, e->alloc);
 	hg_block_seal(block, size, number);
 	atomic_store_explicit(&e->block, block, memory_order_release);
-	if (hg_callers_are_wanted(e->alloc))
+	if (hg_callers_are_due(e->alloc, e->number))
 		hg_watch_allocated(e, block);
 	atomic_store_explicit(&e->state, HG_LIVE, memory_order_release);
 	return (void *)(uintptr_t)block;

@@ -15,11 +15,11 @@ struct callers {
 	uint64_t hash;		/* never 0, written last */
 };
 
-/* By numbers, HG_CALLERS_MAX of each.  What is looked at for each block is close
-   together: the backtraces are not. */
+/* By numbers, HG_CALLERS_MAX of each.  What is looked at for each block is
+   close together: the backtraces are not. */
 static struct callers *all;
 static _Atomic uint32_t *counts;	/* of their blocks */
-static bool *wanted;			/* one of which is to be watched */
+static _Atomic uint32_t *due;		/* the next to be looked at; 0: none */
 
 /* KEYS of them: a sum, with the number in its lowest bits. */
 static _Atomic uint64_t *keys;
@@ -47,10 +47,10 @@ hg_callers_begin(void)
 {
 	all = room(HG_CALLERS_MAX * sizeof(*all));
 	counts = room(HG_CALLERS_MAX * sizeof(*counts));
-	wanted = room(HG_CALLERS_MAX * sizeof(*wanted));
+	due = room(HG_CALLERS_MAX * sizeof(*due));
 	keys = room(KEYS * sizeof(*keys));
 	by_hash = room(BY_HASH * sizeof(*by_hash));
-	return all == NULL || counts == NULL || wanted == NULL ||
+	return all == NULL || counts == NULL || due == NULL ||
 	    keys == NULL || by_hash == NULL ? -ENOMEM : 0;
 }
 
@@ -104,8 +104,8 @@ make(uint64_t sum, const struct hg_stack *stack)
 		return 0;
 	}
 	all[number].stack = *stack;
-	wanted[number] = hg_watch_wants(sum);
 	all[number].hash = sum;
+	atomic_store(&due[number], hg_watch_wants(sum));
 	return number;
 }
 
@@ -213,10 +213,35 @@ hg_callers_hash(uint32_t callers)
 	return callers == 0 ? 0 : all[callers].hash;
 }
 
+/* Numbers begin again behind the largest. */
 bool
-hg_callers_are_wanted(uint32_t callers)
+hg_callers_are_due(uint32_t callers, uint32_t number)
 {
-	return wanted[callers];
+	const uint32_t next = atomic_load_explicit(&due[callers],
+	    memory_order_relaxed);
+
+	return next != 0 && (int32_t)(number - next) >= 0;
+}
+
+void
+hg_callers_set_due(uint32_t callers, uint32_t number)
+{
+	atomic_store_explicit(&due[callers], number != 0 ? number : 1,
+	    memory_order_relaxed);
+}
+
+uint32_t
+hg_callers_made(void)
+{
+	const uint32_t n = atomic_load(&made);
+
+	return n < HG_CALLERS_MAX ? n : HG_CALLERS_MAX - 1;
+}
+
+uint32_t
+hg_callers_blocks(uint32_t callers)
+{
+	return atomic_load_explicit(&counts[callers], memory_order_relaxed);
 }
 
 uint32_t

@@ -30,10 +30,17 @@ uint32_t hg_callers_of(struct hg_thread *, const struct hg_frame *,
 /* The backtrace behind a number; with 0: an empty one. */
 void hg_callers_stack(uint32_t callers, struct hg_stack *);
 
-/* A hash that is the same in another run; and whether a block of such callers
-   is to be watched in this one. */
+/* A hash that is the same in another run. */
 uint64_t hg_callers_hash(uint32_t callers);
-bool hg_callers_are_wanted(uint32_t callers);
+
+/* Whether their block of this number may be to be watched (hg_watch_wants); and
+   which is to be looked at next. */
+bool hg_callers_are_due(uint32_t callers, uint32_t number);
+void hg_callers_set_due(uint32_t callers, uint32_t number);
+
+/* The largest number of callers, and how many blocks they have allocated. */
+uint32_t hg_callers_made(void);
+uint32_t hg_callers_blocks(uint32_t callers);
 
 /* One block more of these callers: how many there are, and how many of this
    thread. */

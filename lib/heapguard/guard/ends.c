@@ -30,6 +30,7 @@
 #include "guard/next.h"
 #include "guard/programs.h"
 #include "guard/report.h"
+#include "guard/sample.h"
 #include "guard/state.h"
 #include "guard/watch.h"
 
@@ -75,8 +76,10 @@ is_borrowed(void)
 static void
 sweep(enum hg_when when)
 {
-	if (!is_borrowed())
-		hg_report_sweep(when);
+	if (is_borrowed())
+		return;
+	hg_report_sweep(when);
+	hg_sample_account();
 }
 
 /* --- exits --- */
@@ -377,6 +380,7 @@ in_child(void)
 	hg_ledger_forked();
 	hg_report_forked();
 	hg_watch_forked();
+	hg_sample_forked();
 }
 
 extern int __cxa_atexit(void (*)(void *), void *, void *);

@@ -24,6 +24,7 @@ enum {
 	HG_PATH_MAX = 240,
 	HG_HITS_MAX = 16,	/* that are named as a finding's */
 	HG_IMAGES_MAX = 4096,	/* distinct programs with their arguments */
+	HG_ALIKE_MAX = 4,	/* findings of which no more are wanted */
 	HG_WANTED_MAX = 64,	/* blocks that are watched in a further run */
 	HG_LABEL_MAX = 64,	/* as the watch library has it */
 	HG_CAUSE_MAX = 256,
@@ -44,7 +45,7 @@ enum hg_family { HG_MALLOC, HG_NEW, HG_NEW_ARRAY };
 
 /* When it was noticed. */
 enum hg_when { HG_AT_FREE, HG_AT_REALLOC, HG_AT_REUSE, HG_AT_EXIT, HG_AT_EXEC,
-	HG_AT_CRASH };
+	HG_AT_CRASH, HG_AT_WRITE };
 
 enum hg_stack_of { HG_STACK_ALLOC, HG_STACK_FREE, HG_STACK_NOTICED,
 	HG_STACK_OTHER, HG_STACKS };
@@ -97,6 +98,7 @@ struct hg_finding {
 	uint64_t other_gap;	/* and bytes between both */
 	struct hg_identity identity;
 	struct hg_image image;
+	uint32_t watched;	/* the id of its watch; 0: it had none */
 	uint32_t nhits;		/* watchctl's: of hits that did it, */
 	uint64_t hit[HG_HITS_MAX];	/* their numbers in the report */
 	uint8_t bytes[HG_BYTES_MAX];
@@ -121,11 +123,16 @@ struct hg_program {
 	char path[HG_PATH_MAX];
 };
 
-/* A block whose bytes are to be watched, once it is there; by watchctl. */
+enum hg_want { HG_NOT_YET, HG_WANTED_NOW, HG_SEEN };
+
+/* A block whose bytes are to be watched, once it is there: by watchctl, before
+   a further run; by a program whose run is the only one. */
 struct hg_wanted {
+	_Atomic uint32_t state;	/* enum hg_want, written last */
 	struct hg_image image;
 	struct hg_identity identity;
 	int64_t offset;		/* of the bytes, from its start */
+	uint32_t past;		/* or from its end */
 	uint32_t len;		/* 1, 2, 4 or 8: the most that are aligned */
 	uint32_t freed;		/* from its free on, not before */
 	char label[HG_LABEL_MAX];	/* of the watch; NUL-terminated */
@@ -140,15 +147,23 @@ struct hg_images {
 struct hg_evidence {
 	uint64_t magic;
 	uint32_t version, size;
-	/* of a further run, by watchctl before it begins */
-	uint32_t nwanted;
+	/* by watchctl before a run begins */
+	uint32_t sample;	/* it is the only one, where programs choose
+				   what they watch */
 	uint32_t any_number;	/* all blocks of these callers and sizes share
 				   the watches, in all programs of these
 				   files */
+	_Atomic uint32_t nwanted;	/* may be more than there is room for */
 	struct hg_wanted wanted[HG_WANTED_MAX];
-	/* of that, by the programs */
-	_Atomic uint64_t seen;	/* blocks that were to be watched, */
-	_Atomic uint64_t watched;	/* and were */
+	/* of what is watched, by the programs */
+	_Atomic uint64_t blocks;	/* that were to be watched, or could
+					   be; */
+	_Atomic uint64_t watched;	/* and were, at least for a moment */
+	_Atomic uint32_t sites, sites_watched;	/* sample: the same of
+						   callers */
+	_Atomic uint32_t watches;	/* sample: their last id */
+	_Atomic uint32_t repeated;	/* sample: findings like others, of which
+					   there are enough */
 	_Atomic uint32_t refusals;	/* watches that could not be had */
 	char cause[HG_CAUSE_MAX];	/* why, of the last */
 	struct hg_images images[HG_IMAGES_MAX];

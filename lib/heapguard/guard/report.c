@@ -13,6 +13,8 @@
 
 #include "guard/callers.h"
 #include "guard/programs.h"
+#include "guard/sample.h"
+#include "guard/watch.h"
 
 enum { WAIT = 1000 };	/* ms for other threads */
 
@@ -106,17 +108,37 @@ is_same(const struct hg_finding *a, const struct hg_finding *b)
 	    sizeof(a->stack[0])) == 0);
 }
 
-/* Children of a fork find what their parent did. */
+/* The same done to another block of the same callers. */
+static bool
+is_like(const struct hg_finding *a, const struct hg_finding *b)
+{
+	return a->kind == b->kind && a->kind <= HG_USE_AFTER_FREE &&
+	    a->image.path == b->image.path &&
+	    a->identity.callers == b->identity.callers &&
+	    (a->offset == b->offset || a->offset - (int64_t)a->size ==
+	    b->offset - (int64_t)b->size) &&
+	    (a->watched != 0) == (b->watched != 0);
+}
+
+/* Children of a fork find what their parent did; and a server does the same
+   again and again. */
 static bool
 is_known(struct hg_evidence *e, const struct hg_finding *f)
 {
 	const uint32_t n = atomic_load(&e->nfindings);
+	unsigned alike = 0;
 
-	for (uint32_t i = 0; i < n && i < HG_FINDINGS_MAX; i++)
-		if (atomic_load(&e->finding[i].ready) != 0 &&
-		    is_same(&e->finding[i], f))
+	for (uint32_t i = 0; i < n && i < HG_FINDINGS_MAX; i++) {
+		if (atomic_load(&e->finding[i].ready) == 0)
+			continue;
+		if (is_same(&e->finding[i], f))
 			return true;
-	return false;
+		alike += is_like(&e->finding[i], f);
+	}
+	if (e->sample == 0 || alike < HG_ALIKE_MAX)
+		return false;
+	(void)atomic_fetch_add(&e->repeated, 1);
+	return true;
 }
 
 static void
@@ -132,7 +154,6 @@ publish(struct hg_finding *f)
 		return;
 	f->pid = (int32_t)syscall(SYS_getpid);
 	f->tid = (int32_t)syscall(SYS_gettid);
-	f->image = hg_state.image;
 	hg_program_name(f->program);
 	take_maps(f);
 	e->finding[i] = *f;
@@ -151,8 +172,9 @@ describe(struct hg_finding *f, const struct hg_entry *e, uint64_t block)
 		.callers = hg_callers_hash(e->alloc), .size = e->size,
 		.number = e->number, .in_thread = e->in_thread,
 	};
+	f->watched = hg_watch_id(e);
 	hg_callers_stack(e->alloc, &f->stack[HG_STACK_ALLOC]);
-	if (atomic_load(&e->state) != HG_LIVE)
+	if (atomic_load(&e->state) == HG_FREED)	/* not before it is known */
 		hg_callers_stack(e->free, &f->stack[HG_STACK_FREE]);
 }
 
@@ -222,6 +244,7 @@ begin(enum hg_kind kind, const struct hg_frame *from)
 	}
 	memset(&scratch, 0, sizeof(scratch));
 	scratch.kind = kind;
+	scratch.image = hg_state.image;
 	if (from != NULL)
 		hg_callers_walk(from, &scratch.stack[HG_STACK_NOTICED]);
 	return &scratch;
@@ -233,6 +256,8 @@ end(struct hg_finding *f)
 	const int saved = errno;
 
 	publish(f);
+	if (f->kind <= HG_USE_AFTER_FREE)
+		hg_sample_damaged(f);
 	errno = saved;
 	atomic_flag_clear(&lock);
 }

@@ -21,32 +21,44 @@
 
 #include "guard/callers.h"
 #include "guard/programs.h"
+#include "guard/report.h"
+#include "guard/sample.h"
 #include "watchpoint.h"
 
 enum {
 	SLOTS = 4,
 	MOVES = 1000,		/* a second, at most */
 	HITS = 8,		/* of a watch: then it has said who it was */
+	PART = 20,		/* of the time, that moves may take where the
+				   run is the only one */
 };
+#define SECOND UINT64_C(1000000000)	/* ns: so long others wait for a sampled
+					   block's watch */
+#define AT_ONCE (SECOND / 10)	/* that they may take besides */
 
 /* Blocks that are watched. */
 static struct slot {
 	_Atomic uint32_t entry;		/* 0: none */
 	struct wp_watch *watch;
-	uint64_t age;			/* when it was taken */
-	bool exact;			/* by its number in the program */
+	uint64_t age;			/* in the order of their beginnings */
+	uint64_t since;			/* ns */
+	enum hg_level level;
+	uint32_t rank;
+	_Atomic uint32_t id;
 } slot[SLOTS];
 
 static struct {
 	struct hg_wanted wanted[HG_WANTED_MAX];	/* n of them, of this program */
 	uint32_t n;
 	bool any_number;
+	bool ready;			/* the library is there */
 	__typeof__(&wp_open) open;
 	__typeof__(&wp_close) close;
 	__typeof__(&wp_disable) disable;
 	__typeof__(&wp_cause) cause;
-	uint64_t ages, second;
+	uint64_t ages, second;		/* ...; when moves began */
 	unsigned moves;			/* in this second */
+	uint64_t entered, spent;	/* ns, of all since the first */
 	_Atomic bool forks;
 	bool prepared;			/* forks is kept */
 } self;
@@ -68,17 +80,18 @@ void
 hg_watch_begin(void)
 {
 	const struct hg_evidence *e = hg_state.evidence;
-	const uint32_t n = e->nwanted < HG_WANTED_MAX ? e->nwanted :
-	    HG_WANTED_MAX;
+	const uint32_t given = atomic_load(&e->nwanted),
+	    n = given < HG_WANTED_MAX ? given : HG_WANTED_MAX;
 
-	if (n == 0)
+	if (n == 0 && e->sample == 0)
 		return;
 	self.open = FIND(open);
 	self.close = FIND(close);
 	self.disable = FIND(disable);
 	self.cause = FIND(cause);
-	if (self.open == NULL || self.close == NULL || self.disable == NULL ||
-	    self.cause == NULL)
+	self.ready = self.open != NULL && self.close != NULL &&
+	    self.disable != NULL && self.cause != NULL;
+	if (!self.ready || e->sample != 0)
 		return;
 	self.any_number = e->any_number != 0;
 	for (uint32_t i = 0; i < n; i++)
@@ -87,16 +100,33 @@ hg_watch_begin(void)
 			self.wanted[self.n++] = e->wanted[i];
 }
 
-bool
+static bool
+is_sampled(void)
+{
+	return hg_state.evidence != NULL && hg_state.evidence->sample != 0;
+}
+
+uint32_t
 hg_watch_wants(uint64_t callers)
 {
+	if (is_sampled())
+		return self.ready;
 	for (uint32_t i = 0; i < self.n; i++)
 		if (self.wanted[i].identity.callers == callers)
-			return true;
-	return false;
+			return 1;
+	return 0;
 }
 
 /* --- entering --- */
+
+static uint64_t
+clock_of(clockid_t id)
+{
+	struct timespec at;
+
+	(void)clock_gettime(id, &at);
+	return (uint64_t)at.tv_sec * SECOND + (uint64_t)at.tv_nsec;
+}
 
 /* Who has the lock may wait for another process: the processor is left to
    that. */
@@ -110,12 +140,14 @@ enter(void)
 	inside = true;
 	while (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire))
 		(void)syscall(SYS_nanosleep, &nap, NULL);
+	self.entered = clock_of(CLOCK_THREAD_CPUTIME_ID);
 	return true;
 }
 
 static void
 leave(void)
 {
+	self.spent += clock_of(CLOCK_THREAD_CPUTIME_ID) - self.entered;
 	atomic_flag_clear_explicit(&lock, memory_order_release);
 	inside = false;
 }
@@ -159,9 +191,25 @@ take_back(struct slot *s)
 	atomic_store(&s->entry, 0);
 }
 
+static bool
+gives_way(const struct slot *s, const struct hg_place *p, uint64_t time)
+{
+	if (s->level != p->level)
+		return s->level < p->level;
+	return p->level != HG_SAMPLED || s->rank >= p->rank ||
+	    time - s->since >= SECOND;
+}
+
+static bool
+is_before(const struct slot *s, const struct slot *other)
+{
+	return other == NULL || s->level < other->level ||
+	    (s->level == other->level && s->age < other->age);
+}
+
 /* One that is free, or the oldest that gives way.  NULL: none does. */
 static struct slot *
-choose(bool exact)
+choose(const struct hg_place *p, uint64_t time)
 {
 	struct slot *oldest = NULL;
 
@@ -170,24 +218,30 @@ choose(bool exact)
 
 		if (atomic_load(&s->entry) == 0)
 			return s;
-		if ((!s->exact || exact) && (oldest == NULL ||
-		    s->exact < oldest->exact || (s->exact == oldest->exact &&
-		    s->age < oldest->age)))
+		if (gives_way(s, p, time) && is_before(s, oldest))
 			oldest = s;
 	}
 	return oldest;
 }
 
 static bool
-is_too_fast(void)
+is_too_fast(uint64_t time)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	if ((uint64_t)now.tv_sec != self.second)
+	if (time / SECOND != self.second)
 		self.moves = 0;
-	self.second = (uint64_t)now.tv_sec;
+	self.second = time / SECOND;
 	return self.moves++ >= MOVES;
+}
+
+/* Time in which nothing moved is not kept for later. */
+static bool
+is_too_dear(uint64_t time)
+{
+	const uint64_t may = time / PART;
+
+	if (self.spent + AT_ONCE < may)
+		self.spent = may - AT_ONCE;
+	return self.spent > may;
 }
 
 static void
@@ -201,7 +255,8 @@ refuse(void)
 
 /* Others may have debug registers, too: then one of ours is given up. */
 static int
-open_watch(struct slot *s, const struct wp_attr *attr, bool exact)
+open_watch(struct slot *s, const struct wp_attr *attr,
+    const struct hg_place *p, uint64_t time)
 {
 	int err = self.open(attr, &s->watch);
 
@@ -209,8 +264,8 @@ open_watch(struct slot *s, const struct wp_attr *attr, bool exact)
 		struct slot *other = NULL;
 
 		for (unsigned i = 0; i < SLOTS; i++)
-			if (atomic_load(&slot[i].entry) != 0 && (exact ||
-			    !slot[i].exact))
+			if (&slot[i] != s && slot[i].watch != NULL &&
+			    gives_way(&slot[i], p, time))
 				other = &slot[i];
 		if (other != NULL) {
 			take_back(other);
@@ -220,30 +275,85 @@ open_watch(struct slot *s, const struct wp_attr *attr, bool exact)
 	return err;
 }
 
+/* What was written is looked at before the program goes on: it may be ended
+   before its block is. */
 static void
-watch(const struct hg_entry *e, uint64_t block, const struct hg_wanted *w)
+on_hit(const struct wp_hit *hit, void *arg)
 {
-	const bool exact = e->number == w->identity.number;
-	const struct wp_attr attr = {
-		.size = sizeof(attr), .len = w->len, .label = w->label,
-		.addr = (void *)(uintptr_t)(block + (uint64_t)w->offset),
+	for (unsigned i = 0; i < SLOTS; i++) {
+		const uint32_t number = atomic_load(&slot[i].entry);
+		struct hg_entry *e = hg_ledger_at(number);
+		const uint64_t block = e == NULL ? 0 : atomic_load(&e->block);
+
+		if (block != 0 && atomic_load(&slot[i].id) ==
+		    (uint32_t)(uintptr_t)arg)
+			hg_report_block(e, block, HG_AT_WRITE, NULL);
+	}
+	(void)hit;
+}
+
+static int
+watch(const struct hg_entry *e, uint64_t block, const struct hg_place *p)
+{
+	struct wp_attr attr = {
+		.size = sizeof(attr), .len = p->len, .label = p->label,
+		.addr = (void *)(uintptr_t)(block + (uint64_t)p->offset),
 		.action = WP_PRINT, .flags = WP_FORK, .limit = HITS,
 	};
-	struct slot *s = choose(exact);
+	const uint64_t time = clock_of(CLOCK_MONOTONIC);
+	struct slot *s = choose(p, time);
+	int err;
 
-	if (s == NULL || (!exact && is_too_fast()))
-		return;
+	if (s == NULL)
+		return -EBUSY;
+	if (p->level != HG_EXACT && (is_too_fast(time) ||
+	    (p->id != 0 && is_too_dear(time))))
+		return -EAGAIN;
+	if (p->id != 0) {
+		attr.action |= WP_CALL;
+		attr.handler = on_hit;
+		attr.arg = (void *)(uintptr_t)p->id;
+	}
 	if (atomic_load(&s->entry) != 0)
 		take_back(s);
-	if (open_watch(s, &attr, exact) < 0) {
+	/* before its first hit */
+	atomic_store(&s->id, p->id);
+	atomic_store(&s->entry, hg_ledger_number(e));
+	if ((err = open_watch(s, &attr, p, time)) < 0) {
+		atomic_store(&s->entry, 0);
 		refuse();
-		return;
+		return err;
 	}
 	prepare();
 	s->age = ++self.ages;
-	s->exact = exact;
-	atomic_store(&s->entry, hg_ledger_number(e));
-	(void)atomic_fetch_add(&hg_state.evidence->watched, 1);
+	s->since = time;
+	s->level = p->level;
+	s->rank = p->rank;
+	return 0;
+}
+
+int
+hg_watch_set(const struct hg_entry *e, uint64_t block,
+    const struct hg_place *p)
+{
+	int err;
+
+	if (!enter())
+		return -EBUSY;
+	err = watch(e, block, p);
+	leave();
+	return err;
+}
+
+uint32_t
+hg_watch_id(const struct hg_entry *e)
+{
+	const uint32_t number = hg_ledger_number(e);
+
+	for (unsigned i = 0; i < SLOTS; i++)
+		if (atomic_load(&slot[i].entry) == number)
+			return atomic_load(&slot[i].id);
+	return 0;
 }
 
 /* --- blocks --- */
@@ -277,37 +387,59 @@ is_another(const struct hg_entry *e, const struct hg_wanted *w)
 }
 
 static void
+watch_wanted(const struct hg_entry *e, uint64_t block,
+    const struct hg_wanted *w)
+{
+	const struct hg_place place = {
+		.offset = w->offset, .len = w->len, .label = w->label,
+		.level = e->number == w->identity.number ? HG_EXACT : HG_ALIKE,
+	};
+
+	(void)atomic_fetch_add(&hg_state.evidence->blocks, 1);
+	if (hg_watch_set(e, block, &place) == 0)
+		(void)atomic_fetch_add(&hg_state.evidence->watched, 1);
+}
+
+static void
 watch_all(struct hg_entry *e, uint64_t block, bool freed)
 {
-	const int saved = errno;
-
 	for (uint32_t i = 0; i < self.n; i++) {
 		const struct hg_wanted *w = &self.wanted[i];
 
 		if (!is_wanted(e, w))
 			continue;
 		e->flags |= HG_WANTED;
-		if ((w->freed != 0) != freed || is_another(e, w))
-			continue;
-		(void)atomic_fetch_add(&hg_state.evidence->seen, 1);
-		if (enter()) {
-			watch(e, block, w);
-			leave();
-		}
+		if ((w->freed != 0) == freed && !is_another(e, w))
+			watch_wanted(e, block, w);
 	}
-	errno = saved;
 }
 
 void
 hg_watch_allocated(struct hg_entry *e, uint64_t block)
 {
-	watch_all(e, block, false);
+	const int saved = errno;
+
+	if (inside) {
+		hg_sample_leave_out(e->alloc);
+	} else if (is_sampled()) {
+		hg_sample_allocated(e, block);
+	} else {
+		hg_callers_set_due(e->alloc, e->number);
+		watch_all(e, block, false);
+	}
+	errno = saved;
 }
 
 void
 hg_watch_freed(struct hg_entry *e, uint64_t block)
 {
-	watch_all(e, block, true);
+	const int saved = errno;
+
+	if (is_sampled())
+		hg_sample_freed(e, block);
+	else
+		watch_all(e, block, true);
+	errno = saved;
 }
 
 static bool

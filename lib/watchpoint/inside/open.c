@@ -241,16 +241,18 @@ is_under_valgrind(void)
 	    strstr(preloaded, "/vgpreload_core-") != NULL;
 }
 
-/* Find out what this machine offers, once. */
+/* Find out what this machine offers, once.  Later the program may have freed
+   its environment, and be about to end. */
 static int
 choose(void)
 {
-	const char *forced = wp_setting("WATCHPOINT_DELIVERY");
 	struct wp_features features;
+	const char *forced;
 	int err;
 
 	if (machine.delivery != NULL)
 		return 0;
+	forced = wp_setting("WATCHPOINT_DELIVERY");
 	if (is_under_valgrind())
 		return wp_cause_set(&last, WP_CAUSE_VALGRIND);
 	err = wp_probe_features(&features, &last);

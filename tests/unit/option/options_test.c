@@ -212,7 +212,7 @@ TEST(a_heap)
 	struct options o;
 
 	ACCEPT(&o, "--heap", "ls", "--heap");
-	assert_true(o.heap && o.quarantine == QUARANTINE_NONE);
+	assert_true(o.heap == HEAP_RERUN && o.quarantine == QUARANTINE_NONE);
 	assert_string_equal(o.command[1], "--heap");
 	options_free(&o);
 	ACCEPT(&o, "--heap", "--heap-quarantine", "0", "-o", "json", "--no-aslr",
@@ -221,6 +221,10 @@ TEST(a_heap)
 	assert_int_equal(o.error_status, 9);
 	options_free(&o);
 	ACCEPT(&o, "--heap", "--junit", "f", "--github", "ls");
+	options_free(&o);
+	ACCEPT(&o, "--heap=sample", "ls");
+	assert_int_equal(o.heap, HEAP_SAMPLE);
+	assert_string_equal(o.command[0], "ls");
 	options_free(&o);
 	ACCEPT(&o, "--heap", "--heap-quarantine", "4M", "ls");
 	assert_int_equal(o.quarantine, 4 << 20);
@@ -669,7 +673,11 @@ static const struct {
 	{{"w", "--heap"}, "--heap puts a library into a command"},
 	{{"w", "--heap", "-w", "a", "x"}, NO_HEAP "-w, -r, -a and -x "
 	    "or --heap"},
-	{{"w", "--heap", "-p", "1"}, NO_HEAP "-p or --heap"},
+	{{"w", "--heap", "-p", "1"}, "--heap guards a program from its "
+	    "beginning"},
+	{{"w", "--heap=sample", "--heap-runs", "1", "x"}, "--heap=sample runs "
+	    "the command once: leave out --heap-runs"},
+	{{"w", "--heap=all", "x"}, "--heap=all: there is --heap"},
 	{{"w", "--heap", "--inside", "x"}, NO_HEAP "--inside or --heap"},
 	{{"w", "--heap", "-v", "x"}, NO_HEAP "-v or --heap"},
 	{{"w", "--heap", "-t", "1", "x"}, NO_HEAP "-t or --heap"},
@@ -681,8 +689,6 @@ static const struct {
 	    "is for --heap"},
 	{{"w", "--heap", "--heap-quarantine", "1T", "x"}, "--heap-quarantine "
 	    "'1T': not a size"},
-	{{"w", "--heap=sample", "x"}, "--heap=sample: that option takes no "
-	    "argument"},
 	{{"w", "--heap-runs", "3", "-w", "a", "x"}, "--heap-runs is for "
 	    "--heap"},
 	{{"w", "--heap", "--heap-runs", "-1", "x"}, "--heap-runs '-1': not a "

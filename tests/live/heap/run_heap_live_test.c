@@ -243,6 +243,71 @@ TEST(each_of_two_like_blocks_has_its_own_writer)
 	outcome_free(&o);
 }
 
+static const struct bug sampled[] = {
+	{"one-past", "overflow", 3, 40, 43, "61", "write", "make_block", NULL,
+	    NULL, "[43] = 'a'"},
+	{"after-free", "use-after-free", 3, 40, 7, "66", "write", "make_block",
+	    "drop_block", NULL, "p[7] = 'f'"},
+	{"child", "overflow", 3, 40, 40, "63", "write", "make_block", NULL,
+	    NULL, "[40] = 'c'"},
+	{"abort", "overflow", 128 + SIGABRT, 40, 42, "61", "write",
+	    "make_block", NULL, NULL, "[42] = 'a'"},
+	{"kill", "overflow", 128 + SIGKILL, 40, 42, "6b", "write",
+	    "make_block", NULL, NULL, "[42] = 'k'"},
+	{"new-array", "overflow", 3, 40, 40, "6e", "write", "new_array", NULL,
+	    NULL, "p[forty] = 'n'"},
+};
+
+TEST(in_the_only_run_the_first_block_of_each_call_site_is_watched)
+{
+	for (size_t i = 0; i < sizeof(sampled) / sizeof(sampled[0]); i++) {
+		struct outcome o;
+		const json_t *share;
+
+		guard(&o, LIST("--heap=sample", "--no-cache"),
+		    LIST(victim("heap"), sampled[i].name));
+		expect_report(&o);
+		if (o.status != sampled[i].status ||
+		    count_of(&o, "finding") != 1)
+			fail_msg("%s: status %d, %s%s", sampled[i].name,
+			    o.status, o.out, o.err);
+		expect_finding(&sampled[i], first_of(&o, "finding"));
+		expect_named(&sampled[i], &o, first_of(&o, "finding"));
+		share = first_of(&o, "coverage");
+		assert_true(number_of(share, "sites") > 0);
+		assert_true(number_of(share, "blocks") > 0);
+		outcome_free(&o);
+	}
+}
+
+/* Of the first few damaged blocks perhaps none is watched; then all that the
+   same callers allocate are. */
+TEST(a_call_site_whose_block_is_damaged_is_watched_in_the_same_run)
+{
+	const struct bug bug = {.name = "serves", .writer = "p[42] = 's'"};
+	unsigned named = 0;
+	struct outcome o;
+	const json_t *line;
+	size_t i;
+
+	guard(&o, LIST("--heap=sample", "--error-exitcode", "66"),
+	    LIST(victim("heap"), "serves"));
+	expect_report(&o);
+	assert_int_equal(o.status, 66);
+	json_array_foreach(o.lines, i, line) {
+		if (strcmp(text_of(line, "type"), "hit") == 0)
+			expect_writer(&bug, line);
+		if (strcmp(text_of(line, "type"), "finding") != 0)
+			continue;
+		assert_string_equal(text_of(line, "bytes"), "73");
+		named += json_array_size(json_object_get(line, "hits")) > 0;
+	}
+	if (named == 0)
+		fail_msg("not named: %s%s", o.out, o.err);
+	assert_true(count_of(&o, "finding") <= 8);
+	outcome_free(&o);
+}
+
 TEST(a_finding_decides_the_status_that_is_asked_for)
 {
 	struct outcome o;

@@ -1,6 +1,6 @@
 /* heap_evidence: what guarded programs have found.  Programs write there:
    nothing is believed before it is checked. */
-#include "helper/heap_evidence.h"
+#include "heap/heap_evidence.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -57,8 +57,11 @@ heap_evidence_close(struct heap_evidence *evidence)
 }
 
 int
-heap_evidence_set(const struct heap_evidence *evidence, uint64_t quarantine)
+heap_evidence_set(const struct heap_evidence *evidence,
+    const struct options *options)
 {
+	const uint64_t quarantine = options->quarantine == QUARANTINE_NONE ?
+	    QUARANTINE_USUAL : options->quarantine;
 	char where[96];
 
 	(void)snprintf(where, sizeof(where), "/proc/%d/fd/%d %" PRIu64,
@@ -188,15 +191,49 @@ take_finding(const struct hg_finding *from, struct hg_finding *f)
 	    f->tid > 0 && f->nbytes <= HG_BYTES_MAX;
 }
 
+uint32_t
+heap_evidence_count(const struct heap_evidence *evidence)
+{
+	const uint32_t all = atomic_load(&evidence->at->nfindings);
+
+	return all < HG_FINDINGS_MAX ? all : HG_FINDINGS_MAX;
+}
+
+uint32_t
+heap_evidence_more(const struct heap_evidence *evidence)
+{
+	return atomic_load(&evidence->at->nfindings) -
+	    heap_evidence_count(evidence);
+}
+
+bool
+heap_evidence_finding(const struct heap_evidence *evidence, uint32_t i,
+    struct hg_finding *f)
+{
+	return take_finding(&evidence->at->finding[i], f);
+}
+
+void
+heap_evidence_cover(const struct heap_evidence *evidence, struct coverage *c)
+{
+	const struct hg_evidence *e = evidence->at;
+
+	c->heap = true;
+	c->all += atomic_load(&e->blocks);
+	c->on += atomic_load(&e->watched);
+	c->sites += atomic_load(&e->sites);
+	c->sites_watched += atomic_load(&e->sites_watched);
+}
+
 int
 heap_evidence_take(const struct heap_evidence *evidence,
     struct heap_findings *found)
 {
-	const uint32_t all = atomic_load(&evidence->at->nfindings);
-	const uint32_t n = all < HG_FINDINGS_MAX ? all : HG_FINDINGS_MAX;
+	const uint32_t n = heap_evidence_count(evidence);
 
 	*found = (struct heap_findings){
-		.one = calloc(n + 1, sizeof(*found->one)), .more = all - n,
+		.one = calloc(n + 1, sizeof(*found->one)),
+		.more = heap_evidence_more(evidence),
 	};
 	if (found->one == NULL)
 		return complain("out of memory");

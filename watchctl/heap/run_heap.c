@@ -12,7 +12,7 @@
  * When the command has ended, it may run again to see who did what is in the
  * evidence (heap_rerun.c); then that is explained and reported.
  */
-#include "helper/run_heap.h"
+#include "heap/run_heap.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -21,8 +21,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "helper/heap_evidence.h"
-#include "helper/heap_rerun.h"
+#include "heap/heap_evidence.h"
+#include "heap/heap_findings.h"
+#include "heap/heap_rerun.h"
+#include "heap/heap_sample.h"
 #include "helper/preloaded.h"
 #include "helper/serve.h"
 #include "os/clock.h"
@@ -44,6 +46,7 @@ static const struct preloaded_library library = {
 struct heap_run {
 	struct serve serve;		/* with the session, of all runs */
 	struct heap_evidence evidence;	/* of the first */
+	struct heap_sample sample;	/* if there is but that one */
 	struct heap_input input;
 	pid_t command;
 	char library[PATH_MAX];
@@ -68,14 +71,18 @@ set_sanitizer(void)
 }
 
 static int
-set_environment(const struct heap_run *run)
+set_environment(struct heap_run *run)
 {
-	const uint64_t quarantine = run->serve.options->quarantine;
+	const struct options *options = run->serve.options;
+	int err = 0;
 
-	if (preloaded_set(run->library) != 0 || set_sanitizer() != 0)
-		return complain("out of memory");
-	return heap_evidence_set(&run->evidence, quarantine ==
-	    QUARANTINE_NONE ? QUARANTINE_USUAL : quarantine);
+	if (options->heap == HEAP_SAMPLE)
+		err = heap_sample_open(&run->sample, run->library);
+	else if (preloaded_set(run->library) != 0)
+		err = complain("out of memory");
+	if (err == 0 && set_sanitizer() != 0)
+		err = complain("out of memory");
+	return err < 0 ? err : heap_evidence_set(&run->evidence, options);
 }
 
 /* A text that a program wrote. */
@@ -98,24 +105,9 @@ take_text(const char from[HG_PATH_MAX], char to[HG_PATH_MAX])
 static void
 report_findings(struct heap_run *run, const struct heap_findings *found)
 {
-	struct session *s = &run->serve.session;
-
-	for (size_t i = 0; i < found->n; i++) {
-		/* its files are asked for when it has ended */
-		answers_allow_child(&run->serve.live.broker.answers,
-		    found->one[i].pid, getpid());
-		session_damage(s, &found->one[i]);
-		(void)session_flush(s, UINT64_MAX);
-	}
-	if (found->more > 0)
-		session_warn(s, "%u findings more are not reported: %d are "
-		    "kept", found->more, HG_FINDINGS_MAX);
-	if (found->bad > 0)
-		session_warn(s, "%u finding%s not be read: the program was "
-		    "killed while it wrote, or has written over it",
-		    found->bad, found->bad == 1 ? " can" : "s can");
-	if (found->bad > 0)
-		session_doubt(s, "a finding cannot be read");
+	for (size_t i = 0; i < found->n; i++)
+		heap_findings_report(&run->serve, &found->one[i]);
+	heap_findings_unread(&run->serve, found->more, found->bad);
 }
 
 /* --- what was not guarded --- */
@@ -258,8 +250,9 @@ report_running(struct heap_run *run)
 	    "started are still running");
 }
 
-static int
-report(struct heap_run *run, int status)
+/* Who did what is found, in further runs. */
+static void
+report_all(struct heap_run *run)
 {
 	const struct heap_rerun again = {
 		.serve = &run->serve, .guard = run->library,
@@ -268,12 +261,21 @@ report(struct heap_run *run, int status)
 	};
 	struct heap_findings found;
 
+	if (heap_evidence_take(&run->evidence, &found) < 0)
+		return;
+	heap_rerun(&again, &found);
+	report_findings(run, &found);
+	free(found.one);
+}
+
+static int
+report(struct heap_run *run, int status)
+{
 	report_running(run);
-	if (heap_evidence_take(&run->evidence, &found) == 0) {
-		heap_rerun(&again, &found);
-		report_findings(run, &found);
-		free(found.one);
-	}
+	if (run->serve.options->heap == HEAP_SAMPLE)
+		heap_sample_report(&run->sample);
+	else
+		report_all(run);
 	report_unguarded(run);
 	return session_end(&run->serve.session, "exit", status, NULL);
 }
@@ -295,7 +297,7 @@ run_command(struct heap_run *run)
 {
 	int status;
 
-	preloaded_catch(NULL);
+	preloaded_catch(run->sample.channel.at);
 	if ((status = preloaded_start(run->serve.options, &run->command)) != 0)
 		return status;
 	(void)unsetenv(HG_VARIABLE);
@@ -305,6 +307,8 @@ run_command(struct heap_run *run)
 		(void)preloaded_wait(run->command);
 		return STATUS_OWN_FAILURE;
 	}
+	if (run->serve.options->heap == HEAP_SAMPLE)
+		heap_sample_serve(&run->sample, run->command);
 	return report(run, preloaded_wait(run->command));
 }
 
@@ -314,6 +318,10 @@ run_heap(const struct options *options)
 	struct heap_run run = {
 		.serve = {.options = options, .ours = true, .selective = true},
 		.evidence = {.fd = -1},
+		.sample = {
+			.serve = &run.serve, .evidence = &run.evidence,
+			.channel = {.fd = -1},
+		},
 	};
 	char file[PATH_MAX];
 	int status = preloaded_check(options->command[0], file);
@@ -329,6 +337,7 @@ run_heap(const struct options *options)
 		status = run_command(&run);
 	heap_input_close(&run.input);
 	serve_close(&run.serve);
+	heap_sample_close(&run.sample);
 	heap_evidence_close(&run.evidence);
 	return status;
 }

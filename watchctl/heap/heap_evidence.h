@@ -7,6 +7,8 @@
 #include <stddef.h>
 
 #include "guard/evidence.h"
+#include "report/report.h"
+#include "option/options.h"
 
 struct heap_evidence {
 	struct hg_evidence *at;		/* NULL: none */
@@ -19,7 +21,7 @@ void heap_evidence_close(struct heap_evidence *);
 
 /* Have the command that is started next find it.  0, or -errno after a line on
    stderr. */
-int heap_evidence_set(const struct heap_evidence *, uint64_t quarantine);
+int heap_evidence_set(const struct heap_evidence *, const struct options *);
 
 /* The command ended: whether programs that it started still have it, which is
    waited for, for a while.  Then it is a copy that they do not change. */
@@ -38,5 +40,16 @@ struct heap_findings {
 
 /* 0 or -ENOMEM; free the array in any case. */
 int heap_evidence_take(const struct heap_evidence *, struct heap_findings *);
+
+/* How many there are, and for how many there was no room. */
+uint32_t heap_evidence_count(const struct heap_evidence *);
+uint32_t heap_evidence_more(const struct heap_evidence *);
+
+/* One of them, by its place, which is there.  False: it makes no sense. */
+bool heap_evidence_finding(const struct heap_evidence *, uint32_t,
+    struct hg_finding *);
+
+/* Add how much of what could be watched was. */
+void heap_evidence_cover(const struct heap_evidence *, struct coverage *);
 
 #endif

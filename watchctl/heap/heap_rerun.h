@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-#include "helper/heap_evidence.h"
+#include "heap/heap_evidence.h"
 #include "helper/serve.h"
 
 /* Standard input, which each run is to have as the first has it. */

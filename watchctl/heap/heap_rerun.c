@@ -1,17 +1,11 @@
 /*
  * heap_rerun: the further runs of `watchctl --heap`.
  *
- * Variables that its programs have, besides those of the first run:
- *
- *	WATCHPOINT_FAMILY	where the channel is through which a program
- *				that watches something asks to be served
- *	WATCHPOINT_HELPER	nothing: no other helper is to be started
- *
  * In the first of them, a block is known by its number among those of the same
  * callers and size.  Where threads share work, the numbers are others in each
  * run, and so all such blocks share the watches in those that follow.
  */
-#include "helper/heap_rerun.h"
+#include "heap/heap_rerun.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,30 +18,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "remote/remote_session.h"
+#include "heap/heap_channel.h"
+#include "heap/heap_findings.h"
 #include "helper/preloaded.h"
+#include "remote/remote_session.h"
 #include "os/clock.h"
 #include "report/damage.h"
-#include "util/complain.h"
 #include "watch/channel_hit.h"
-
-#ifndef LIBDIR
-#define LIBDIR "/usr/local/lib"
-#endif
-#define LIBRARY "libwatchpoint.so.0"
 
 #define SECOND UINT64_C(1000000000)	/* ns */
 
 enum {
 	PATIENCE = 10, TIMES = 10,	/* seconds, and times the first run:
 					   what is longer is ended */
-	ALIKE = 4,			/* blocks to which the same was done */
-};
-
-static const struct preloaded_library library = {
-	.option = "--heap-runs", .name = LIBRARY,
-	.beside = {"../lib/" LIBRARY, "../lib/watchpoint/" LIBRARY},
-	.installed = LIBDIR "/" LIBRARY, .variable = "WATCHPOINT_LIBRARY",
 };
 
 /* --- standard input --- */
@@ -108,7 +91,7 @@ open_input(const struct heap_input *input)
 static bool
 has_label(const struct hg_evidence *e, const char *label)
 {
-	for (uint32_t i = 0; i < e->nwanted; i++)
+	for (uint32_t i = 0; i < atomic_load(&e->nwanted); i++)
 		if (strcmp(e->wanted[i].label, label) == 0)
 			return true;
 	return false;
@@ -188,13 +171,15 @@ count_like(const struct hg_finding *one, size_t n, const struct hg_finding *f)
 static bool
 want(struct hg_evidence *e, const struct heap_findings *found, bool any_number)
 {
+	uint32_t n = 0;
+
 	e->any_number = any_number;
-	for (size_t i = 0; i < found->n && e->nwanted < HG_WANTED_MAX; i++) {
+	for (size_t i = 0; i < found->n && n < HG_WANTED_MAX; i++) {
 		const struct hg_finding *f = &found->one[i];
-		struct hg_wanted *w = &e->wanted[e->nwanted];
+		struct hg_wanted *w = &e->wanted[n];
 
 		if (!is_damage(f) || is_named(found, f) ||
-		    count_like(found->one, i, f) >= ALIKE)
+		    count_like(found->one, i, f) >= HG_ALIKE_MAX)
 			continue;
 		*w = (struct hg_wanted){
 			.image = f->image, .identity = f->identity,
@@ -202,9 +187,9 @@ want(struct hg_evidence *e, const struct heap_findings *found, bool any_number)
 			.freed = f->kind == HG_USE_AFTER_FREE,
 		};
 		set_label(e, f, w->label);
-		e->nwanted++;
+		atomic_store(&e->nwanted, ++n);
 	}
-	return e->nwanted > 0;
+	return n > 0;
 }
 
 /* --- hits --- */
@@ -322,38 +307,6 @@ end_group(pid_t root)
 	(void)kill(-root, SIGKILL);
 }
 
-static int
-set_environment(const struct heap_rerun *rerun, const char *watching,
-    const struct heap_evidence *evidence, int channel)
-{
-	const uint64_t quarantine = rerun->serve->options->quarantine;
-	struct buffer b = {0};
-	char family[64];
-	int err;
-
-	buffer_printf(&b, "%s:%s", rerun->guard, watching);
-	(void)snprintf(family, sizeof(family), "/proc/%d/fd/%d",
-	    (int)getpid(), channel);
-	err = heap_evidence_set(evidence, quarantine == QUARANTINE_NONE ?
-	    QUARANTINE_USUAL : quarantine);
-	if (err == 0 && (preloaded_set(buffer_text(&b)) != 0 ||
-	    setenv("WATCHPOINT_FAMILY", family, 1) != 0 ||
-	    setenv("WATCHPOINT_HELPER", "", 1) != 0))
-		err = complain("out of memory");
-	buffer_free(&b);
-	return err;
-}
-
-static void
-clean_environment(const char *helper)
-{
-	(void)unsetenv(HG_VARIABLE);
-	(void)unsetenv("WATCHPOINT_FAMILY");
-	(void)unsetenv("WATCHPOINT_HELPER");
-	if (helper != NULL)
-		(void)setenv("WATCHPOINT_HELPER", helper, 1);
-}
-
 /* What it left may have run on. */
 static void
 report_expired(struct serve *serve)
@@ -393,44 +346,23 @@ static int
 run_on_channel(const struct heap_rerun *rerun, const char *watching,
     const struct heap_evidence *evidence, int input)
 {
-	const int fd = wp_channel_make(rerun->serve->options->stack);
-	const char *helper = getenv("WATCHPOINT_HELPER");
-	char *before = helper == NULL ? NULL : strdup(helper);
-	struct wp_channel *channel = NULL;
-	int err = fd < 0 ? fd : wp_channel_map(fd, &channel);
+	const struct options *options = rerun->serve->options;
+	struct heap_channel channel;
+	int err = heap_channel_open(&channel, options);
 
-	if (err < 0)
-		(void)complain_errno(-err, "memory to share with the command");
-	else if ((err = set_environment(rerun, watching, evidence, fd)) == 0)
-		err = serve_command(rerun, input, channel, fd);
-	clean_environment(before);
-	free(before);
-	if (channel != NULL)
-		wp_channel_unmap(channel);
-	if (fd >= 0)
-		(void)close(fd);
+	if (err == 0 && (err = heap_channel_set(&channel, rerun->guard,
+	    watching)) == 0 && (err = heap_evidence_set(evidence,
+	    options)) == 0)
+		err = serve_command(rerun, input, channel.at, channel.fd);
+	(void)unsetenv(HG_VARIABLE);
+	heap_channel_close(&channel);
 	return err;
-}
-
-/* Why nobody was named, as far as that is known. */
-static void
-report_run(const struct heap_rerun *rerun, const struct hg_evidence *e)
-{
-	struct session *s = &rerun->serve->session;
-	char cause[HG_CAUSE_MAX];
-
-	memcpy(cause, e->cause, sizeof(cause));
-	cause[sizeof(cause) - 1] = '\0';
-	if (atomic_load(&e->refusals) > 0)
-		session_warn(s, "a damaged block could not be watched in "
-		    "another run: %s", cause);
-	(void)session_flush(s, UINT64_MAX);
 }
 
 /* 0; or -errno: there is no use in another. */
 static int
 run_once(const struct heap_rerun *rerun, const char *watching,
-    struct heap_findings *found, bool any_number)
+    struct heap_findings *found, struct coverage *coverage, bool any_number)
 {
 	struct names names = {0};
 	struct heap_evidence evidence;
@@ -442,7 +374,7 @@ run_once(const struct heap_rerun *rerun, const char *watching,
 		heap_evidence_close(&evidence);
 		return err;
 	}
-	names.n = evidence.at->nwanted;
+	names.n = atomic_load(&evidence.at->nwanted);
 	memcpy(names.wanted, evidence.at->wanted, sizeof(names.wanted));
 	remote_session_act(rerun->serve->remote, take_hit, &names);
 	if ((input = open_input(rerun->input)) < 0)
@@ -454,7 +386,9 @@ run_once(const struct heap_rerun *rerun, const char *watching,
 	remote_session_act(rerun->serve->remote, NULL, NULL);
 	if (heap_evidence_in_use(&evidence))
 		heap_evidence_end_users(&evidence);
-	report_run(rerun, evidence.at);
+	heap_findings_unwatched(rerun->serve, evidence.at);
+	(void)session_flush(&rerun->serve->session, UINT64_MAX);
+	heap_evidence_cover(&evidence, coverage);
 	name_all(found, &names, &evidence);
 	heap_evidence_close(&evidence);
 	if (input >= 0)
@@ -493,6 +427,7 @@ heap_rerun(const struct heap_rerun *rerun, struct heap_findings *found)
 	const uint64_t given = rerun->serve->options->heap_runs;
 	const uint64_t most = given == HEAP_RUNS_NONE ? HEAP_RUNS_USUAL :
 	    given;
+	struct coverage coverage = {0};
 	char watching[PATH_MAX];
 	uint64_t runs = 0;
 
@@ -504,10 +439,13 @@ heap_rerun(const struct heap_rerun *rerun, struct heap_findings *found)
 		    "again to see who did it");
 		return;
 	}
-	if (preloaded_find(&library, watching) < 0)
+	if (heap_channel_library(watching) < 0)
 		return;
 	while (runs < most && unnamed(found) > 0 && !preloaded_is_interrupted())
-		if (run_once(rerun, watching, found, runs++ > 0) < 0)
+		if (run_once(rerun, watching, found, &coverage,
+		    runs++ > 0) < 0)
 			break;
+	if (coverage.heap)
+		(void)session_coverage(&rerun->serve->session, &coverage, 1);
 	report_unnamed(rerun, unnamed(found), runs);
 }
