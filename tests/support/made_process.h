@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "debug/code_place.h"
-#include "debug/demangle.h"
-#include "debug/symbol.h"
+#include "symbol/code_place.h"
+#include "symbol/demangle.h"
+#include "symbol/symbol.h"
 #include "type/object.h"
 
 struct ex_module {

@@ -8,9 +8,9 @@
 #include <dwarf.h>
 #include <fcntl.h>
 
-#include "debug/line.h"
+#include "symbol/line.h"
 #include "module/module_private.h"
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 #include "type/variable.h"
 #include "scratch.h"
 #include "test.h"

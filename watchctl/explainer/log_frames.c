@@ -10,7 +10,7 @@
 
 #include "explainer/ask.h"
 #include "explainer/questions.h"
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 #include "util/complain.h"
 #include "util/visible.h"
 

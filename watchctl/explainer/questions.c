@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "explainer/ask.h"
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 #include "spec/find_symbol.h"
 #include "spec/spec.h"
 #include "util/buffer.h"

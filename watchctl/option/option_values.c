@@ -8,7 +8,7 @@
 
 #include "os/cause.h"
 #include "os/counter.h"
-#include "spec/nearest.h"
+#include "util/nearest.h"
 #include "option/option_table.h"
 #include "util/complain.h"
 #include "util/origin.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "os/cause.h"
-#include "spec/nearest.h"
+#include "util/nearest.h"
 #include "option/option_rules.h"
 #include "option/option_table.h"
 #include "option/option_values.h"

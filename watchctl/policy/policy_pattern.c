@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "debug/demangle.h"
-#include "debug/line.h"
+#include "symbol/demangle.h"
+#include "symbol/line.h"
 #include "policy/culprit_name.h"
 
 bool

@@ -8,7 +8,7 @@
 
 #include "os/array.h"
 #include "proc/proc.h"
-#include "spec/nearest.h"
+#include "util/nearest.h"
 #include "util/complain.h"
 #include "util/visible.h"
 

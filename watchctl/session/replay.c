@@ -14,7 +14,7 @@
 
 #include "session/explained_session.h"
 #include "util/complain.h"
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 #include "os/slot.h"
 
 static enum wp_access

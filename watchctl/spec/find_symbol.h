@@ -2,7 +2,7 @@
 #ifndef FIND_SYMBOL_H
 #define FIND_SYMBOL_H
 
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 #include "spec/spec.h"
 
 struct found_symbol {

@@ -9,7 +9,7 @@
 #include "os/kallsyms.h"
 #include "proc/proc.h"
 #include "os/slot.h"
-#include "spec/nearest.h"
+#include "util/nearest.h"
 #include "util/visible.h"
 
 enum { LISTED_MAX = 3 };

@@ -9,21 +9,15 @@
 
 #include <ctype.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "os/slot.h"
+#include "spec/spec_private.h"
 #include "util/visible.h"
 
-enum {
-	TEXT_SHOWN = 80,	/* characters of a SPEC in a message */
-	REST_SHOWN = 24,	/* and of what is left of it */
-	NESTING_MAX = 64,	/* brackets within brackets in a name */
-};
-
-static bool
-is_digit(char c)
+bool
+spec_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
@@ -31,7 +25,7 @@ is_digit(char c)
 static bool
 is_word(char c)
 {
-	return is_digit(c) || c == '_' || (c >= 'a' && c <= 'z') ||
+	return spec_is_digit(c) || c == '_' || (c >= 'a' && c <= 'z') ||
 	    (c >= 'A' && c <= 'Z');
 }
 
@@ -39,22 +33,22 @@ is_word(char c)
 static int
 digit_value(char c, unsigned base)
 {
-	int value = is_digit(c) ? c - '0' :
+	int value = spec_is_digit(c) ? c - '0' :
 	    c >= 'a' && c <= 'f' ? c - 'a' + 10 :
 	    c >= 'A' && c <= 'F' ? c - 'A' + 10 : 16;
 
 	return value < (int)base ? value : -1;
 }
 
-static const char *
-parse_number(const char **p, uint64_t *value)
+const char *
+spec_parse_number(const char **p, uint64_t *value)
 {
 	const char *begin = *p;
 	unsigned base = 10;
 	int digit;
 
 	*value = 0;
-	if (!is_digit(**p))
+	if (!spec_is_digit(**p))
 		return "a number is wanted";
 	if (begin[0] == '0' && (begin[1] == 'x' || begin[1] == 'X')) {
 		base = 16;
@@ -183,9 +177,9 @@ is_thread(const char *p)
 {
 	const char *digits = p + 1;
 
-	if (*p != '@' || !is_digit(*digits))
+	if (*p != '@' || !spec_is_digit(*digits))
 		return false;
-	while (is_digit(*digits))
+	while (spec_is_digit(*digits))
 		digits++;
 	return *digits == '\0' || *digits == ':';
 }
@@ -197,7 +191,7 @@ parse_name(const char **p)
 	const char *begin = *p, *wrong = NULL;
 	struct nesting n = {.depth = 0};
 
-	if (is_digit(*begin))
+	if (spec_is_digit(*begin))
 		return "a symbol's name is wanted, which begins with no digit";
 	while (**p != '\0' && wrong == NULL) {
 		bool plain = n.depth == 0 && !after_operator(begin, *p);
@@ -247,7 +241,7 @@ parse_symbol(const char **p, struct spec *spec, bool *memory)
 		return NULL;
 	++*p;
 	spec->has_off = true;
-	return parse_number(p, &spec->off);
+	return spec_parse_number(p, &spec->off);
 }
 
 static const char *
@@ -255,7 +249,7 @@ parse_thread(const char **p, struct spec *spec)
 {
 	const char *begin = ++*p;
 	uint64_t tid;
-	const char *wrong = parse_number(p, &tid);
+	const char *wrong = spec_parse_number(p, &tid);
 
 	if (wrong != NULL)
 		return wrong;
@@ -267,11 +261,11 @@ parse_thread(const char **p, struct spec *spec)
 	return NULL;
 }
 
-static const char *
-parse_length(const char **p, struct spec *spec)
+const char *
+spec_parse_length(const char **p, struct spec *spec)
 {
 	const char *begin = ++*p;
-	const char *wrong = parse_number(p, &spec->len);
+	const char *wrong = spec_parse_number(p, &spec->len);
 
 	if (wrong != NULL)
 		return wrong;
@@ -290,26 +284,25 @@ parse_length(const char **p, struct spec *spec)
 static const char *
 parse_spec(const char **p, struct spec *spec, bool *memory)
 {
-	bool symbol = find_separator(*p) != NULL || !is_digit(**p);
+	bool symbol = find_separator(*p) != NULL || !spec_is_digit(**p);
 	const char *wrong;
 
 	if (**p == '\0')
 		return "something to watch is wanted";
 	wrong = symbol ? parse_symbol(p, spec, memory) :
-	    parse_number(p, &spec->addr);
+	    spec_parse_number(p, &spec->addr);
 	if (wrong == NULL && symbol && is_thread(*p))
 		wrong = parse_thread(p, spec);
 	if (wrong != NULL || **p == '\0')
 		return wrong;
 	if (**p == ':')
-		return parse_length(p, spec);
+		return spec_parse_length(p, spec);
 	return symbol ? "only :LEN can follow an offset" :
 	    "only :LEN can follow an address";
 }
 
-/* Say what is wrong at p in text.  Result: -EINVAL, or -ENOMEM. */
-static int
-syntax_error(const char *text, const char *p, const char *wrong,
+int
+spec_syntax_error(const char *text, const char *p, const char *wrong,
     struct wp_cause *cause)
 {
 	struct buffer shown = {0}, rest = {0};
@@ -422,7 +415,7 @@ parse_expression(const char **p, struct spec *spec, bool symbol, bool *memory)
 	spec->symbol = strndup(begin, (size_t)(*p - begin));
 	*memory = spec->symbol != NULL &&
 	    (separator == NULL || spec->module != NULL);
-	return *memory && **p == ':' ? parse_length(p, spec) : NULL;
+	return *memory && **p == ':' ? spec_parse_length(p, spec) : NULL;
 }
 
 /* Whether what is no expression was meant as one all the same: no symbol is
@@ -483,7 +476,7 @@ add_expression(const char *text, const char *p, const char *wrong,
 	    strstr(text, "++") != NULL || strstr(text, "--") != NULL));
 	if (why != NULL && further && (!symbol || looks_like_expression(text)))
 		return spec_error(spec, at, why, cause);
-	return symbol ? 0 : syntax_error(text, p, wrong, cause);
+	return symbol ? 0 : spec_syntax_error(text, p, wrong, cause);
 }
 
 /* kernel!SYMBOL, or an address there. */
@@ -505,180 +498,6 @@ take_line(struct spec *spec)
 	return 0;
 }
 
-/* --- shared memory and files --- */
-
-#define SHM_DIRECTORY "/dev/shm"	/* where shm_open(3) has its objects */
-
-/* Where the path behind "shm:" or "file:" begins; NULL: a symbol is called so,
-   and what follows is a length. */
-static const char *
-shared_path(const char *text, bool *shm)
-{
-	const char *path;
-
-	*shm = strncmp(text, "shm:", 4) == 0;
-	if (!*shm && strncmp(text, "file:", 5) != 0)
-		return NULL;
-	path = text + (*shm ? 4 : 5);
-	return *path == ':' || (is_digit(*path) && strchr(path, '+') == NULL) ?
-	    NULL : path;
-}
-
-static const char *
-check_shm_name(const char **p, const char *end)
-{
-	if (**p != '/')
-		return "the name of shared memory is wanted, which begins with "
-		    "'/'";
-	++*p;
-	if (*p == end || memchr(*p, '/', (size_t)(end - *p)) != NULL)
-		return "the name of shared memory is wanted, with a '/' before "
-		    "it and no other";
-	return NULL;
-}
-
-/* PATH+OFF[:LEN]: paths may have each of these characters. */
-static const char *
-parse_shared(const char **p, bool shm, struct spec *spec, bool *memory)
-{
-	const char *path = *p, *plus = strrchr(path, '+'), *wrong;
-	const char *end = plus == NULL ? path + strlen(path) : plus;
-
-	if (end == path)
-		return "a file's path is wanted";
-	if (shm && (wrong = check_shm_name(p, end)) != NULL)
-		return wrong;
-	*p = end;
-	if (plus == NULL)
-		return "'+' and an offset are wanted, from the file's begin";
-	spec->shared = malloc(sizeof(SHM_DIRECTORY) + (size_t)(end - path));
-	if (spec->shared == NULL) {
-		*memory = false;
-		return NULL;
-	}
-	(void)sprintf(spec->shared, "%s%.*s", shm ? SHM_DIRECTORY : "",
-	    (int)(end - path), path);
-	*p = path = plus + 1;
-	spec->has_off = true;
-	if ((wrong = parse_number(p, &spec->off)) == NULL && **p == ':')
-		wrong = parse_length(p, spec);
-	else if (wrong == NULL && **p != '\0')
-		wrong = "only :LEN can follow an offset";
-	if (wrong == NULL && (spec->off > INT64_MAX ||
-	    spec->len > INT64_MAX - spec->off)) {
-		*p = path;
-		wrong = "no file is so long";
-	}
-	return wrong;
-}
-
-/* One of those that spec_parse is called with. */
-static int
-take_shared(const char *path, bool shm, struct spec *spec,
-    struct wp_cause *cause)
-{
-	const char *p = path, *wrong;
-	bool memory = true;
-
-	wrong = parse_shared(&p, shm, spec, &memory);
-	if (!memory)
-		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
-	if (wrong != NULL)
-		return syntax_error(spec->text, p, wrong, cause);
-	if (spec->len == 0)
-		spec->len = spec_alignment(spec->off);
-	return spec->access != WP_EXEC ? 0 : syntax_error(spec->text,
-	    spec->text, "such bytes are watched with -w, -r or -a, not with -x,",
-	    cause);
-}
-
-/* --- objects --- */
-
-/* Where the function behind "alloc:" begins; NULL: a symbol is called so. */
-static const char *
-allocator_name(const char *text)
-{
-	static const char prefix[] = "alloc:";
-	const size_t len = sizeof(prefix) - 1;
-
-	return strncmp(text, prefix, len) != 0 || text[len] == ':' ||
-	    is_digit(text[len]) ? NULL : text + len;
-}
-
-/* Where a function's name ends: what can follow it is no part of any, outside
-   brackets. */
-static const char *
-allocator_end(const char *p)
-{
-	int depth = 0;
-
-	for (; *p != '\0'; p++) {
-		if (strncmp(p, "::", 2) == 0) {
-			p++;
-			continue;
-		}
-		depth += strchr("(<[{", *p) != NULL;
-		depth -= strchr(")>]}", *p) != NULL && p[-1] != '-';
-		if (depth <= 0 && (strchr("#+:", *p) != NULL ||
-		    strncmp(p, "->", 2) == 0))
-			break;
-	}
-	return p;
-}
-
-/* FUNCTION[#N][+OFF][:LEN] */
-static const char *
-parse_allocator(const char **p, struct spec *spec, bool *memory)
-{
-	const char *end = allocator_end(*p), *wrong = NULL;
-
-	if (end == *p)
-		return "a function's name is wanted";
-	spec->allocator = strndup(*p, (size_t)(end - *p));
-	if (spec->allocator == NULL) {
-		*memory = false;
-		return NULL;
-	}
-	*p = end;
-	if (**p == '#') {
-		end = ++*p;
-		wrong = parse_number(p, &spec->instance);
-		if (wrong == NULL && spec->instance == 0) {
-			*p = end;
-			wrong = "objects are numbered from 1";
-		}
-	}
-	if (wrong == NULL && strncmp(*p, "->", 2) == 0)
-		wrong = "a member is not known here (give +OFF:LEN)";
-	if (wrong == NULL && **p == '+') {
-		++*p;
-		spec->has_off = true;
-		wrong = parse_number(p, &spec->off);
-	}
-	if (wrong == NULL && **p == ':')
-		wrong = parse_length(p, spec);
-	else if (wrong == NULL && **p != '\0')
-		wrong = "only :LEN can follow";
-	return wrong;
-}
-
-/* One of those that spec_parse is called with. */
-static int
-take_allocator(const char *name, struct spec *spec, struct wp_cause *cause)
-{
-	const char *p = name, *wrong;
-	bool memory = true;
-
-	wrong = parse_allocator(&p, spec, &memory);
-	if (!memory)
-		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
-	if (wrong != NULL)
-		return syntax_error(spec->text, p, wrong, cause);
-	return spec->access != WP_EXEC ? 0 : syntax_error(spec->text,
-	    spec->text, "objects are watched with -w, -r or -a, not with -x,",
-	    cause);
-}
-
 int
 spec_parse(const char *text, enum wp_access access, struct spec *spec,
     struct wp_cause *cause)
@@ -690,16 +509,16 @@ spec_parse(const char *text, enum wp_access access, struct spec *spec,
 	memset(spec, 0, sizeof(*spec));
 	spec->access = access;
 	spec->text = strdup(text);
-	path = spec->text == NULL ? NULL : shared_path(spec->text, &shm);
+	path = spec->text == NULL ? NULL : spec_shared_path(spec->text, &shm);
 	if (path != NULL) {
-		rc = take_shared(path, shm, spec, cause);
+		rc = spec_take_shared(path, shm, spec, cause);
 		if (rc != 0)
 			spec_free(spec);
 		return rc;
 	}
-	path = spec->text == NULL ? NULL : allocator_name(spec->text);
+	path = spec->text == NULL ? NULL : spec_allocator_name(spec->text);
 	if (path != NULL) {
-		rc = take_allocator(path, spec, cause);
+		rc = spec_take_allocator(path, spec, cause);
 		if (rc != 0)
 			spec_free(spec);
 		return rc;
@@ -712,7 +531,7 @@ spec_parse(const char *text, enum wp_access access, struct spec *spec,
 	    (spec->symbol != NULL || wrong != NULL))
 		rc = add_expression(text, p, wrong, spec, &memory, cause);
 	else if (wrong != NULL)
-		rc = syntax_error(text, p, wrong, cause);
+		rc = spec_syntax_error(text, p, wrong, cause);
 	else if (access == WP_EXEC && spec->len != 0)
 		rc = is_file(spec) && spec->len <= INT_MAX ? take_line(spec) :
 		    wp_cause_set(cause, WP_CAUSE_ACCESS);

@@ -8,64 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "debug/code_place.h"
-#include "debug/demangle.h"
+#include "symbol/code_place.h"
+#include "symbol/symbol.h"
 #include "spec/evaluate.h"
 #include "spec/find_symbol.h"
-#include "spec/nearest.h"
 #include "spec/spec.h"
-#include "debug/symbol.h"
-#include "util/visible.h"
+#include "spec/spec_resolve_private.h"
+#include "util/nearest.h"
 
-enum {
-	TEXT_SHOWN = 80,	/* characters of a SPEC in a message */
-	NAME_SHOWN = 40,	/* and of a candidate's names */
-	PROBLEM_SHOWN = 160,	/* and of why a module is of no use */
-	FOUND_MAX = 64,		/* symbols of one name that are listed
-				   separately */
-	LISTED_MAX = 4,		/* candidates in a message */
-	OFFERED_MAX = 2000000,	/* symbols looked at for near names */
-	DEMANGLED_MAX = 20000,	/* and demangled for it */
-};
-
-/* How well a module fits the name that a SPEC gives. */
-enum fit {
-	FIT_NONE,
-	FIT_SONAME,		/* "libc" for libc.so.6 */
-	FIT_NAME,		/* its last part, or more of its path */
-	FIT_PATH,		/* its whole path */
-	FIT_ANY,		/* no module was named */
-};
-
-struct search {
-	const struct spec *spec;
-	bool early;		/* libraries have still to be mapped */
-	const char *want;	/* modules of this name are asked; NULL: all */
-	const char *file;	/* for its static names; NULL: for any */
-	enum fit fit;		/* modules that fit so well are asked */
-	unsigned asked;		/* how many modules were */
-	struct ex_module *first;	/* of them */
-	/* while a module is asked: */
-	struct ex_module *module;
-	uint64_t base;
-	bool own_scope;		/* its global names come before all others */
-	bool executable;	/* its static ones are as good as a library's
-				   global ones */
-	/* found: */
-	unsigned rank;		/* of all that are kept: the lowest seen */
-	size_t n;		/* distinct addresses; FOUND_MAX are kept */
-	struct found_symbol found[FOUND_MAX];
-	/* when nothing is: */
-	struct nearest near;
-	unsigned seen;		/* symbols looked at for near names */
-	unsigned of_first;	/* of them those of the first module */
-	unsigned demangled;
-	bool local;		/* one of the first module's is not for others:
-				   it has not been stripped */
-};
-
-static enum fit
-module_fit(const struct ex_module *module, const char *want)
+enum fit
+symbol_module_fit(const struct ex_module *module, const char *want)
 {
 	const char *path = ex_module_path(module);
 	const char *name = ex_module_name(module);
@@ -93,7 +45,7 @@ static int
 best_fit(void *arg, struct ex_module *module, uint64_t base)
 {
 	struct search *s = arg;
-	enum fit fit = module_fit(module, s->want);
+	enum fit fit = symbol_module_fit(module, s->want);
 
 	(void)base;
 	if (fit > s->fit)
@@ -101,346 +53,30 @@ best_fit(void *arg, struct ex_module *module, uint64_t base)
 	return 0;
 }
 
-/* Whether a watch of this access cannot mean such a symbol. */
-static bool
-wrong_kind(enum wp_access access, const struct ex_symbol *symbol)
+bool
+symbol_wrong_kind(enum wp_access access, const struct ex_symbol *symbol)
 {
 	return access == WP_EXEC ? symbol->object || symbol->tls :
 	    symbol->function;
 }
 
-/*
- * The lower, the likelier it is meant: of the right kind; the name that the
- * process's modules are bound to, or the module's that was named; what
- * libraries offer others or the program has for itself.  A library's static
- * names come last: the dynamic loader has its own of much of the C library.
- */
-static unsigned
-rank_of(const struct search *s, const struct ex_symbol *symbol)
+unsigned
+symbol_rank_of(const struct search *s, const struct ex_symbol *symbol)
 {
-	unsigned rank = wrong_kind(s->spec->access, symbol) ? 3 : 0;
+	unsigned rank = symbol_wrong_kind(s->spec->access, symbol) ? 3 : 0;
 
 	if (s->own_scope && symbol->global)
 		return rank;
 	return rank + (symbol->global || s->executable ? 1 : 2);
 }
 
-/* Whether it is of the source file that was named, if one was; and not the
-   dynamic loader's own, which is not meant before the libraries are there. */
-static bool
-may_be_meant(const struct search *s, const struct ex_symbol *symbol)
+bool
+symbol_may_be_meant(const struct search *s, const struct ex_symbol *symbol)
 {
 	if (s->file != NULL)
 		return symbol->file != NULL &&
 		    strcmp(symbol->file, s->file) == 0;
 	return !s->early || symbol->global || s->own_scope;
-}
-
-static int
-keep_symbol(void *arg, const struct ex_symbol *symbol)
-{
-	struct search *s = arg;
-	struct found_symbol c = {
-		.module = s->module, .addr = s->base + symbol->value,
-		.symbol = *symbol,
-	};
-	unsigned rank = rank_of(s, symbol);
-
-	if (!may_be_meant(s, symbol) || (s->n > 0 && rank > s->rank))
-		return 0;
-	if (rank < s->rank)
-		s->n = 0;
-	s->rank = rank;
-	for (size_t i = 0; i < s->n && i < FOUND_MAX; i++) {
-		struct found_symbol *have = &s->found[i];
-
-		if (have->addr == c.addr && have->symbol.tls == symbol->tls) {
-			if (symbol->size > have->symbol.size)
-				have->symbol.size = symbol->size;
-			return 0;
-		}
-	}
-	if (s->n < FOUND_MAX)
-		s->found[s->n] = c;
-	s->n++;
-	return 0;
-}
-
-/* Ask a module for the symbol; the first of a process is the executable. */
-static int
-ask_module(void *arg, struct ex_module *module, uint64_t base)
-{
-	struct search *s = arg;
-
-	if (module_fit(module, s->want) != s->fit)
-		return 0;
-	if (s->asked++ == 0)
-		s->first = module;
-	s->module = module;
-	s->base = base;
-	s->executable = s->fit == FIT_ANY && s->asked == 1;
-	s->own_scope = s->executable || s->want != NULL;
-	return ex_symbol_find(module, s->spec->symbol, keep_symbol, s);
-}
-
-/* A C++ or Rust name, with parameters if some were given. */
-static void
-offer_pretty(struct search *s, const char *raw)
-{
-	char *owned = strchr(s->spec->symbol, '(') == NULL ? NULL :
-	    ex_demangle_whole(raw);
-
-	nearest_offer(&s->near, owned != NULL ? owned :
-	    ex_demangle(raw, &owned));
-	free(owned);
-}
-
-static int
-is_of_file(void *arg, const struct ex_symbol *symbol)
-{
-	const struct search *s = arg;
-
-	return symbol->file != NULL && strcmp(symbol->file, s->file) == 0;
-}
-
-static int
-offer_symbol(void *arg, const struct ex_symbol *symbol)
-{
-	struct search *s = arg;
-	bool mangled = strncmp(symbol->name, "_Z", 2) == 0 ||
-	    strncmp(symbol->name, "_R", 2) == 0;
-
-	if (++s->seen > OFFERED_MAX)
-		return 1;
-	s->local |= s->module == s->first && !symbol->global &&
-	    strchr(symbol->name, '@') == NULL;
-	if (wrong_kind(s->spec->access, symbol) || symbol->indirect ||
-	    (s->file != NULL && !is_of_file(s, symbol)))
-		return 0;
-	if (!mangled || strncmp(s->spec->symbol, symbol->name, 2) == 0)
-		nearest_offer(&s->near, symbol->name);
-	else if (strncmp(symbol->name, "_ZT", 3) != 0 &&
-	    ++s->demangled <= DEMANGLED_MAX)
-		offer_pretty(s, symbol->name);
-	return 0;
-}
-
-static int
-offer_symbols(void *arg, struct ex_module *module, uint64_t base)
-{
-	struct search *s = arg;
-
-	(void)base;
-	if (module_fit(module, s->want) != s->fit ||
-	    (s->n > 0 && module != s->first))
-		return 0;
-	s->module = module;
-	(void)ex_symbol_each(module, offer_symbol, s);
-	if (module == s->first)
-		s->of_first = s->seen;
-	return s->seen > OFFERED_MAX;
-}
-
-static int
-offer_module(void *arg, struct ex_module *module, uint64_t base)
-{
-	struct search *s = arg;
-
-	(void)base;
-	nearest_offer(&s->near, ex_module_name(module));
-	return 0;
-}
-
-/* The spec as a message shows it, in a buffer to be freed. */
-static struct buffer
-shown(const char *text)
-{
-	struct buffer b = {0};
-
-	visible_put_max(&b, text, TEXT_SHOWN);
-	return b;
-}
-
-static int
-module_unknown(struct search *s, struct ex_process *process,
-    struct wp_cause *cause)
-{
-	struct buffer text = shown(s->spec->text);
-	struct buffer module = shown(s->spec->module), near = {0};
-	int rc;
-
-	nearest_begin(&s->near, s->spec->module);
-	(void)ex_process_modules(process, offer_module, s);
-	nearest_put(&s->near, &near);
-	rc = wp_cause_set(cause, WP_CAUSE_MODULE_UNKNOWN, buffer_text(&text),
-	    buffer_text(&module), near.len > 0 ? ", nearest: " : "",
-	    buffer_text(&near));
-	nearest_free(&s->near);
-	buffer_free(&text);
-	buffer_free(&module);
-	buffer_free(&near);
-	return rc;
-}
-
-/* Whether the first module, which is the program as a rule, has none but
-   symbols for others. */
-static bool
-is_stripped(const struct search *s)
-{
-	return s->first != NULL && s->seen > 0 && !s->local &&
-	    s->file == NULL && s->n == 0;
-}
-
-/* Why a symbol may be unknown: near names, or a module that has none. */
-static void
-put_unknown(struct search *s, struct buffer *b)
-{
-	const char *problem = s->first == NULL ? NULL :
-	    ex_module_problem(s->first);
-
-	if (problem != NULL && s->of_first == 0) {
-		if (s->asked > 1) {
-			buffer_puts(b, "; ");
-			visible_put_max(b, ex_module_name(s->first),
-			    NAME_SHOWN);
-		}
-		buffer_puts(b, ": ");
-		visible_put_max(b, problem, PROBLEM_SHOWN);
-		return;
-	}
-	if (s->near.n > 0) {
-		buffer_puts(b, ", nearest: ");
-		nearest_put(&s->near, b);
-	} else if (s->seen == 0)
-		buffer_puts(b, ", which has no symbols (stripped?): "
-		    "give an address");
-	if (is_stripped(s)) {
-		buffer_puts(b, "; ");
-		visible_put_max(b, ex_module_name(s->first), NAME_SHOWN);
-		buffer_puts(b, " is stripped: install its debug symbols "
-		    "(see find-dbgsym-packages), have them fetched "
-		    "(DEBUGINFOD_URLS), or give an address");
-	}
-	if (s->spec->unborn)
-		buffer_puts(b, "; if a program that it executes has the name: "
-		    "add -f --if-missing skip");
-}
-
-/* Candidates are listed by what they differ in. */
-enum apart { BY_ADDRESS, BY_MODULE, BY_FILE, BY_PARAMETERS };
-
-static enum apart
-difference(const struct found_symbol *a, const struct found_symbol *b)
-{
-	if (a->module != b->module)
-		return BY_MODULE;
-	if (strcmp(a->symbol.name, b->symbol.name) != 0)
-		return BY_PARAMETERS;
-	return a->symbol.file != NULL && b->symbol.file != NULL &&
-	    strcmp(a->symbol.file, b->symbol.file) != 0 ? BY_FILE : BY_ADDRESS;
-}
-
-/* "libfoo.so!counter at 0x7f2204011050 (8 bytes)", "list.c!counter at ..." */
-static void
-put_candidate(struct buffer *b, const struct spec *spec,
-    const struct found_symbol *c, enum apart apart)
-{
-	char *whole = apart != BY_PARAMETERS ? NULL :
-	    ex_demangle_whole(c->symbol.name);
-
-	visible_put_max(b, apart == BY_FILE && c->symbol.file != NULL ?
-	    c->symbol.file : ex_module_name(c->module), NAME_SHOWN);
-	buffer_puts(b, "!");
-	visible_put_max(b, whole != NULL ? whole : spec->symbol, NAME_SHOWN);
-	free(whole);
-	if (c->symbol.tls) {
-		buffer_puts(b, " (thread-local)");
-		return;
-	}
-	buffer_puts(b, " at ");
-	buffer_hex(b, c->addr);
-	if (c->symbol.size > 0)
-		buffer_printf(b, " (%llu byte%s)",
-		    (unsigned long long)c->symbol.size,
-		    c->symbol.size == 1 ? "" : "s");
-}
-
-/* The first candidates. */
-static void
-put_candidates(struct buffer *b, const struct search *s, enum apart apart)
-{
-	for (size_t i = 0; i < s->n && i < LISTED_MAX; i++) {
-		if (i > 0)
-			buffer_puts(b, ", ");
-		put_candidate(b, s->spec, &s->found[i], apart);
-	}
-	if (s->n > LISTED_MAX)
-		buffer_puts(b, ", ...");
-}
-
-/* Libraries have static ones of the name, which are hardly meant. */
-static void
-put_statics(const struct search *s, struct buffer *b)
-{
-	buffer_printf(b, "; %zu that libraries have for themselves: ", s->n);
-	put_candidates(b, s, difference(&s->found[0], &s->found[1]));
-}
-
-static int
-symbol_unknown(struct search *s, struct ex_process *process,
-    struct wp_cause *cause)
-{
-	struct buffer text, symbol, where = {0}, why = {0};
-	int rc;
-
-	if (cause == NULL)	/* near names are found for a reader only */
-		return wp_cause_set(NULL, WP_CAUSE_SYMBOL_UNKNOWN);
-	text = shown(s->spec->text);
-	symbol = shown(s->spec->symbol);
-	nearest_begin(&s->near, s->spec->symbol);
-	(void)ex_process_modules(process, offer_symbols, s);
-	put_unknown(s, &why);
-	if (s->n > 0)
-		put_statics(s, &why);
-	if (s->file != NULL)
-		buffer_puts(&where, "the static symbols of ");
-	else if (s->asked != 1 && s->n == 0)
-		buffer_printf(&where, "the %u modules of ", s->asked);
-	visible_put_max(&where, s->file != NULL ? s->file :
-	    s->asked != 1 && s->want != NULL ? s->want :
-	    s->first != NULL ? ex_module_name(s->first) : "the process",
-	    TEXT_SHOWN);
-	rc = wp_cause_set(cause, WP_CAUSE_SYMBOL_UNKNOWN, buffer_text(&text),
-	    buffer_text(&symbol), buffer_text(&where), buffer_text(&why));
-	nearest_free(&s->near);
-	buffer_free(&text);
-	buffer_free(&symbol);
-	buffer_free(&where);
-	buffer_free(&why);
-	return rc;
-}
-
-static int
-symbol_ambiguous(const struct search *s, struct wp_cause *cause)
-{
-	static const char *const by[] = {
-		[BY_ADDRESS] = "", [BY_MODULE] = "MODULE!SYMBOL or by ",
-		[BY_FILE] = "FILE!SYMBOL or by ",
-		[BY_PARAMETERS] = "its parameters or by ",
-	};
-	struct buffer text = shown(s->spec->text);
-	struct buffer symbol = shown(s->spec->symbol), list = {0};
-	enum apart apart = difference(&s->found[0], &s->found[1]);
-	int rc;
-
-	put_candidates(&list, s, apart);
-	rc = wp_cause_set(cause, WP_CAUSE_SYMBOL_AMBIGUOUS,
-	    buffer_text(&text), s->n, buffer_text(&symbol),
-	    buffer_text(&list), by[apart]);
-	buffer_free(&text);
-	buffer_free(&symbol);
-	buffer_free(&list);
-	return rc;
 }
 
 char *
@@ -465,7 +101,8 @@ symbol_indirect(struct search *s, struct wp_cause *cause)
 	    "one, by its name or address");
 	nearest_begin(&s->near, s->spec->symbol);
 	if (cause != NULL)
-		(void)ex_symbol_each(s->found[0].module, offer_symbol, s);
+		(void)ex_symbol_each(s->found[0].module, symbol_offer_symbol,
+		    s);
 	if (s->near.n > 0) {
 		buffer_puts(&why, ", nearest: ");
 		nearest_put(&s->near, &why);
@@ -557,7 +194,7 @@ static void
 ask_modules(struct search *s, struct ex_process *process)
 {
 	choose_modules(s, process);
-	(void)ex_process_modules(process, ask_module, s);
+	(void)ex_process_modules(process, symbol_ask_module, s);
 }
 
 /* Whether all that is found is what several places in libraries have for
@@ -574,7 +211,7 @@ static int
 has_file(void *arg, struct ex_module *module, uint64_t base)
 {
 	(void)base;
-	return ex_symbol_each(module, is_of_file, arg);
+	return ex_symbol_each(module, symbol_is_of_file, arg);
 }
 
 /* The one symbol that is meant. */
@@ -585,7 +222,7 @@ choose_symbol(struct search *s, struct ex_process *process,
 	ask_modules(s, process);
 	if (s->n == 0 && s->file != NULL &&
 	    ex_process_modules(process, has_file, s) == 0)
-		return module_unknown(s, process, cause);
+		return symbol_module_unknown(s, process, cause);
 	if (s->n == 0 || are_hardly_meant(s))
 		return symbol_unknown(s, process, cause);
 	return s->n > 1 ? symbol_ambiguous(s, cause) : 0;
@@ -630,7 +267,7 @@ resolve_symbol(struct search *s, struct ex_process *process,
 	if (s->spec->thread != 0)
 		return spec_refuse(s->spec, "one thread's is watched with -p "
 		    "alone, and without --follow", cause);
-	text = shown(s->spec->text);
+	text = symbol_shown(s->spec->text);
 	rc = wp_cause_set(cause, WP_CAUSE_SYMBOL_TLS, buffer_text(&text));
 	buffer_free(&text);
 	return rc;
@@ -701,7 +338,8 @@ ask_other(void *arg, struct ex_module *module, uint64_t base)
 {
 	struct asked *asked = arg;
 
-	return module_fit(module, asked->search->want) != asked->search->fit ?
+	return symbol_module_fit(module,
+	    asked->search->want) != asked->search->fit ?
 	    0 : asked->fn(asked->arg, module, base);
 }
 
@@ -806,7 +444,7 @@ ask_lines(void *arg, struct ex_module *module, uint64_t base)
 static int
 line_unknown(const struct line_search *s, struct wp_cause *cause)
 {
-	struct buffer text = shown(s->spec->text), why = {0};
+	struct buffer text = symbol_shown(s->spec->text), why = {0};
 	int rc;
 
 	if (!s->file)

@@ -13,76 +13,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "debug/aranges.h"
-#include "module/debug_file.h"
-#include "debug/debug_names.h"
+#include "debug/debug_info_private.h"
 #include "debug/die.h"
-#include "debug/gdb_index.h"
 #include "debug/index.h"
+#include "debug/unpacked.h"
+#include "module/debug_file.h"
 #include "module/module_private.h"
 #include "module/section.h"
-#include "debug/unpacked.h"
-#include "base/array.h"
 
-#define STEP (UINT64_C(1) << 20)	/* bytes searched at a time */
 #define IN_TYPES (UINT64_C(1) << 63)	/* a place in .debug_types */
 #define UNITS_MAX ((size_t)1 << 22)
 
 #define KEEP_MIN (UINT64_C(1) << 20)	/* bytes of .debug_info below which
 					   nothing is kept: it is quickly
 					   read */
-#define SOUGHT_MAX 256			/* searches that are kept */
 
-enum {
-	NAMED_MAX = 64,		/* units that are looked at for a name */
-	KEY_MIN = 16,		/* digits of a build id */
-	STRINGS_MAX = 8,	/* that end in a name, and are sought */
-};
-
-/* A unit of .debug_info. */
-struct unit_start {
-	uint64_t offset;
-	uint64_t abbrevs;	/* where its table of abbreviations is */
-	size_t header;		/* bytes */
-};
-
-struct debug_info {
-	struct ex_module *module;
-	Dwarf *dwarf;		/* NULL: there is none */
-	uint64_t bias;		/* what to add to a vaddr */
-	struct ex_unpacked *unpacked;	/* NULL: libdwfl has opened it */
-	void *file;		/* the separate file that is unpacked; NULL:
-				   none */
-	size_t file_size;
-	Elf *elf;		/* of it */
-
-	Elf_Data *info;		/* .debug_info as libdw has it; NULL: unknown */
-	struct unit_start *at;	/* the units that are known, in order */
-	size_t n, cap;
-	uint64_t next;		/* behind them */
-	bool ordered;		/* each has abbreviations behind those of the
-				   one before it */
-	bool counted;		/* line tables were, */
-	bool as_many_lines;	/* and are as many as tables of abbreviations
-				   for units */
-	bool searched;		/* what follows is known */
-	struct ex_aranges aranges;
-	struct ex_gdb_index gdb;
-	struct ex_debug_names names;
-	bool names_whole;	/* they have all functions of all units */
-	bool looked;		/* for both */
-	struct ex_abbrevs abbrevs;
-	bool abbrevs_good;
-
-	struct stat st;		/* of the file that is read; st_ino 0: not
-				   known */
-	uint64_t info_size;	/* of .debug_info that is being unpacked */
-	struct ex_index known;	/* from the last time */
-	struct ex_index found;	/* for the next time, collected */
-	struct ex_ranges code;	/* what: where the unit begins; all that there
-				   is, if known.all_code */
-	bool news;		/* there is something to keep */
-};
+enum { KEY_MIN = 16 };		/* digits of a build id */
 
 /* --- what is kept for the next time --- */
 
@@ -134,9 +82,8 @@ keep_units(struct debug_info *d)
 	}
 }
 
-/* Something is new. */
-static void
-note(struct debug_info *d)
+void
+ex_debug_info_note(struct debug_info *d)
 {
 	if (d->news || !has_key(d) || d->info == NULL ||
 	    (d->unpacked != NULL ? d->info_size : d->info->d_size) < KEEP_MIN)
@@ -178,9 +125,8 @@ debug_info_release(void *arg)
 
 /* --- opening --- */
 
-/* A section that is not packed; NULL: there is none. */
-static Elf_Data *
-section_of(Elf *elf, const char *wanted)
+Elf_Data *
+ex_debug_info_section_header(Elf *elf, const char *wanted)
 {
 	GElf_Shdr sh;
 	Elf_Scn *scn = ex_section_find(elf, wanted, &sh);
@@ -189,11 +135,10 @@ section_of(Elf *elf, const char *wanted)
 	    elf_getdata(scn, NULL) : NULL;
 }
 
-/* The same, as libdw has it. */
-static Elf_Data *
-section(Dwarf *dwarf, const char *wanted)
+Elf_Data *
+ex_debug_info_section(Dwarf *dwarf, const char *wanted)
 {
-	return section_of(dwarf_getelf(dwarf), wanted);
+	return ex_debug_info_section_header(dwarf_getelf(dwarf), wanted);
 }
 
 /* Open a file that is packed.  False: it is not. */
@@ -205,7 +150,8 @@ open_packed(struct debug_info *d, Elf *elf)
 		return false;
 	d->dwarf = dwarf_begin_elf(ex_unpacked_elf(d->unpacked), DWARF_C_READ,
 	    NULL);
-	d->info = d->dwarf != NULL ? section(d->dwarf, ".debug_info") : NULL;
+	d->info = d->dwarf != NULL ? ex_debug_info_section(d->dwarf,
+	    ".debug_info") : NULL;
 	if (d->info != NULL) {
 		d->info_size = d->info->d_size;
 		d->info->d_size = 0;
@@ -294,7 +240,7 @@ open_any(struct debug_info *d)
 	d->dwarf = dwfl_module_getdwarf(m->dwfl_module, &bias);
 	if (d->dwarf == NULL)
 		return;
-	d->info = section(d->dwarf, ".debug_info");
+	d->info = ex_debug_info_section(d->dwarf, ".debug_info");
 	d->bias = m->bias - bias;
 }
 
@@ -308,10 +254,8 @@ show(struct debug_info *d, uint64_t size)
 		d->info->d_size = size;
 }
 
-/* Whether libdw reads no more of units than somebody asks for, and their
-   headers. */
-static bool
-reads_in_part(const struct debug_info *d)
+bool
+ex_debug_info_reads_in_part(const struct debug_info *d)
 {
 	return d->abbrevs_good && !d->abbrevs.references;
 }
@@ -323,7 +267,7 @@ known_unit(const struct debug_info *d)
 {
 	const struct ex_index_unit *known = d->known.units.at;
 
-	if (d->unpacked == NULL || !reads_in_part(d) ||
+	if (d->unpacked == NULL || !ex_debug_info_reads_in_part(d) ||
 	    d->n >= d->known.units.n)
 		return NULL;
 	known += d->n;
@@ -366,13 +310,12 @@ is_plausible(const struct debug_info *d, const struct ex_index_unit *known,
 {
 	if (known != NULL)
 		return next == known->end;
-	return d->unpacked != NULL && reads_in_part(d) ?
+	return d->unpacked != NULL && ex_debug_info_reads_in_part(d) ?
 	    next <= d->info_size : is_there(d, d->next, next);
 }
 
-/* Learn of the next unit.  False: there is none. */
-static bool
-learn_unit(struct debug_info *d)
+bool
+ex_debug_info_learn(struct debug_info *d)
 {
 	const struct ex_index_unit *known = known_unit(d);
 	struct unit_start *unit;
@@ -394,17 +337,16 @@ learn_unit(struct debug_info *d)
 	d->next = next;
 	d->n++;
 	if (known == NULL && d->unpacked != NULL)
-		note(d);
+		ex_debug_info_note(d);
 	return true;
 }
 
-/* The last unit that begins at or before a place; NULL: none. */
-static const struct unit_start *
-unit_upto(struct debug_info *d, uint64_t offset)
+const struct unit_start *
+ex_debug_info_unit_upto(struct debug_info *d, uint64_t offset)
 {
 	size_t n;
 
-	while (d->next <= offset && learn_unit(d))
+	while (d->next <= offset && ex_debug_info_learn(d))
 		;
 	n = EX_ARRAY_UPTO(d->at, d->n, offset, offset);
 	return n == 0 || d->next <= offset ? NULL : &d->at[n - 1];
@@ -415,19 +357,18 @@ unit_upto(struct debug_info *d, uint64_t offset)
 static void
 read_abbrevs(struct debug_info *d)
 {
-	const Elf_Data *data = section(d->dwarf, ".debug_abbrev");
+	const Elf_Data *data = ex_debug_info_section(d->dwarf, ".debug_abbrev");
 
 	d->abbrevs_good = data != NULL && ex_abbrevs_read(&d->abbrevs,
 	    data->d_buf, data->d_size);
-	if (d->unpacked != NULL && !reads_in_part(d)) {
-		while (learn_unit(d))
+	if (d->unpacked != NULL && !ex_debug_info_reads_in_part(d)) {
+		while (ex_debug_info_learn(d))
 			;
 	}
 }
 
-/* NULL: there is none. */
-static struct debug_info *
-debug_info_of(struct ex_module *m)
+struct debug_info *
+ex_debug_info_of(struct ex_module *m)
 {
 	bool is_new;
 	struct debug_info *d = ex_module_cache(m, EX_CACHE_DEBUG_INFO,
@@ -448,7 +389,7 @@ debug_info_of(struct ex_module *m)
 Dwarf *
 ex_module_dwarf(struct ex_module *m, uint64_t *bias)
 {
-	struct debug_info *d = debug_info_of(m);
+	struct debug_info *d = ex_debug_info_of(m);
 
 	if (d == NULL)
 		return NULL;
@@ -460,7 +401,7 @@ ex_module_dwarf(struct ex_module *m, uint64_t *bias)
 bool
 ex_unit_locations(struct ex_module *m)
 {
-	struct debug_info *d = debug_info_of(m);
+	struct debug_info *d = ex_debug_info_of(m);
 
 	return d != NULL && (d->unpacked == NULL ||
 	    ex_unpacked_locations(d->unpacked));
@@ -469,7 +410,7 @@ ex_unit_locations(struct ex_module *m)
 Dwarf_CFI *
 ex_module_debug_frame(struct ex_module *m, uint64_t *bias)
 {
-	struct debug_info *d = debug_info_of(m);
+	struct debug_info *d = ex_debug_info_of(m);
 	Dwarf_Addr cfi_bias;
 	Dwarf_CFI *cfi;
 
@@ -489,14 +430,15 @@ ex_module_debug_frame(struct ex_module *m, uint64_t *bias)
 static const struct unit_start *
 unit_start_at(struct debug_info *d, uint64_t offset)
 {
-	const struct unit_start *unit = d != NULL ? unit_upto(d, offset) : NULL;
+	const struct unit_start *unit = d != NULL ?
+	    ex_debug_info_unit_upto(d, offset) : NULL;
 
 	return unit != NULL && unit->offset == offset ? unit : NULL;
 }
 
-/* Where the one behind it begins. */
-static uint64_t
-unit_end(const struct debug_info *d, const struct unit_start *unit)
+uint64_t
+ex_debug_info_unit_end(const struct debug_info *d,
+    const struct unit_start *unit)
 {
 	return unit + 1 < d->at + d->n ? unit[1].offset : d->next;
 }
@@ -504,36 +446,38 @@ unit_end(const struct debug_info *d, const struct unit_start *unit)
 bool
 ex_unit_at(struct ex_module *m, uint64_t offset, Dwarf_Die *die)
 {
-	struct debug_info *d = debug_info_of(m);
+	struct debug_info *d = ex_debug_info_of(m);
 	const struct unit_start *unit = unit_start_at(d, offset);
 
-	return unit != NULL && is_there(d, offset, unit_end(d, unit)) &&
+	return unit != NULL && is_there(d, offset, ex_debug_info_unit_end(d,
+	    unit)) &&
 	    dwarf_offdie(d->dwarf, offset + unit->header, die) != NULL;
 }
 
 uint64_t
 ex_unit_behind(struct ex_module *m, uint64_t offset)
 {
-	struct debug_info *d = debug_info_of(m);
+	struct debug_info *d = ex_debug_info_of(m);
 	const struct unit_start *unit = unit_start_at(d, offset);
 
-	return unit != NULL ? unit_end(d, unit) : 0;
+	return unit != NULL ? ex_debug_info_unit_end(d, unit) : 0;
 }
 
 void
 ex_unit_use(struct ex_module *m, Dwarf_Die *die)
 {
-	struct debug_info *d = debug_info_of(m);
+	struct debug_info *d = ex_debug_info_of(m);
 	const struct unit_start *unit;
 	Dwarf_Die cu;
 
 	if (d == NULL || d->unpacked == NULL ||
 	    dwarf_cu_getdwarf(die->cu) != d->dwarf ||
 	    dwarf_diecu(die, &cu, NULL, NULL) == NULL ||
-	    (unit = unit_upto(d, dwarf_dieoffset(&cu))) == NULL)
+	    (unit = ex_debug_info_unit_upto(d, dwarf_dieoffset(&cu))) == NULL)
 		return;
-	if (ex_unpacked_use(d->unpacked, unit->offset, unit_end(d, unit)))
-		note(d);
+	if (ex_unpacked_use(d->unpacked, unit->offset,
+	    ex_debug_info_unit_end(d, unit)))
+		ex_debug_info_note(d);
 }
 
 /* The same of .debug_types, which is never unpacked in part; and where the next
@@ -554,7 +498,7 @@ type_unit_at(const struct debug_info *d, uint64_t offset, uint64_t *next,
 bool
 ex_unit_next(struct ex_module *m, uint64_t *at, Dwarf_Die *unit, bool *types)
 {
-	struct debug_info *d = debug_info_of(m);
+	struct debug_info *d = ex_debug_info_of(m);
 	uint64_t next = 0;
 	uint8_t type = 0;
 
@@ -574,329 +518,4 @@ ex_unit_next(struct ex_module *m, uint64_t *at, Dwarf_Die *unit, bool *types)
 	*types = type == DW_UT_type || type == DW_UT_split_type;
 	(void)ex_die_whole_unit(m, unit);
 	return true;
-}
-
-/* --- finding them --- */
-
-/* How far .debug_info is there behind a place, at least up to another if it has
-   so much.  What is searched once is kept: it may be searched again. */
-static uint64_t
-info_upto(struct debug_info *d, uint64_t from, uint64_t upto)
-{
-	return d->unpacked != NULL ?
-	    ex_unpacked_info(d->unpacked, from, upto) : d->info->d_size;
-}
-
-/* The first unit at or behind a place that holds these bytes; NULL: none. */
-static const struct unit_start *
-seek(struct debug_info *d, uint64_t at, const void *bytes, size_t len)
-{
-	const uint8_t *hit = NULL, *info = d->info->d_buf;
-	uint64_t have;
-
-	while ((have = info_upto(d, at, at + STEP)) >= at + len &&
-	    (hit = memmem(info + at, have - at, bytes, len)) == NULL)
-		at = have - len + 1;
-	return hit != NULL ? unit_upto(d, (uint64_t)(hit - info)) : NULL;
-}
-
-/* What came of a search before; NULL: it is a new one. */
-static const struct ex_index_sought *
-sought_before(const struct debug_info *d, uint64_t at, const void *bytes,
-    size_t len)
-{
-	const struct ex_index_sought *sought = d->found.sought.at;
-
-	for (size_t i = 0; i < d->found.sought.n; i++, sought++) {
-		if (sought->from == at && sought->len == len &&
-		    memcmp(sought->bytes, bytes, len) == 0)
-			return sought;
-	}
-	return NULL;
-}
-
-static void
-remember_sought(struct debug_info *d, const struct ex_index_sought *sought)
-{
-	if (d->found.sought.n < SOUGHT_MAX &&
-	    ex_index_add(&d->found.sought, sought, sizeof(*sought)))
-		note(d);
-}
-
-bool
-ex_unit_search(struct ex_module *m, uint64_t *at, const void *bytes,
-    size_t len, uint64_t *unit)
-{
-	struct debug_info *d = debug_info_of(m);
-	struct ex_index_sought sought = {.from = *at, .len = len};
-	const struct ex_index_sought *before;
-	const struct unit_start *found;
-
-	if (d == NULL || d->info == NULL || len > sizeof(sought.bytes))
-		return false;
-	if ((before = sought_before(d, *at, bytes, len)) != NULL) {
-		sought = *before;
-	} else {
-		memcpy(sought.bytes, bytes, len);
-		if ((found = seek(d, *at, bytes, len)) != NULL) {
-			sought.unit = found->offset;
-			sought.end = unit_end(d, found);
-		}
-		remember_sought(d, &sought);
-	}
-	if (sought.end <= *at)
-		return false;
-	*unit = sought.unit;
-	*at = sought.end;
-	return true;
-}
-
-/* Where the next string of .debug_str is that is a name or ends in one: linkers
-   have those in one place.  False: there is none. */
-static bool
-next_string(const Elf_Data *strings, const char *name, uint64_t *at)
-{
-	const size_t len = strlen(name) + 1;
-	const uint8_t *hit;
-
-	if (strings == NULL || strings->d_buf == NULL ||
-	    *at >= strings->d_size || (hit = memmem((const uint8_t *)
-	    strings->d_buf + *at, strings->d_size - *at, name, len)) == NULL)
-		return false;
-	*at = (uint64_t)(hit - (const uint8_t *)strings->d_buf);
-	return true;
-}
-
-/* Units may refer to strings by index, or have types elsewhere. */
-static bool
-has_other_names(const struct debug_info *d)
-{
-	return section(d->dwarf, ".debug_str_offsets") != NULL ||
-	    section(d->dwarf, ".debug_types") != NULL ||
-	    section(d->dwarf, ".debug_str") == NULL ||
-	    section(d->dwarf, ".debug_addr") != NULL;
-}
-
-enum { IN_STRINGS, IN_PLACE, NAMES_END };
-
-bool
-ex_unit_named(struct ex_module *m, struct ex_unit_names *names, uint64_t *unit)
-{
-	struct debug_info *d = debug_info_of(m);
-	const size_t len = strlen(names->name) + 1;
-	const size_t part = len < EX_INDEX_SOUGHT ? len : EX_INDEX_SOUGHT;
-	const Elf_Data *strings;
-	uint32_t place;
-
-	if (d == NULL || d->info == NULL)
-		return false;
-	strings = section(d->dwarf, ".debug_str");
-	while (names->phase == IN_STRINGS) {
-		if (names->strings == STRINGS_MAX || !next_string(strings,
-		    names->name, &names->string)) {
-			names->phase = IN_PLACE;
-			names->at = 0;
-			break;
-		}
-		place = (uint32_t)names->string;
-		if (ex_unit_search(m, &names->at, &place, sizeof(place), unit))
-			return true;
-		names->strings++;
-		names->string++;
-		names->at = 0;
-	}
-	if (names->phase == IN_PLACE && ex_unit_search(m, &names->at,
-	    names->name + len - part, part, unit))
-		return true;
-	names->phase = NAMES_END;
-	names->all = has_other_names(d);
-	return false;
-}
-
-/* Whether no two units share a table of abbreviations.  Of units that are
-   packed those that are not known yet could: with whole-program optimization
-   clang has one table for all of them.  But each has a line table of its
-   own. */
-static bool
-shares_no_table(struct debug_info *d)
-{
-	const Elf_Data *lines;
-
-	if (!d->abbrevs_good)
-		return false;
-	if (d->unpacked == NULL || !reads_in_part(d)) {
-		while (d->ordered && learn_unit(d))
-			;
-	} else if (!d->counted) {
-		d->counted = true;
-		lines = section(d->dwarf, ".debug_line");
-		d->as_many_lines = lines != NULL && lines->d_buf != NULL &&
-		    ex_line_tables(lines->d_buf, lines->d_size) ==
-		    d->abbrevs.units;
-	}
-	return d->ordered && (!d->counted || d->as_many_lines);
-}
-
-/* Whether each unit that has code is in .debug_aranges: there are as many as
-   tables of abbreviations for such, and no two units share a table. */
-static bool
-has_all_code(struct debug_info *d)
-{
-	return d->aranges.units != 0 &&
-	    d->aranges.units == d->abbrevs.coded && shares_no_table(d);
-}
-
-/* .gdb_index is never packed; nor is it in what libdw has of a packed file. */
-static void
-open_gdb_index(struct debug_info *d)
-{
-	Elf *elf = d->unpacked == NULL ? dwarf_getelf(d->dwarf) :
-	    d->elf != NULL ? d->elf : d->module->elf;
-	const Elf_Data *data;
-
-	if ((data = section_of(elf, ".gdb_index")) != NULL &&
-	    data->d_buf != NULL)
-		(void)ex_gdb_index_open(&d->gdb, data->d_buf, data->d_size);
-}
-
-/* The names are whole if there are as many units in them as tables of
-   abbreviations for such with code; if no two units share a table. */
-static void
-open_debug_names(struct debug_info *d)
-{
-	const Elf_Data *names = section(d->dwarf, ".debug_names");
-	const Elf_Data *strings = section(d->dwarf, ".debug_str");
-	size_t whole;
-
-	if (names == NULL || strings == NULL || names->d_buf == NULL ||
-	    strings->d_buf == NULL)
-		return;
-	d->names = (struct ex_debug_names){
-		names->d_buf, names->d_size, strings->d_buf, strings->d_size,
-	};
-	whole = ex_debug_names_whole(&d->names);
-	d->names_whole = whole != 0 && whole == d->abbrevs.coded;
-}
-
-static void
-look_for_names(struct debug_info *d)
-{
-	if (d->looked)
-		return;
-	d->looked = true;
-	open_gdb_index(d);
-	open_debug_names(d);
-}
-
-/* The next unit that .debug_names has for a name. */
-static bool
-named_next(const struct debug_info *d, const char *name, unsigned tag,
-    size_t *at, uint64_t *unit)
-{
-	uint64_t units[NAMED_MAX];
-	const size_t n = ex_debug_names_find(&d->names, name, tag, units,
-	    NAMED_MAX);
-
-	if (*at >= n)
-		return false;
-	*unit = units[(*at)++];
-	return true;
-}
-
-bool
-ex_unit_variable(struct ex_module *m, const char *name, size_t *at,
-    uint64_t *unit)
-{
-	struct debug_info *d = debug_info_of(m);
-
-	if (d == NULL)
-		return false;
-	look_for_names(d);
-	return d->gdb.nnames > 0 ?
-	    ex_gdb_index_variable(&d->gdb, name, at, unit) :
-	    named_next(d, name, DW_TAG_variable, at, unit);
-}
-
-bool
-ex_unit_function(struct ex_module *m, const char *name, size_t *at,
-    uint64_t *unit)
-{
-	struct debug_info *d = debug_info_of(m);
-	char *plain;
-	bool found;
-
-	if (d == NULL)
-		return false;
-	look_for_names(d);
-	if (d->names.size == 0 ||
-	    (plain = strndup(name, strcspn(name, "."))) == NULL)
-		return false;
-	found = named_next(d, plain, DW_TAG_subprogram, at, unit);
-	free(plain);
-	return found;
-}
-
-bool
-ex_unit_no_function(struct ex_module *m, const char *name)
-{
-	struct debug_info *d = debug_info_of(m);
-	uint64_t unit;
-	size_t at = 0;
-
-	return !ex_unit_function(m, name, &at, &unit) && d != NULL &&
-	    d->names_whole && shares_no_table(d);
-}
-
-enum ex_code_unit
-ex_unit_of_code(struct ex_module *m, uint64_t vaddr, uint64_t *unit)
-{
-	struct debug_info *d = debug_info_of(m);
-	const struct ex_range *range;
-	const Elf_Data *data;
-
-	if (d == NULL)
-		return EX_CODE_NONE;
-	look_for_names(d);
-	if (!d->searched &&
-	    (data = section(d->dwarf, ".debug_aranges")) != NULL)
-		ex_aranges_read(&d->aranges, data->d_buf, data->d_size);
-	if (!d->searched && d->gdb.ncode > 0) {
-		(void)ex_gdb_index_code(&d->gdb, &d->aranges.code);
-		ex_ranges_sort(&d->aranges.code);
-	}
-	d->searched = true;
-	range = ex_ranges_find(&d->aranges.code, vaddr + d->bias);
-	if (range != NULL) {
-		*unit = range->what;
-		return EX_CODE_UNIT;
-	}
-	if (has_all_code(d))
-		return EX_CODE_NONE;
-	if (!d->known.all_code)
-		return EX_CODE_UNKNOWN;
-	range = ex_ranges_find(&d->code, vaddr);
-	if (range != NULL)
-		*unit = range->what;
-	return range != NULL ? EX_CODE_UNIT : EX_CODE_NONE;
-}
-
-void
-ex_unit_code(struct ex_module *m, uint64_t start, uint64_t end, uint64_t unit)
-{
-	struct debug_info *d = debug_info_of(m);
-	const struct ex_index_code code = {start, end, unit};
-
-	if (d != NULL && !d->found.all_code)
-		(void)ex_index_add(&d->found.code, &code, sizeof(code));
-}
-
-void
-ex_unit_code_end(struct ex_module *m)
-{
-	struct debug_info *d = debug_info_of(m);
-
-	if (d == NULL || d->found.all_code)
-		return;
-	d->found.all_code = true;
-	note(d);
 }

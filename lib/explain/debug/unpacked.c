@@ -10,98 +10,28 @@
 #include <zlib.h>
 
 #include "base/array.h"
+#include "debug/unpacked_private.h"
 #include "module/section.h"
 
-#define PAGE UINT64_C(4096)
 #define LARGE (UINT64_C(1) << 21)	/* bytes that the kernel may give out at
 					   a time */
-#define STEP (UINT64_C(1) << 19)	/* bytes made writable at a time, if
-					   fewer are needed */
-#define BETWEEN (UINT64_C(1) << 20)	/* bytes from point to point, at
-					   least */
-#define POINTS_MAX 4096
-#define USED_MAX 1024
-#define KEPT_MAX (UINT64_C(64) << 20)	/* bytes of sections in an index */
-#define AHEAD (UINT64_C(128) << 10)	/* bytes that go by at a time */
-#define SEEN_SIZE (4 * EX_UNPACKED_PEEK)	/* of these so many are there to
-						   be looked at */
-
-enum { SECTIONS_MAX = 32, NAMES_SIZE = 1024, ZLIB_HEADER = 2 };
-
-struct section {
-	Elf_Scn *scn;		/* in the file */
-	const char *name;
-	uint64_t at;		/* its place in the image */
-	uint64_t size;		/* bytes, as far as the file says */
-	bool packed;
-	bool late;		/* it is filled when somebody asks for it */
-	bool asked;		/* late: somebody did */
-	bool there;		/* as a whole */
-};
-
-/* zlib's state between two blocks of the stream. */
-struct stream {
-	z_stream z;
-	bool begun;		/* it is to be ended */
-	uint64_t pos;		/* bytes that came of it */
-};
-
-/* .debug_info, which is unpacked as it is asked for; or goes by, and what went
-   by last can be looked at. */
-struct info {
-	struct section *section;
-	const uint8_t *packed;	/* the stream, behind zlib's header */
-	size_t packed_size;
-	uint8_t *there;		/* a bit for each page that is unpacked */
-	uint64_t end;		/* bytes that can be had: less than the file
-				   says if it is damaged */
-	struct stream fill;	/* fills the image */
-	uint64_t solid;		/* from here on it is filled, up to fill.pos */
-	uint64_t room, room_end;	/* where the image is writable */
-	struct stream pass;	/* goes by; */
-	uint8_t *seen;		/* what came of it last; NULL: nothing yet */
-	uint64_t seen_at;	/* and where that begins in the section */
-	struct ex_index_point *point;	/* where one can go on from, in order;
-					   window: an address here */
-	size_t npoints;
-	uint8_t **window;	/* nwindows of them, of points; malloc'd */
-	size_t nwindows, windows_cap;
-	struct ex_index_bytes *used;	/* pages of units that were asked for;
-					   at and len only */
-	size_t nused, used_cap;
-};
-
-struct ex_unpacked {
-	uint8_t *image;		/* mapped; readable, and writable as far as
-				   something is there */
-	uint64_t image_size;
-	Elf *elf;		/* of the image */
-	struct section section[SECTIONS_MAX];
-	unsigned n;
-	struct info info;
-	struct libdeflate_decompressor *inflater;
-};
-
-static uint64_t
-page_up(uint64_t n)
+uint64_t
+ex_unpacked_page_up(uint64_t n)
 {
 	return (n + PAGE - 1) / PAGE * PAGE;
 }
 
-/* Make a part of the image writable. */
-static bool
-room(struct ex_unpacked *u, uint64_t start, uint64_t end)
+bool
+ex_unpacked_room(struct ex_unpacked *u, uint64_t start, uint64_t end)
 {
 	start = start / PAGE * PAGE;
-	end = page_up(end);
+	end = ex_unpacked_page_up(end);
 	return mprotect(u->image + start, end - start,
 	    PROT_READ | PROT_WRITE) == 0;
 }
 
-/* The same of one that will be written as a whole, and what is around it as far
-   as it is given out in one piece. */
-static bool
-room_large(struct ex_unpacked *u, uint64_t start, uint64_t end)
+bool
+ex_unpacked_room_large(struct ex_unpacked *u, uint64_t start, uint64_t end)
 {
 	const uint64_t before = ((uintptr_t)u->image + start) % LARGE;
 	const uint64_t behind = (LARGE - ((uintptr_t)u->image + end) % LARGE) %
@@ -111,10 +41,10 @@ room_large(struct ex_unpacked *u, uint64_t start, uint64_t end)
 		start -= before < start ? before : start;
 		end += behind < u->image_size - end ? behind :
 		    u->image_size - end;
-		(void)madvise(u->image + page_up(start), (end - start) / PAGE *
-		    PAGE, MADV_HUGEPAGE);
+		(void)madvise(u->image + ex_unpacked_page_up(start),
+		    (end - start) / PAGE * PAGE, MADV_HUGEPAGE);
 	}
-	return room(u, start, end);
+	return ex_unpacked_room(u, start, end);
 }
 
 /* --- sections --- */
@@ -193,9 +123,8 @@ add_sections(struct ex_unpacked *u, Elf *elf)
 
 /* --- unpacking a whole section --- */
 
-/* The packed bytes, behind zlib's header.  NULL: it has none. */
-static const uint8_t *
-stream_of(const struct section *s, size_t *size)
+const uint8_t *
+ex_unpacked_stream_of(const struct section *s, size_t *size)
 {
 	const Elf_Data *raw = elf_rawdata(s->scn, NULL);
 	const uint8_t *header;
@@ -215,10 +144,10 @@ static bool
 section_unpack(struct ex_unpacked *u, const struct section *s)
 {
 	size_t size;
-	const uint8_t *packed = stream_of(s, &size);
+	const uint8_t *packed = ex_unpacked_stream_of(s, &size);
 
-	return packed != NULL && room_large(u, s->at, s->at + s->size) &&
-	    libdeflate_deflate_decompress(u->inflater, packed, size,
+	return packed != NULL && ex_unpacked_room_large(u, s->at, s->at +
+	    s->size) && libdeflate_deflate_decompress(u->inflater, packed, size,
 	    u->image + s->at, s->size, NULL) == LIBDEFLATE_SUCCESS;
 }
 
@@ -231,15 +160,14 @@ section_copy(struct ex_unpacked *u, const struct section *s)
 	if (s->size == 0)
 		return true;
 	if (raw == NULL || raw->d_size < s->size ||
-	    !room(u, s->at, s->at + s->size))
+	    !ex_unpacked_room(u, s->at, s->at + s->size))
 		return false;
 	memcpy(u->image + s->at, raw->d_buf, s->size);
 	return true;
 }
 
-/* Map what is in an index of it. */
-static bool
-map_bytes(struct ex_unpacked *u, const struct section *s,
+bool
+ex_unpacked_map_bytes(struct ex_unpacked *u, const struct section *s,
     const struct ex_index *index, const struct ex_index_bytes *b)
 {
 	return mmap(u->image + s->at + b->at, b->len, PROT_READ,
@@ -256,7 +184,7 @@ section_take(struct ex_unpacked *u, const struct section *s,
 	for (size_t i = 0; i < index->bytes.n; i++, b++) {
 		if (strcmp(b->name, s->name) == 0 && b->size == s->size &&
 		    b->len == s->size)
-			return map_bytes(u, s, index, b);
+			return ex_unpacked_map_bytes(u, s, index, b);
 	}
 	return false;
 }
@@ -285,261 +213,18 @@ ex_unpacked_locations(struct ex_unpacked *u)
 	return there;
 }
 
-/* --- unpacking .debug_info --- */
-
-static bool
-is_there(const struct info *info, uint64_t page)
-{
-	return (info->there[page / 8] >> page % 8 & 1) != 0;
-}
-
-static void
-set_there(struct info *info, uint64_t start, uint64_t end)
-{
-	for (uint64_t page = start / PAGE; page < page_up(end) / PAGE; page++)
-		info->there[page / 8] |= (uint8_t)(1u << page % 8);
-}
-
-static void
-stream_end(struct stream *s)
-{
-	if (s->begun)
-		(void)inflateEnd(&s->z);
-	s->begun = false;
-}
-
-/* Have a stream begin at a point; NULL: at its beginning. */
-static bool
-stream_begin(const struct info *info, struct stream *s,
-    const struct ex_index_point *p)
-{
-	const uint64_t packed = p != NULL ? p->packed : 0;
-	z_stream *z = &s->z;
-
-	stream_end(s);
-	if (packed > info->packed_size ||
-	    (packed == 0 && p != NULL && p->bits > 0))
-		return false;
-	*z = (z_stream){
-		.next_in = (Bytef *)(uintptr_t)info->packed + packed,
-		.avail_in = (uInt)(info->packed_size - packed),
-	};
-	s->pos = p != NULL ? p->at : 0;
-	s->begun = inflateInit2(z, -MAX_WBITS) == Z_OK;
-	if (!s->begun || p == NULL)
-		return s->begun;
-	return (p->bits == 0 || inflatePrime(z, (int)p->bits,
-	    info->packed[packed - 1] >> (8 - p->bits)) == Z_OK) &&
-	    inflateSetDictionary(z, (const Bytef *)(uintptr_t)p->window,
-	    EX_INDEX_WINDOW) == Z_OK;
-}
-
-/* What came before a place, behind which the next byte will be: there as long
-   as this is.  NULL: out of memory. */
-static const uint8_t *
-window_before(struct info *info, const struct stream *s, const uint8_t *end)
-{
-	uint8_t *copy;
-
-	if (s == &info->fill)
-		return end - EX_INDEX_WINDOW;
-	if (!ex_array_room(&info->window, info->nwindows, 1,
-	    &info->windows_cap, sizeof(*info->window), POINTS_MAX) ||
-	    (copy = malloc(EX_INDEX_WINDOW)) == NULL)
-		return NULL;
-	info->window[info->nwindows++] = copy;
-	return memcpy(copy, end - EX_INDEX_WINDOW, EX_INDEX_WINDOW);
-}
-
-/* A stream is between two blocks: it can go on from here another time.  from:
-   since where what came of it lies before the next byte. */
-static void
-note_point(struct info *info, const struct stream *s, uint64_t from)
-{
-	const uint64_t last = info->npoints > 0 ?
-	    info->point[info->npoints - 1].at : 0;
-	const z_stream *z = &s->z;
-	const uint8_t *window;
-
-	if (s->pos < last + BETWEEN || s->pos < from + EX_INDEX_WINDOW ||
-	    info->npoints == POINTS_MAX ||
-	    (window = window_before(info, s, z->next_out)) == NULL)
-		return;
-	info->point[info->npoints++] = (struct ex_index_point){
-		.at = s->pos, .packed = info->packed_size - z->avail_in,
-		.bits = (uint64_t)z->data_type & 7,
-		.window = (uintptr_t)window,
-	};
-}
-
-/* Have bytes come of a stream, up to a place in the section; to: where the next
-   one goes.  False: it ends before. */
-static bool
-stream_upto(struct info *info, struct stream *s, uint64_t end, uint8_t *to,
-    uint64_t from)
-{
-	z_stream *z = &s->z;
-	int result = Z_OK;
-
-	z->next_out = to;
-	z->avail_out = (uInt)(end - s->pos);
-	while (result == Z_OK && z->avail_out > 0) {
-		result = inflate(z, Z_BLOCK);
-		s->pos = end - z->avail_out;
-		/* behind a block, which is not the last one */
-		if (result == Z_OK && (z->data_type & (128 | 64)) == 128)
-			note_point(info, s, from);
-	}
-	return z->avail_out == 0;
-}
-
-/* Have bytes come that are not wanted. */
-static bool
-stream_skip(struct info *info, struct stream *s, uint64_t end)
-{
-	static uint8_t none[1 << 16];
-
-	while (s->pos < end) {
-		const uint64_t n = end - s->pos < sizeof(none) ?
-		    end - s->pos : sizeof(none);
-
-		if (!stream_upto(info, s, s->pos + n, none, UINT64_MAX / 2))
-			return false;
-	}
-	return true;
-}
-
-/* The last point at or before a place, or NULL. */
-static const struct ex_index_point *
-point_upto(const struct info *info, uint64_t at)
-{
-	const size_t n = EX_ARRAY_UPTO(info->point, info->npoints, at, at);
-
-	return n > 0 ? &info->point[n - 1] : NULL;
-}
-
-/* Make pages writable, and more than that at a time if they are few. */
-static bool
-info_room(struct ex_unpacked *u, uint64_t start, uint64_t end)
-{
-	struct info *info = &u->info;
-	const uint64_t at = info->section->at, size = info->section->size;
-	const uint64_t more = size - start < STEP ? size : start + STEP;
-
-	if (start >= info->room && end <= info->room_end)
-		return true;
-	if (end - start >= STEP)
-		return room_large(u, at + start, at + end);
-	if (!room(u, at + start, at + more))
-		return false;
-	info->room = start;
-	info->room_end = more;
-	return true;
-}
-
-/* Whether a stream cannot go on to a place, or would be there later than from
-   this point. */
-static bool
-is_elsewhere(const struct stream *s, const struct ex_index_point *p,
-    uint64_t at)
-{
-	return !s->begun || s->pos > at || (p != NULL && s->pos < p->at);
-}
-
-/* Unpack some pages.  False: damaged. */
-static bool
-unpack(struct ex_unpacked *u, uint64_t start, uint64_t end)
-{
-	struct info *info = &u->info;
-	const struct ex_index_point *p = point_upto(info, start);
-	uint8_t *to = u->image + info->section->at + start;
-	struct stream *s = &info->fill;
-
-	if (is_elsewhere(s, p, start)) {
-		if (!stream_begin(info, s, p))
-			return false;
-		info->solid = start;
-	} else if (s->pos < start) {
-		info->solid = start;
-	}
-	return stream_skip(info, s, start) && info_room(u, start, end) &&
-	    stream_upto(info, s, end, to, info->solid);
-}
-
-/* Where a run of pages that are there, or are not, ends. */
-static uint64_t
-run_end(const struct info *info, uint64_t at, uint64_t end)
-{
-	const bool there = is_there(info, at / PAGE);
-
-	while (at < end && is_there(info, at / PAGE) == there)
-		at += PAGE;
-	return at < end ? at : end;
-}
-
-/* Remember that something was asked for.  False: it is remembered already, or
-   there is no room. */
-static bool
-add_used(struct info *info, uint64_t at, uint64_t len)
-{
-	struct ex_index_bytes *b = info->used;
-	uint64_t all = len;
-
-	for (size_t i = 0; i < info->nused; i++, b++) {
-		if (b->at <= at && at + len <= b->at + b->len)
-			return false;
-		all += b->len;
-	}
-	if (all > KEPT_MAX || !ex_array_room(&info->used, info->nused, 1,
-	    &info->used_cap, sizeof(*b), USED_MAX))
-		return false;
-	info->used[info->nused++] = (struct ex_index_bytes){
-		.at = at, .len = len,
-	};
-	return true;
-}
-
-static bool
-info_begin(struct ex_unpacked *u, const struct ex_index *index)
-{
-	struct info *info = &u->info;
-	const struct section *s = info->section;
-	const struct ex_index_bytes *b = index->bytes.at;
-	const struct ex_index_point *p = index->points.at;
-
-	info->end = s->size;
-	info->packed = stream_of(s, &info->packed_size);
-	info->there = calloc(s->size / PAGE / 8 + 1, 1);
-	info->point = calloc(POINTS_MAX, sizeof(*info->point));
-	if (info->packed == NULL || info->there == NULL || info->point == NULL)
-		return false;
-	for (size_t i = 0; i < index->bytes.n; i++, b++) {
-		if (strcmp(b->name, s->name) == 0 && b->size == s->size &&
-		    map_bytes(u, s, index, b)) {
-			set_there(info, b->at, b->at + b->len);
-			(void)add_used(info, b->at, b->len);
-		}
-	}
-	for (size_t i = 0; i < index->points.n && i < POINTS_MAX; i++, p++) {
-		info->point[info->npoints] = *p;
-		info->point[info->npoints++].window =
-		    (uintptr_t)(index->image + p->window);
-	}
-	return true;
-}
-
 /* --- the image --- */
 
 static bool
 map_image(struct ex_unpacked *u)
 {
-	uint64_t at = page_up(sizeof(Elf64_Ehdr) +
+	uint64_t at = ex_unpacked_page_up(sizeof(Elf64_Ehdr) +
 	    (u->n + 2) * sizeof(Elf64_Shdr) + NAMES_SIZE);
 	void *image;
 
 	for (unsigned i = 0; i < u->n; i++) {
 		u->section[i].at = at;
-		at += page_up(u->section[i].size);
+		at += ex_unpacked_page_up(u->section[i].size);
 	}
 	image = mmap(NULL, at, PROT_READ,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -547,7 +232,7 @@ map_image(struct ex_unpacked *u)
 		return false;
 	u->image = image;
 	u->image_size = at;
-	return room(u, 0, u->section[0].at);
+	return ex_unpacked_room(u, 0, u->section[0].at);
 }
 
 /* Headers, and the names of the sections. */
@@ -597,7 +282,8 @@ static bool
 make(struct ex_unpacked *u, Elf *elf, const struct ex_index *index)
 {
 	if (gelf_getclass(elf) != ELFCLASS64 || !add_sections(u, elf) ||
-	    !map_image(u) || !write_headers(u, elf) || !info_begin(u, index) ||
+	    !map_image(u) || !write_headers(u, elf) ||
+	    !ex_unpacked_info_begin(u, index) ||
 	    (u->inflater = libdeflate_alloc_decompressor()) == NULL)
 		return false;
 	for (unsigned i = 0; i < u->n; i++) {
@@ -633,8 +319,8 @@ ex_unpacked_free(struct ex_unpacked *u)
 		return;
 	(void)elf_end(u->elf);
 	libdeflate_free_decompressor(u->inflater);
-	stream_end(&u->info.fill);
-	stream_end(&u->info.pass);
+	ex_unpacked_stream_end(&u->info.fill);
+	ex_unpacked_stream_end(&u->info.pass);
 	for (size_t i = 0; i < u->info.nwindows; i++)
 		free(u->info.window[i]);
 	free(u->info.window);
@@ -657,7 +343,7 @@ ex_unpacked_elf(struct ex_unpacked *u)
 static void
 end_at(struct info *info, struct stream *s, uint64_t at)
 {
-	stream_end(s);
+	ex_unpacked_stream_end(s);
 	info->end = s->pos > at ? s->pos : at;
 }
 
@@ -680,14 +366,14 @@ shift_seen(struct info *info, uint64_t at)
 static bool
 pass(struct info *info, uint64_t at, uint64_t end)
 {
-	const struct ex_index_point *p = point_upto(info, at);
+	const struct ex_index_point *p = ex_unpacked_point_upto(info, at);
 	struct stream *s = &info->pass;
 
 	if (info->seen == NULL && (info->seen = malloc(SEEN_SIZE)) == NULL)
 		return false;
 	if (at < info->seen_at || !s->begun ||
 	    (p != NULL && s->pos < p->at)) {
-		if (!stream_begin(info, s, p))
+		if (!ex_unpacked_stream_begin(info, s, p))
 			return false;
 		info->seen_at = s->pos;
 	}
@@ -697,8 +383,8 @@ pass(struct info *info, uint64_t at, uint64_t end)
 
 		if (next - info->seen_at > SEEN_SIZE)
 			shift_seen(info, at);
-		if (!stream_upto(info, s, next, info->seen + (s->pos -
-		    info->seen_at), info->seen_at))
+		if (!ex_unpacked_stream_upto(info, s, next, info->seen +
+		    (s->pos - info->seen_at), info->seen_at))
 			return s->pos >= end;
 	}
 	return true;
@@ -714,8 +400,8 @@ ex_unpacked_peek(struct ex_unpacked *u, uint64_t at, size_t *len)
 	*len = 0;
 	if (at >= info->end)
 		return NULL;
-	if (is_there(info, at / PAGE) && run_end(info, at / PAGE * PAGE, end) ==
-	    end) {
+	if (ex_unpacked_is_there(info, at / PAGE) &&
+	    ex_unpacked_run_end(info, at / PAGE * PAGE, end) == end) {
 		*len = end - at;
 		return u->image + info->section->at + at;
 	}
@@ -735,17 +421,18 @@ ex_unpacked_info(struct ex_unpacked *u, uint64_t from, uint64_t upto)
 	uint64_t at = from / PAGE * PAGE, next;
 
 	for (; at < end; at = next) {
-		if (is_there(info, at / PAGE)) {
-			next = run_end(info, at, end);
+		if (ex_unpacked_is_there(info, at / PAGE)) {
+			next = ex_unpacked_run_end(info, at, end);
 			continue;
 		}
-		next = run_end(info, at, page_up(end) < info->end ?
-		    page_up(end) : info->end);
-		if (!unpack(u, at, next)) {
+		next = ex_unpacked_run_end(info, at,
+		    ex_unpacked_page_up(end) < info->end ?
+		    ex_unpacked_page_up(end) : info->end);
+		if (!ex_unpacked_unpack(u, at, next)) {
 			end_at(info, &info->fill, at);
 			return info->end;
 		}
-		set_there(info, at, next);
+		ex_unpacked_set_there(info, at, next);
 	}
 	return end;
 }
@@ -759,10 +446,10 @@ ex_unpacked_head(struct ex_unpacked *u, uint64_t at, const uint8_t *bytes,
 	for (size_t i = 0; i < len && at + i < s->size; i++) {
 		const uint64_t page = (at + i) / PAGE;
 
-		if (is_there(&u->info, page))
+		if (ex_unpacked_is_there(&u->info, page))
 			continue;
-		if ((i == 0 || (at + i) % PAGE == 0) && !room(u, s->at +
-		    at + i, s->at + at + i + 1))
+		if ((i == 0 || (at + i) % PAGE == 0) &&
+		    !ex_unpacked_room(u, s->at + at + i, s->at + at + i + 1))
 			return;
 		u->image[s->at + at + i] = bytes[i];
 	}
@@ -773,10 +460,10 @@ ex_unpacked_use(struct ex_unpacked *u, uint64_t from, uint64_t end)
 {
 	const uint64_t at = from / PAGE * PAGE;
 
-	end = page_up(end) < u->info.section->size ? page_up(end) :
-	    u->info.section->size;
+	end = ex_unpacked_page_up(end) < u->info.section->size ?
+	    ex_unpacked_page_up(end) : u->info.section->size;
 	return ex_unpacked_info(u, at, end) == end &&
-	    add_used(&u->info, at, end - at);
+	    ex_unpacked_add_used(&u->info, at, end - at);
 }
 
 static bool

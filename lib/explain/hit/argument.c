@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "insn/spilled.h"
-#include "debug/code_place.h"
+#include "symbol/code_place.h"
 #include "debug/debug_info.h"
 #include "debug/die.h"
-#include "debug/line.h"
+#include "symbol/line.h"
 #include "module/module_private.h"
 #include "type/object.h"
 #include "type/type_name.h"

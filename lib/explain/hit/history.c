@@ -5,78 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
-
-#define NUMBER_MAX (UINT64_C(1) << 62)	/* of a ticket */
-
-enum {
-	WIDE = 4,		/* writes in flight at most; readings are taken
-				   three times, which shows torn ones among up
-				   to five */
-	STATES = 1 << WIDE,
-	MISSING = 32,		/* hits in a row without a sample, at most */
-	STRETCH = 256,		/* gaps at a time */
-	MOVES = 4096,		/* ways through a gap at most */
-	LASTS = 4,		/* room for so many at first, as most watches
-				   are hit by few, */
-	PROCESSORS = 256, THREADS = 1024,	/* and for so many at most */
-};
-
-/* Writes in flight that have happened, by their numbers, ascending. */
-struct happened {
-	uint64_t of[WIDE];
-	unsigned n;
-};
-
-/* A way through a gap: writes in this order, and the bytes between them. */
-struct move {
-	unsigned from, to;	/* states before and behind it */
-	unsigned n;
-	uint64_t order[WIDE];
-	struct ex_bytes at[WIDE + 1];
-	bool alive;
-};
-
-/* The gap in front of a reading. */
-struct gap {
-	struct happened *state;	/* that are possible behind it */
-	size_t n, cap;		/* of these */
-	struct moves {
-		struct move *move;
-		size_t n, cap;
-	} moves;
-};
-
-/* The last numbers of processors, or threads. */
-struct lasts {
-	struct last {
-		uint64_t key, number;	/* 0: it is free */
-	} *at;			/* of n places, each by its key */
-	size_t n;		/* 0, or a power of two */
-};
-
-struct ex_history {
-	struct {		/* added, and not settled */
-		struct ex_history_hit **hit;
-		size_t n, cap;
-	} waiting;
-	uint64_t done;		/* gaps up to that of this number are */
-	uint64_t placed;	/* hits up to this number have `after' */
-	uint64_t bound;		/* later ones were made after this one */
-	struct ex_bytes read;	/* at done */
-	uint64_t last;		/* the largest number so far */
-	bool doubt;		/* of hits up to this one, and the next mark: */
-	uint64_t doubtful;
-	struct lasts cpus, threads;
-	struct {		/* at[0]: that of done; those behind it */
-		struct gap *at;	/* n of them have been used */
-		size_t n, cap;
-	} gaps;
-	unsigned ngaps;
-	struct ex_history_hit **cand;	/* in flight, ncand of them */
-	size_t ncand, candidates;
-	struct ex_history_hit **flight;	/* lists, by when they began */
-	size_t flights;
-};
+#include "hit/history_private.h"
 
 static struct gap *
 gap_before(struct ex_history *h)
@@ -96,8 +25,9 @@ make_gaps(struct ex_history *h, size_t n)
 	return true;
 }
 
-static bool
-add_state(struct gap *gap, const struct happened *state, unsigned *index)
+bool
+ex_history_add_state(struct gap *gap, const struct happened *state,
+    unsigned *index)
 {
 	for (*index = 0; *index < gap->n; ++*index)
 		if (gap->state[*index].n == state->n &&
@@ -118,7 +48,7 @@ ex_history_new(void)
 	unsigned index;
 
 	if (h != NULL && make_gaps(h, 1) &&
-	    add_state(gap_before(h), &nothing, &index))
+	    ex_history_add_state(gap_before(h), &nothing, &index))
 		return h;
 	ex_history_free(h);
 	return NULL;
@@ -402,200 +332,6 @@ place_upto(struct ex_history *h, uint64_t upto)
 	h->placed = upto;
 }
 
-/* --- one way through a gap --- */
-
-/* More is known of some bytes.  False: it contradicts what was. */
-static bool
-learn(struct ex_bytes *bytes, uint64_t value, uint64_t bits)
-{
-	const uint64_t new = bits & ~bytes->bits;
-
-	if (((bytes->value ^ value) & bytes->bits & bits) != 0)
-		return false;
-	bytes->value = (bytes->value & ~new) | (value & new);
-	bytes->bits |= bits;
-	return true;
-}
-
-/* What it computes of what it found, if all of that is known. */
-static bool
-compute(const struct ex_write *w, const struct ex_bytes *old,
-    struct ex_bytes *new)
-{
-	uint64_t value;
-
-	if (w->effect == NULL || (w->bits & ~old->bits) != 0)
-		return true;
-	switch (ex_effect_derive(w->effect, (old->value & w->bits) >> w->shift,
-	    &value)) {
-	case EX_DERIVED:
-		return learn(new, value << w->shift, w->bits);
-	case EX_CONTRADICTED:
-		return false;
-	case EX_NOT_DERIVED:
-		break;
-	}
-	return true;
-}
-
-static bool
-invert(const struct ex_write *w, const struct ex_bytes *new,
-    struct ex_bytes *old)
-{
-	uint64_t value;
-
-	if (w->effect == NULL || (w->bits & ~new->bits) != 0 ||
-	    !ex_effect_invert(w->effect, (new->value & w->bits) >> w->shift,
-	    &value))
-		return true;
-	return learn(old, value << w->shift, w->bits);
-}
-
-static bool
-forward(const struct ex_write *w, const struct ex_bytes *old,
-    struct ex_bytes *new)
-{
-	return learn(new, old->value, old->bits & ~w->bits) &&
-	    compute(w, old, new);
-}
-
-static bool
-backward(const struct ex_write *w, const struct ex_bytes *new,
-    struct ex_bytes *old)
-{
-	return learn(old, new->value, new->bits & ~w->bits) &&
-	    invert(w, new, old);
-}
-
-static struct ex_history_hit *
-hit_of(const struct ex_history *h, uint64_t number)
-{
-	return h->waiting.hit[number - h->waiting.hit[0]->number];
-}
-
-/* Whether these writes lead from one reading to the next; then all that this
-   shows of the bytes between them is there. */
-static bool
-fits(const struct ex_history *h, struct move *m, const struct ex_bytes *from,
-    const struct ex_bytes *to)
-{
-	const struct ex_write *w[WIDE];
-	bool fit;
-
-	for (unsigned i = 0; i <= m->n; i++)
-		m->at[i] = (struct ex_bytes){0};
-	fit = learn(&m->at[0], from->value, from->bits) &&
-	    learn(&m->at[m->n], to->value, to->bits);
-	for (unsigned i = 0; i < m->n; i++) {
-		w[i] = &hit_of(h, m->order[i])->write;
-		fit = fit &&
-		    learn(&m->at[i], w[i]->loaded, w[i]->loaded_bits) &&
-		    learn(&m->at[i + 1], w[i]->stored, w[i]->stored_bits);
-	}
-	for (unsigned i = 0; i < m->n; i++)
-		fit = fit && forward(w[i], &m->at[i], &m->at[i + 1]);
-	for (unsigned i = m->n; i > 0; i--)
-		fit = fit && backward(w[i - 1], &m->at[i], &m->at[i - 1]);
-	for (unsigned i = 0; i < m->n; i++)
-		fit = fit && forward(w[i], &m->at[i], &m->at[i + 1]);
-	return fit;
-}
-
-/* --- all ways --- */
-
-/* A gap that is being gone through, up to the reading of that number. */
-struct pass {
-	struct ex_history *h;
-	struct gap *gap;
-	uint64_t number;
-	struct ex_bytes from, to;
-	bool failed;		/* there are too many ways, or no memory */
-};
-
-static bool
-has_happened(const struct happened *state, uint64_t number)
-{
-	for (unsigned i = 0; i < state->n; i++)
-		if (state->of[i] == number)
-			return true;
-	return false;
-}
-
-static void
-happen(struct happened *state, uint64_t number)
-{
-	unsigned i = state->n++;
-
-	for (; i > 0 && state->of[i - 1] > number; i--)
-		state->of[i] = state->of[i - 1];
-	state->of[i] = number;
-}
-
-static void
-forget(struct happened *state, uint64_t number)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < state->n; i++)
-		if (state->of[i] != number)
-			state->of[n++] = state->of[i];
-	state->n = n;
-}
-
-/* A way that ends here, if it fits. */
-static void
-end_move(struct pass *p, const struct happened *state, const struct move *m)
-{
-	struct moves *moves = &p->gap->moves;
-	struct happened behind = *state;
-	struct move end = *m;
-
-	if (!fits(p->h, &end, &p->from, &p->to))
-		return;
-	forget(&behind, p->number);
-	if (!EX_ARRAY_ROOM(moves, move, MOVES) ||
-	    !add_state(p->gap, &behind, &end.to)) {
-		p->failed = true;
-		return;
-	}
-	moves->move[moves->n++] = end;
-}
-
-/* All ways on from here: the write of this reading has happened at its end. */
-static void
-extend(struct pass *p, const struct happened *state, const struct move *m)
-{
-	const struct ex_history *h = p->h;
-
-	if (has_happened(state, p->number))
-		end_move(p, state, m);
-	for (size_t i = 0; i < h->ncand && !p->failed; i++) {
-		const uint64_t number = h->cand[i]->number;
-		struct happened more = *state;
-		struct move longer = *m;
-
-		if (has_happened(state, number))
-			continue;
-		happen(&more, number);
-		longer.order[longer.n++] = number;
-		extend(p, &more, &longer);
-	}
-}
-
-/* Go through a gap.  False: it cannot be said what happened there. */
-static bool
-go_through(struct pass *p, const struct gap *before)
-{
-	p->gap->n = p->gap->moves.n = 0;
-	p->failed = p->h->ncand > WIDE;
-	for (unsigned i = 0; i < before->n && !p->failed; i++) {
-		const struct move m = {.from = i};
-
-		extend(p, &before->state[i], &m);
-	}
-	return !p->failed && p->gap->moves.n > 0;
-}
-
 /* --- claims --- */
 
 static void
@@ -613,7 +349,7 @@ static void
 claim_move(struct ex_history *h, const struct move *m)
 {
 	for (unsigned i = 0; i < m->n; i++) {
-		struct ex_history_hit *hit = hit_of(h, m->order[i]);
+		struct ex_history_hit *hit = ex_history_hit_of(h, m->order[i]);
 
 		agree(&hit->old, &m->at[i], !hit->known);
 		agree(&hit->new, &m->at[i + 1], !hit->known);
@@ -734,9 +470,9 @@ begin_anew(struct ex_history *h, uint64_t number)
 
 		for (size_t i = 0; i < n; i++)
 			if ((set >> i & 1) != 0)
-				happen(&state, h->cand[i]->number);
-		forget(&state, number);
-		if (!add_state(gap, &state, &index))
+				ex_history_happen(&state, h->cand[i]->number);
+		ex_history_forget(&state, number);
+		if (!ex_history_add_state(gap, &state, &index))
 			gap->n = 0;
 	}
 }
@@ -747,10 +483,10 @@ solve_gap(struct ex_history *h, uint64_t number)
 {
 	struct pass pass = {
 		.h = h, .gap = &h->gaps.at[++h->ngaps], .number = number,
-		.from = h->read, .to = hit_of(h, number)->read,
+		.from = h->read, .to = ex_history_hit_of(h, number)->read,
 	};
 
-	if (!go_through(&pass, &h->gaps.at[h->ngaps - 1]))
+	if (!ex_history_go_through(&pass, &h->gaps.at[h->ngaps - 1]))
 		begin_anew(h, number);
 	else if (h->ngaps == STRETCH)
 		end_stretch(h);

@@ -7,9 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ns; see value_tracker.h. */
-#define WINDOW		UINT64_C(2000000)
-#define QUIET		UINT64_C(100000000)
+#include "hit/value_tracker_private.h"
 
 /* ns that a hit waits for a mark of its ticket. */
 #define MARK_WAIT	UINT64_C(200000000)
@@ -71,8 +69,8 @@ ex_tracked_size(const struct ex_watch *watch)
 	return watch->len < EX_VALUE_MAX ? watch->len : EX_VALUE_MAX;
 }
 
-static uint32_t
-low_bits(uint64_t n)
+uint32_t
+ex_low_bits(uint64_t n)
 {
 	return (uint32_t)((UINT64_C(1) << n) - 1);
 }
@@ -90,7 +88,7 @@ bits_of(const struct ex_watch *watch, uint64_t addr, uint64_t len)
 	}
 	if (to < from || to > size)
 		to = size;
-	return from >= to ? 0 : low_bits(to) & ~low_bits(from);
+	return from >= to ? 0 : ex_low_bits(to) & ~ex_low_bits(from);
 }
 
 uint32_t
@@ -130,8 +128,9 @@ ex_put_operand(struct ex_value *value, const struct ex_hit *hit,
 	}
 }
 
-static void
-put_bytes(struct ex_value *value, const struct ex_value *from, uint32_t bits)
+void
+ex_tracked_put_bytes(struct ex_value *value, const struct ex_value *from,
+    uint32_t bits)
 {
 	value->known |= bits;
 	while (bits != 0) {
@@ -141,9 +140,8 @@ put_bytes(struct ex_value *value, const struct ex_value *from, uint32_t bits)
 	}
 }
 
-/* Whether the bytes that are known of both are the same. */
-static bool
-agree(const struct ex_value *a, const struct ex_value *b)
+bool
+ex_tracked_agree(const struct ex_value *a, const struct ex_value *b)
 {
 	uint32_t bits = a->known & b->known;
 
@@ -156,8 +154,8 @@ agree(const struct ex_value *a, const struct ex_value *b)
 	return true;
 }
 
-static bool
-is_execution(const struct ex_hit *hit)
+bool
+ex_hit_is_execution(const struct ex_hit *hit)
 {
 	return hit->watch->access == WP_EXEC;
 }
@@ -169,378 +167,13 @@ ex_hit_is_exact(const struct ex_hit *hit)
 	    hit->insn.effect.size > 0;
 }
 
-/* Whether it certainly did not write. */
-static bool
-is_read(const struct ex_hit *hit)
+bool
+ex_hit_is_read(const struct ex_hit *hit)
 {
 	if (hit->kernel)
 		return hit->call.reads && !hit->call.writes;
 	return hit->insn.confidence >= EX_ADDRESS_UNVERIFIED &&
 	    hit->insn.reads && !hit->insn.writes;
-}
-
-/* --- tentative values --- */
-
-void
-ex_tentative_withdraw(struct ex_tentative *tentative)
-{
-	struct ex_hit *hit = tentative->hit;
-
-	hit->old.known &= tentative->loaded;
-	hit->new.known &= tentative->stored | tentative->later;
-	if (tentative->stored == 0 && (hit->source == EX_VALUE_DERIVED ||
-	    hit->source == EX_VALUE_PROVED))
-		hit->source = EX_VALUE_UNKNOWN;
-	tentative->listed = false;
-}
-
-static void
-withdraw_all(struct ex_tracked *w)
-{
-	for (struct ex_tentative *c = w->first; c != NULL; c = c->next)
-		ex_tentative_withdraw(c);
-	w->first = w->end = NULL;
-}
-
-/* Keep it in mind: it has something to lose. */
-static void
-list(struct ex_tracked *w, struct ex_tentative *tentative)
-{
-	if (tentative->listed)
-		return;
-	tentative->listed = true;
-	tentative->next = NULL;
-	if (w->first == NULL)
-		w->first = tentative;
-	else
-		w->end->next = tentative;
-	w->end = tentative;
-}
-
-static void
-unlist(struct ex_tracked *w, const struct ex_tentative *tentative)
-{
-	struct ex_tentative **link = &w->first, *before = NULL;
-
-	while (*link != NULL && *link != tentative) {
-		before = *link;
-		link = &before->next;
-	}
-	if (*link == NULL)
-		return;
-	*link = tentative->next;
-	if (w->end == tentative)
-		w->end = before;
-}
-
-/* What was read for a hit says nothing of it: others were there too early. */
-static void
-withdraw_later(struct ex_tentative *tentative)
-{
-	struct ex_hit *hit = tentative->hit;
-
-	hit->new.known &= ~tentative->later;
-	if (tentative->later != 0 && hit->source == EX_VALUE_LATER)
-		hit->source = EX_VALUE_UNKNOWN;
-	tentative->later = 0;
-}
-
-/* There is a writer of the watch that makes no hits: what one left is not what
-   the next finds. */
-static void
-doubt(struct ex_tentative *tentative)
-{
-	struct ex_tracked *w = tentative->tracked;
-
-	if (w == NULL)
-		return;
-	withdraw_all(w);
-	w->unseen = true;
-}
-
-/* --- what the instruction shows --- */
-
-/* The new value by the old one, all of whose bytes have to be known.  If flags
-   contradict, the old value was another. */
-static void
-derive(struct ex_hit *hit, struct ex_tentative *tentative)
-{
-	const struct ex_effect *effect = &hit->insn.effect;
-	const uint64_t at = hit->insn.addr - hit->watch->addr;
-	uint8_t bytes[EX_EFFECT_MAX] = {0};
-	uint64_t value = 0;
-
-	if (at >= EX_VALUE_MAX || !ex_value_known(&hit->old, (unsigned)at,
-	    effect->size) || effect->size > sizeof(value))
-		return;
-	switch (ex_effect_derive(effect, ex_value_number(&hit->old,
-	    (unsigned)at, effect->size), &value)) {
-	case EX_DERIVED:
-		memcpy(bytes, &value, sizeof(value));
-		ex_put_operand(&hit->new, hit, bytes);
-		hit->source = EX_VALUE_DERIVED;
-		if ((ex_operand_bits(hit) & ~tentative->loaded) == 0)
-			tentative->stored = ex_operand_bits(hit);
-		break;
-	case EX_CONTRADICTED:
-		if ((ex_operand_bits(hit) & ~tentative->loaded) != 0)
-			doubt(tentative);
-		hit->old.known &= tentative->loaded;
-		break;
-	case EX_NOT_DERIVED:
-		break;
-	}
-}
-
-/* These bytes of what the access found are certain: if they are not what was
-   known, that was not so. */
-static void
-take_found(struct ex_tentative *tentative, const uint8_t *bytes)
-{
-	struct ex_hit *hit = tentative->hit;
-	struct ex_value found = {.known = 0};
-
-	ex_put_operand(&found, hit, bytes);
-	if (!agree(&found, &hit->old)) {
-		hit->old.known = 0;
-		tentative->loaded = 0;
-		doubt(tentative);
-	}
-	tentative->loaded |= found.known;
-	put_bytes(&hit->old, &found, found.known);
-}
-
-/* Complete the values by what the instruction did.  old holds what is known so
-   far. */
-static void
-apply(struct ex_hit *hit, struct ex_tentative *tentative)
-{
-	const struct ex_effect *effect = &hit->insn.effect;
-
-	if (!ex_hit_is_exact(hit) || is_execution(hit))
-		return;
-	if (effect->has_loaded)
-		take_found(tentative, effect->loaded);
-	switch (effect->operation) {
-	case EX_OP_UNKNOWN:
-	case EX_OP_NONE:
-		break;
-	case EX_OP_STORE:
-		ex_put_operand(&hit->new, hit, effect->stored);
-		tentative->stored = ex_operand_bits(hit);
-		hit->source = effect->immediate ? EX_VALUE_IMMEDIATE :
-		    EX_VALUE_REGISTER;
-		break;
-	default:
-		derive(hit, tentative);
-	}
-	/* what it did not touch is what it was */
-	if (!effect->repeated && !is_read(hit))
-		put_bytes(&hit->new, &hit->old,
-		    hit->old.known & ~ex_operand_bits(hit));
-}
-
-/* --- order --- */
-
-static bool
-is_ordered(const struct ex_value_tracker *s, const struct ex_tracked *w,
-    uint64_t time, pid_t tid, uint32_t cpu)
-{
-	if (s->values->at_once)
-		return s->values->in_order;
-	if (!w->hit)
-		return true;
-	if (time == 0 || time < w->time)
-		return false;
-	return (tid == w->tid && tid > 0) || time - w->time >= WINDOW ||
-	    (cpu == w->cpu && cpu != UINT32_MAX);
-}
-
-/* Others may have written until then what no ticket shows. */
-static void
-doubt_history(struct ex_tracked *w, uint64_t time)
-{
-	if (time > w->doubted)
-		w->doubted = time;
-	if (w->history != NULL)
-		ex_history_doubt(w->history);
-}
-
-static void
-disorder(struct ex_tracked *w, uint64_t time)
-{
-	w->disordered = true;
-	if (time > w->disorder)
-		w->disorder = time;
-	withdraw_all(w);
-	w->value.known = 0;
-	w->later = 0;
-}
-
-/* Somebody hits the watch.  Result: whether it is known to have done so after
-   all that were there before. */
-static bool
-follow(const struct ex_value_tracker *s, struct ex_tracked *w, uint64_t time,
-    pid_t tid, uint32_t cpu)
-{
-	const bool ordered = is_ordered(s, w, time, tid, cpu);
-
-	if (!ordered)
-		disorder(w, time > w->time ? time : w->time);
-	w->hit = true;
-	if (time > w->time)
-		w->time = time;
-	w->tid = tid;
-	w->cpu = cpu;
-	return ordered;
-}
-
-static bool
-is_quiet(const struct ex_tracked *w, uint64_t time)
-{
-	return !w->disordered ||
-	    (time > w->disorder && time - w->disorder >= QUIET);
-}
-
-/* Memory that was read too short before a hit may hold what that wrote. */
-static void
-judge_reading(const struct ex_value_tracker *s, struct ex_tracked *w,
-    uint64_t time)
-{
-	if (!s->values->in_order &&
-	    (time < w->read || time - w->read < WINDOW)) {
-		w->value.known &= ~w->later;
-		if (w->last != NULL)
-			withdraw_later(w->last);
-	}
-	w->later = 0;
-}
-
-/* What a hit left behind. */
-static void
-leave(struct ex_tracked *w, const struct ex_hit *hit, bool ordered)
-{
-	if (is_read(hit))
-		return;
-	if (!ordered || !ex_hit_is_exact(hit) || hit->insn.effect.repeated)
-		w->value.known = 0;
-	else
-		w->value.known &= ~ex_operand_bits(hit);
-	if (!ordered)
-		return;
-	if (hit->source == EX_VALUE_STOP)
-		put_bytes(&w->value, &hit->new, hit->new.known);
-	else if (ex_hit_is_exact(hit))
-		put_bytes(&w->value, &hit->new, hit->new.known &
-		    ex_operand_bits(hit));
-}
-
-/* What a stop knows that the access found. */
-static void
-take_before(struct ex_tentative *tentative, const struct ex_value *before)
-{
-	struct ex_hit *hit = tentative->hit;
-
-	if (tentative->tracked != NULL && tentative->tracked->unseen)
-		return;
-	if (!agree(before, &hit->old)) {
-		doubt(tentative);
-		return;
-	}
-	put_bytes(&hit->old, before, before->known);
-	tentative->loaded = before->known;
-}
-
-/* What it computed a value from that is certain; or if several values lead to
-   that one, whether what was known is one of them. */
-static void
-take_back(struct ex_tentative *tentative)
-{
-	struct ex_hit *hit = tentative->hit;
-	const struct ex_effect *effect = &hit->insn.effect;
-	const uint64_t at = hit->insn.addr - hit->watch->addr;
-	uint8_t bytes[EX_EFFECT_MAX] = {0};
-	uint64_t old, new, then;
-
-	if (!ex_hit_is_exact(hit) || effect->repeated || at >= EX_VALUE_MAX ||
-	    effect->size > sizeof(old) ||
-	    !ex_value_known(&hit->new, (unsigned)at, effect->size))
-		return;
-	new = ex_value_number(&hit->new, (unsigned)at, effect->size);
-	if (ex_effect_invert(effect, new, &old)) {
-		memcpy(bytes, &old, sizeof(old));
-		take_found(tentative, bytes);
-		return;
-	}
-	if (effect->has_loaded ||
-	    !ex_value_known(&hit->old, (unsigned)at, effect->size))
-		return;
-	old = ex_value_number(&hit->old, (unsigned)at, effect->size);
-	if (ex_effect_derive(effect, old, &then) == EX_DERIVED && then != new) {
-		hit->old.known = tentative->loaded = 0;
-		doubt(tentative);
-	}
-}
-
-/* The bytes that the thread's access left, for certain: those that it did not
-   touch are what it found, and if it only read, all of them. */
-static void
-take_left(struct ex_tentative *tentative, const struct ex_value *left)
-{
-	struct ex_hit *hit = tentative->hit;
-	uint32_t kept = 0;
-
-	if (is_read(hit))
-		kept = left->known;
-	else if (ex_hit_is_exact(hit) && !hit->insn.effect.repeated)
-		kept = left->known & ~ex_operand_bits(hit);
-	put_bytes(&hit->old, left, kept & ~tentative->loaded);
-	tentative->loaded |= kept;
-	if (is_read(hit))
-		return;
-	put_bytes(&hit->new, left, left->known);
-	tentative->stored = left->known;
-	tentative->later = 0;
-	hit->source = EX_VALUE_STOP;
-	take_back(tentative);
-}
-
-/* What a stop has read.  If it vouches for it, there is nothing to doubt; else
-   it fills in what is not known, and other threads hit that may be reported
-   only after this one: what the previous hit left is no old value, unless the
-   caller says so.  Result: whether there is any; then nothing else is to be
-   read. */
-static bool
-take_stop(const struct ex_value_tracker *s, struct ex_tentative *tentative,
-    const struct wp_stop_value *stop)
-{
-	struct ex_hit *hit = tentative->hit;
-	struct ex_value old, new;
-
-	if (stop == NULL || stop->addr != hit->watch->addr || is_execution(hit))
-		return false;
-	new.known = old.known = low_bits(stop->len);
-	memcpy(old.byte, stop->old, sizeof(old.byte));
-	memcpy(new.byte, stop->new, sizeof(new.byte));
-	if (stop->flags & WP_STOP_EXACT)
-		take_before(tentative, &old);
-	if (stop->flags & (WP_STOP_EXACT | WP_STOP_LEFT)) {
-		take_left(tentative, &new);
-		return true;
-	}
-	if (s->values == NULL || !s->values->in_order) {
-		if (tentative->listed)
-			unlist(tentative->tracked, tentative);
-		ex_tentative_withdraw(tentative);
-	}
-	if (!is_read(hit) && (ex_touched_bits(hit) & ~hit->new.known) != 0) {
-		tentative->later = new.known & ~hit->new.known;
-		tentative->read = hit->time;
-		put_bytes(&hit->new, &new, tentative->later);
-		hit->source = tentative->later != 0 ? EX_VALUE_LATER :
-		    hit->source;
-	}
-	return true;
 }
 
 /* --- hits --- */
@@ -558,7 +191,7 @@ look_at_children(struct ex_value_tracker *s)
 	    UINT64_MAX : s->values->now();
 	while ((w = ex_table_each(&s->of, &i)) != NULL) {
 		w->value.known = w->later = 0;
-		doubt_history(w, 0);
+		ex_tracked_doubt_history(w, 0);
 	}
 }
 
@@ -570,17 +203,17 @@ tell_before(struct ex_tracked *w, const struct ex_tentative *tentative)
 	struct ex_hit *hit;
 	uint32_t wanted;
 
-	if (before == NULL || is_read(before->hit))
+	if (before == NULL || ex_hit_is_read(before->hit))
 		return;
 	hit = before->hit;
 	wanted = ex_touched_bits(hit) & (~hit->new.known | before->later);
 	if (wanted == 0 || (wanted & ~tentative->loaded) != 0)
 		return;
-	put_bytes(&hit->new, &tentative->hit->old, wanted);
+	ex_tracked_put_bytes(&hit->new, &tentative->hit->old, wanted);
 	before->later = 0;
 	before->read = tentative->hit->time;
 	hit->source = EX_VALUE_PROVED;
-	list(w, before);
+	ex_tracked_list(w, before);
 }
 
 void
@@ -595,30 +228,32 @@ ex_tracker_hit(struct ex_value_tracker *s, struct ex_hit *hit,
 	if (w != NULL) {
 		look_at_children(s);
 		if (w->later != 0)
-			judge_reading(s, w, hit->time);
-		ordered = follow(s, w, hit->time, hit->tid, hit->cpu);
+			ex_tracked_take_reading(s, w, hit->time);
+		ordered = ex_tracked_follow(s, w, hit->time, hit->tid,
+		    hit->cpu);
 		if (w->pid != hit->pid || ex_tracked_is_blind(s, w, hit->time))
 			w->value.known = 0;
 		quiet = ordered && w->pid == hit->pid &&
-		    is_quiet(w, hit->time) &&
+		    ex_tracked_is_quiet(w, hit->time) &&
 		    !ex_tracked_is_blind(s, w, hit->time);
 		w->pid = hit->pid;
 		if (quiet)
 			hit->old = w->value;
 	}
-	apply(hit, tentative);
+	ex_tracked_apply(hit, tentative);
 	if (quiet)
 		tell_before(w, tentative);
-	tentative->looked = take_stop(s, tentative, stop);
+	tentative->looked = ex_tracked_take_stop(s, tentative, stop);
 	if (tentative->looked)
 		ex_concurrent_take(s, tentative, stop);
 	if (w == NULL)
 		return;
 	if (ticket != NULL && ex_tickets_help(s, w, hit))
 		ex_ticket_take(s, w, ticket, tentative);
-	leave(w, hit, ordered && !ex_tracked_is_blind(s, w, hit->time));
+	ex_tracked_leave(w, hit, ordered && !ex_tracked_is_blind(s, w,
+	    hit->time));
 	if ((hit->old.known & ~tentative->loaded) != 0)
-		list(w, tentative);
+		ex_tracked_list(w, tentative);
 	w->last = tentative;
 }
 
@@ -627,22 +262,23 @@ ex_tracker_joined(struct ex_value_tracker *s, struct ex_tentative *tentative,
     const struct ex_record *record, const struct wp_stop_value *stop)
 {
 	struct ex_tracked *w = tentative->tracked;
-	const bool stopped = take_stop(s, tentative, stop);
+	const bool stopped = ex_tracked_take_stop(s, tentative, stop);
 
 	if (stopped)
 		ex_concurrent_take(s, tentative, stop);
 	if (w == NULL)
 		return;
 	if (w->later != 0)
-		judge_reading(s, w, record->time);
+		ex_tracked_take_reading(s, w, record->time);
 	if (w->last != tentative) {
-		disorder(w, record->time);
+		ex_tracked_disorder(w, record->time);
 		w->last = NULL;
 	} else {
 		tentative->looked = stopped;
 	}
-	if (follow(s, w, record->time, tentative->hit->tid, record->cpu))
-		leave(w, tentative->hit, true);
+	if (ex_tracked_follow(s, w, record->time, tentative->hit->tid,
+	    record->cpu))
+		ex_tracked_leave(w, tentative->hit, true);
 }
 
 /* --- time --- */
@@ -660,7 +296,7 @@ is_wanting(const struct ex_value_tracker *s, const struct ex_tracked *w)
 {
 	return s->values->read != NULL && w->last != NULL &&
 	    !w->last->looked &&
-	    ((low_bits(ex_tracked_size(w->watch)) & ~w->value.known) != 0 ||
+	    ((ex_low_bits(ex_tracked_size(w->watch)) & ~w->value.known) != 0 ||
 	    (ex_touched_bits(w->last->hit) & ~w->last->hit->new.known) != 0);
 }
 
@@ -701,7 +337,7 @@ settle_jump(struct ex_tentative *tentative)
 	    hit->pc)
 		return;
 	ex_insn_no_jump(&hit->insn);
-	apply(hit, tentative);
+	ex_tracked_apply(hit, tentative);
 	if (source == EX_VALUE_STOP)
 		hit->source = source;
 }
@@ -714,7 +350,7 @@ ex_tracker_given(struct ex_tentative *tentative)
 	uint32_t bits = ex_touched_bits(hit);
 
 	if (w != NULL && tentative->listed)
-		unlist(w, tentative);
+		ex_tracked_unlist(w, tentative);
 	if (w != NULL && tentative->crowd != 0)
 		ex_concurrent_leave(w, tentative);
 	if (w != NULL && w->last == tentative)
@@ -749,13 +385,14 @@ take_reading(const struct ex_value_tracker *s, struct ex_tracked *w,
 	if (!ex_tracked_is_blind(s, w, hit->time)) {
 		w->later = got->known & ~w->value.known;
 		w->read = time;
-		put_bytes(&w->value, got, w->later);
+		ex_tracked_put_bytes(&w->value, got, w->later);
 	}
-	if (is_read(hit) || (ex_touched_bits(hit) & ~hit->new.known) == 0)
+	if (ex_hit_is_read(hit) ||
+	    (ex_touched_bits(hit) & ~hit->new.known) == 0)
 		return;
 	tentative->later = got->known & ~hit->new.known;
 	tentative->read = time;
-	put_bytes(&hit->new, got, tentative->later);
+	ex_tracked_put_bytes(&hit->new, got, tentative->later);
 	hit->source = EX_VALUE_LATER;
 }
 
@@ -771,7 +408,7 @@ look(const struct ex_value_tracker *s, struct ex_tracked *w)
 	n = s->values->read(w->pid, w->watch->addr, got.byte, size);
 	if (n <= 0 || before < w->time)
 		return;
-	got.known = low_bits((uint64_t)n < size ? (uint64_t)n : size);
+	got.known = ex_low_bits((uint64_t)n < size ? (uint64_t)n : size);
 	take_reading(s, w, &got, s->values->now());
 }
 
@@ -800,7 +437,7 @@ ex_tracker_known(struct ex_value_tracker *s, const struct ex_watch *watch,
 	if (len > ex_tracked_size(watch))
 		len = ex_tracked_size(watch);
 	memcpy(w->value.byte, bytes, len);
-	w->value.known = low_bits(len);
+	w->value.known = ex_low_bits(len);
 	w->later = time == 0 ? 0 : w->value.known;
 	w->read = time;
 	if (time == 0)
@@ -821,7 +458,7 @@ ex_tracker_doubt(struct ex_value_tracker *s, const struct ex_watch *watch,
 	}
 	w->value.known = what == EX_UNREAD ? w->value.known & ~w->later : 0;
 	w->later = 0;
-	doubt_history(w, w->time);
+	ex_tracked_doubt_history(w, w->time);
 	if (what == EX_MISSED) {
 		w->hit = false;
 		w->last = NULL;		/* the next may load what others left */
@@ -848,7 +485,7 @@ ex_tracker_mapped(struct ex_value_tracker *s, const struct ex_watch *watch,
 	w->unseen = w->unseen || shared;
 	w->unmapped = false;
 	w->value.known = w->later = 0;
-	doubt_history(w, time);
+	ex_tracked_doubt_history(w, time);
 }
 
 void
@@ -869,7 +506,7 @@ ex_tracker_lost(struct ex_value_tracker *s, uint64_t now)
 	size_t i = 0;
 
 	while ((w = ex_table_each(&s->of, &i)) != NULL) {
-		disorder(w, now);
-		doubt_history(w, now);
+		ex_tracked_disorder(w, now);
+		ex_tracked_doubt_history(w, now);
 	}
 }

@@ -105,4 +105,51 @@ void ex_ticket_take(const struct ex_value_tracker *, struct ex_tracked *,
    taken away between a store and its hit. */
 void ex_ticket_use(const struct ex_tracked *, struct ex_tentative *);
 
+/* ns; see value_tracker.h. */
+#define WINDOW		UINT64_C(2000000)
+
+uint32_t ex_low_bits(uint64_t n);
+void ex_tracked_put_bytes(struct ex_value *, const struct ex_value *,
+    uint32_t bits);
+
+/* Whether the bytes that are known of both are the same. */
+bool ex_tracked_agree(const struct ex_value *, const struct ex_value *);
+bool ex_hit_is_execution(const struct ex_hit *);
+
+/* Whether it certainly did not write. */
+bool ex_hit_is_read(const struct ex_hit *);
+
+/* Keep it in mind: it has something to lose. */
+void ex_tracked_list(struct ex_tracked *, struct ex_tentative *);
+void ex_tracked_unlist(struct ex_tracked *, const struct ex_tentative *);
+
+/* Complete the values by what the instruction did.  old holds what is known so
+   far. */
+void ex_tracked_apply(struct ex_hit *, struct ex_tentative *);
+
+/* Others may have written until then what no ticket shows. */
+void ex_tracked_doubt_history(struct ex_tracked *, uint64_t time);
+void ex_tracked_disorder(struct ex_tracked *, uint64_t time);
+
+/* Somebody hits the watch.  Result: whether it is known to have done so after
+   all that were there before. */
+bool ex_tracked_follow(const struct ex_value_tracker *, struct ex_tracked *,
+    uint64_t time, pid_t tid, uint32_t cpu);
+bool ex_tracked_is_quiet(const struct ex_tracked *, uint64_t time);
+
+/* Memory that was read too short before a hit may hold what that wrote. */
+void ex_tracked_take_reading(const struct ex_value_tracker *,
+    struct ex_tracked *, uint64_t time);
+
+/* What a hit left behind. */
+void ex_tracked_leave(struct ex_tracked *, const struct ex_hit *, bool ordered);
+
+/* What a stop has read.  If it vouches for it, there is nothing to doubt; else
+   it fills in what is not known, and other threads hit that may be reported
+   only after this one: what the previous hit left is no old value, unless the
+   caller says so.  Result: whether there is any; then nothing else is to be
+   read. */
+bool ex_tracked_take_stop(const struct ex_value_tracker *,
+    struct ex_tentative *, const struct wp_stop_value *);
+
 #endif

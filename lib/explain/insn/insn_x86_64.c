@@ -24,7 +24,7 @@
 
 #include "insn/code.h"
 #include "insn/insn.h"
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 #include "unwind/regs.h"
 
 /* The candidates that are not ruled out. */

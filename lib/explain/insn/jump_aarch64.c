@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "debug/line.h"
+#include "symbol/line.h"
 #include "insn/jump.h"
 
 /* The signed number of words in these bits, in bytes. */

@@ -16,10 +16,10 @@
 #include <string.h>
 
 #include "insn/jump.h"
-#include "debug/fde.h"
+#include "symbol/fde.h"
 #include "module/module_private.h"
 #include "module/section.h"
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 #include "base/array.h"
 
 #define WAY_MAX 1024		/* functions that are asked about */

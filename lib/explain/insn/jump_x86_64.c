@@ -1,12 +1,12 @@
 /* jump_x86_64: jmp and jcc, near or short; jmp through a register or memory. */
 #include <string.h>
 
-#include "debug/line.h"
+#include "symbol/line.h"
 #include "insn/jump.h"
 #include "insn/jump_table.h"
 #include "insn/sweep.h"
 #include "module/plt.h"
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 
 bool
 ex_jump_looks_like(const uint8_t *code, size_t len, uint64_t vaddr,

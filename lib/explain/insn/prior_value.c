@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "module/module_private.h"
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 
 enum {
 	STEPS = 4,		/* instructions that are gone back over */

@@ -7,7 +7,7 @@
 
 #include "insn/flow.h"
 #include "module/module_private.h"
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 #include "base/table.h"
 
 #define FAR		(1U << 18)	/* bytes of a function at most: 10 ms */

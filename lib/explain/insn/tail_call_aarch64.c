@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 #include "insn/tail_call.h"
 
 #ifdef __aarch64__	/* static checks see it elsewhere, too */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 #include "base/array.h"
 #include "proc/regular_file.h"
 

@@ -3,7 +3,7 @@
 #ifndef EX_KERNEL_SYMBOLS_H
 #define EX_KERNEL_SYMBOLS_H
 
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 
 /* The running kernel's build id.  Result: its length; 0: not known. */
 size_t ex_kernel_build_id(uint8_t id[20]);

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 #include "os/known_stack.h"
 #include "unwind/unwind.h"
 

@@ -8,7 +8,7 @@
 
 #include "insn/sweep.h"
 #include "module/module_private.h"
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 #include "unwind/cfi.h"
 
 enum {

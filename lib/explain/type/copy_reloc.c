@@ -3,7 +3,7 @@
 
 #include "module/module_private.h"
 #include "module/section.h"
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 
 struct copied {
 	struct ex_module *program, *library;	/* library: being asked */

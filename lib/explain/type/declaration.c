@@ -8,7 +8,7 @@
 
 #include "debug/die.h"
 #include "module/module_private.h"
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 #include "type/copy_reloc.h"
 #include "type/qualified.h"
 #include "type/subobject.h"

@@ -10,7 +10,7 @@
 
 #include "debug/die.h"
 #include "module/module_private.h"
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 
 enum {
 	STEPS_MAX = 64,		/* members of members, elements of elements */

@@ -12,7 +12,7 @@
 
 #include "base/bytes.h"
 #include "module/module_private.h"
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 #include "type/object.h"
 #include "type/subobject.h"
 

@@ -8,7 +8,7 @@
 #include "debug/debug_info.h"
 #include "debug/die.h"
 #include "module/module_private.h"
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 #include "base/array.h"
 #include "base/table.h"
 

@@ -29,7 +29,7 @@
 #include <string.h>
 
 #include "module/module_private.h"
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 #include "unwind/cfi.h"
 #include "unwind/expr.h"
 

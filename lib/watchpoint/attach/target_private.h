@@ -93,4 +93,18 @@ void wp_target_was_frozen(struct wp_target *, uint64_t began);
 int wp_target_explain(const struct wp_target *, size_t first, size_t n, int err,
     pid_t tid, struct wp_cause *);
 
+bool wp_target_may_be_uprobe(const struct wp_target *,
+    const struct wp_watched *);
+
+/* Where watches take so many slots, have as many be uprobes as there are too
+   many, the last ones first.  How many slots they take then. */
+unsigned wp_target_spare(struct wp_target *, size_t first, size_t n,
+    unsigned slots);
+unsigned wp_target_count_slots(const struct wp_target *, size_t first,
+    size_t n);
+
+/* The same of one that watches nothing any more. */
+void wp_target_attr_off(const struct wp_target *, size_t watch, unsigned slot,
+    struct perf_event_attr *);
+
 #endif

@@ -17,7 +17,7 @@
 #include "command.h"
 #include "insn/insn.h"
 #include "shot.h"
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 
 #define AREA	4096		/* bytes that the forms act on */
 #define STACK	2048		/* in there: the stack of forms that have one */

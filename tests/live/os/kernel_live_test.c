@@ -29,7 +29,7 @@
 #include "ptrace/ptrace.h"
 #include "puppet.h"
 #include "shot.h"
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 #include "attach/target.h"
 #include "ring/uptime.h"
 

@@ -16,7 +16,7 @@
 #include "processes/synthetic_records.h"
 #include "pending/loader.h"
 #include "ptrace/ptrace.h"
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 
 /* A variable of that name is not where to stop. */
 __attribute__((used)) static int _dl_debug_state;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "insn/jump_index.h"
-#include "debug/line.h"
+#include "symbol/line.h"
 #include "made_hits.h"
 #include "policy/hit_condition.h"
 #include "policy/hit_filter.h"

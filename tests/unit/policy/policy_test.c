@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "insn/jump_index.h"
-#include "debug/line.h"
+#include "symbol/line.h"
 #include "made_hits.h"
 #include "policy/learned.h"
 #include "policy/policy.h"

@@ -13,7 +13,7 @@
 #include "capture.h"
 #include "module/module_private.h"
 #include "scratch.h"
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 #include "type/object.h"
 
 /* --- what is expected --- */

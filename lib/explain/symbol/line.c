@@ -8,7 +8,7 @@
  * down from it each time.  Of a unit that was split, ranges and lines are in
  * the file itself, and the functions in what was split off.
  */
-#include "debug/line.h"
+#include "symbol/line.h"
 
 #include <dwarf.h>
 #include <limits.h>
@@ -19,8 +19,8 @@
 #include "debug/die.h"
 #include "module/module_private.h"
 #include "module/range.h"
-#include "debug/source_path.h"
-#include "debug/symbol.h"
+#include "symbol/source_path.h"
+#include "symbol/symbol.h"
 #include "base/table.h"
 
 /* A compilation unit. */

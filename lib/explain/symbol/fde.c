@@ -9,7 +9,7 @@
  * Every linker writes the table in one encoding: 4 bytes, signed, relative to
  * the section's start.  Another one counts as no table.
  */
-#include "debug/fde.h"
+#include "symbol/fde.h"
 
 #include <dwarf.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "debug/source_path.h"
+#include "symbol/source_path.h"
 
 TEST(puts_paths_together)
 {

@@ -7,11 +7,11 @@
 #include <endian.h>
 #include <fcntl.h>
 
-#include "debug/demangle.h"
+#include "symbol/demangle.h"
 #include "debug/debug_info.h"
 #include "module/module_private.h"
 #include "scratch.h"
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 
 static const char c_source[] =
     "#include <stdio.h>\n"

@@ -7,7 +7,7 @@
  * is called by its symbol, so that name and offset are an address again;
  * inlined ones by DWARF.
  */
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 
 #include <ctype.h>
 #include <search.h>
@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "debug/demangle.h"
-#include "debug/fde.h"
-#include "debug/line.h"
+#include "symbol/demangle.h"
+#include "symbol/fde.h"
+#include "symbol/line.h"
 #include "module/module_private.h"
 #include "module/plt.h"
 #include "module/range.h"

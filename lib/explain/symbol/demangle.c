@@ -6,14 +6,14 @@
  * no more room.  In the callback form it has nothing on the heap, so it is left
  * with longjmp.
  */
-#include "debug/demangle.h"
+#include "symbol/demangle.h"
 
 #include <libiberty/demangle.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "debug/symbol.h"
+#include "symbol/symbol.h"
 
 #define MANGLED_MAX 16384	/* longer names stay as they are */
 #define TEXT_MAX 65536		/* those that would become longer, too */

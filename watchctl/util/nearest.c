@@ -1,5 +1,5 @@
 /* nearest: edit distance, given up as soon as it is too large. */
-#include "spec/nearest.h"
+#include "util/nearest.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "spec/nearest.h"
+#include "util/nearest.h"
 
 static const struct {
 	const char *want;

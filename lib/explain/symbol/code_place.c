@@ -1,12 +1,12 @@
 /* code_place: lines and functions' beginnings as addresses, by DWARF. */
-#include "debug/code_place.h"
+#include "symbol/code_place.h"
 
 #include <dwarf.h>
 #include <string.h>
 
 #include "debug/debug_info.h"
 #include "debug/die.h"
-#include "debug/line.h"
+#include "symbol/line.h"
 #include "module/module_private.h"
 
 enum { PROLOGUE_MAX = 1024 };	/* bytes of code */

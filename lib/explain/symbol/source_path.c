@@ -1,5 +1,5 @@
 /* source_path: directories and names of source files, put together. */
-#include "debug/source_path.h"
+#include "symbol/source_path.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

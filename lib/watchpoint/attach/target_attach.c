@@ -1,0 +1,548 @@
+/*
+ * target_attach: the events of a target's watches, opened for all threads of a
+ * process.
+ *
+ * Attaching is exact because it happens while every thread is stopped: a
+ * thread exists and gets events of its own, or is made later by one that has
+ * them and inherits.  Without the stop, a thread made between the look at the
+ * list and the opening of its maker's events is missed or covered twice.
+ *
+ * The stop is made from a thread that lives only for it: where a thread of the
+ * target sleeps in the kernel and cannot be released yet, the end of the
+ * tracing thread releases it.
+ */
+#include "attach/target_private.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "os/array.h"
+#include "os/clock.h"
+#include "proc/proc.h"
+#include "ring/uptime.h"
+
+/* How long to look for new threads of a process that cannot be held, in ms. */
+enum { RESCAN_LIMIT = 500 };
+/* The watches that a process is to have. */
+struct job {
+	size_t first, n;
+	size_t events;		/* open before, for others */
+	unsigned threads;	/* of the process, as far as they are known */
+};
+
+static unsigned
+job_slots(const struct wp_target *target, const struct job *job)
+{
+	return wp_target_count_slots(target, job->first, job->n);
+}
+
+/* How many descriptors all of a process's threads take. */
+static unsigned
+job_descriptors(const struct wp_target *target, const struct job *job,
+    unsigned threads)
+{
+	return threads * (wp_rings_count(target->rings) *
+	    job_slots(target, job) + 1);
+}
+
+/* Why an event could not be opened for a thread. */
+static int
+explain_open(const struct wp_target *target, const struct job *job, int err,
+    pid_t tid, struct wp_cause *cause)
+{
+	struct wp_proc_status status = {0}, tracer = {0};
+	struct rlimit limit = {0};
+	char who[128] = "and other perf events hold the rest (see what runs "
+	    "perf, gdb or watchctl on it)";
+
+	(void)wp_proc_status(tid, &status);
+	switch (-err) {
+	case ENOSPC:
+		if (status.tracer != 0 &&
+		    wp_proc_status(status.tracer, &tracer) == 0 &&
+		    tracer.tgid != getpid())
+			(void)snprintf(who, sizeof(who), "and its tracer, "
+			    "%.32s (process %d), may hold the rest",
+			    tracer.comm, tracer.tgid);
+		return wp_cause_set(cause, WP_CAUSE_NO_SLOT, tid,
+		    job_slots(target, job),
+		    target->features.caps.slots, who);
+	case EMFILE:
+		(void)getrlimit(RLIMIT_NOFILE, &limit);
+		/* without a descriptor /proc cannot be read */
+		return wp_cause_set(cause, WP_CAUSE_DESCRIPTORS,
+		    job_descriptors(target, job, job->threads > 0 ?
+		    job->threads : status.threads > 0 ? status.threads : 1),
+		    (unsigned)limit.rlim_cur);
+	case EACCES:
+	case EPERM:
+		return wp_cause_denied(cause, tid);
+	case ENOMEM:
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	default:
+		return wp_cause_errno(cause, "perf_event_open", -err);
+	}
+}
+
+int
+wp_target_explain(const struct wp_target *target, size_t first, size_t n,
+    int err, pid_t tid, struct wp_cause *cause)
+{
+	const struct job job = {first, n, target->events.n, 0};
+
+	return explain_open(target, &job, err, tid, cause);
+}
+
+void
+wp_target_attr(const struct wp_target *target, size_t watch, unsigned slot,
+    struct perf_event_attr *attr)
+{
+	const struct wp_watched *watched = &target->watch[watch];
+
+	wp_attr_watch(attr, &watched->slot[slot], &target->options,
+	    watched->first && slot == 0);
+}
+
+/* Where nothing is ever mapped, so that an event there only reports maps and
+   threads. */
+enum { NOWHERE = 8 };
+
+void
+wp_target_attr_off(const struct wp_target *target, size_t watch, unsigned slot,
+    struct perf_event_attr *attr)
+{
+	wp_target_attr(target, watch, slot, attr);
+	attr->bp_addr = NOWHERE;
+}
+
+/* Put it where a thread that is stopped has its own; one that has no control
+   block has none. */
+static void
+put_local(const struct wp_watched *watched, pid_t tid,
+    struct perf_event_attr *attr)
+{
+	const uint64_t block = watched->block == 0 ? 0 :
+	    wp_trace_thread_block(tid);
+
+	if (block != 0)
+		attr->bp_addr += block - watched->block;
+	else if (watched->block != 0)
+		attr->bp_addr = NOWHERE;
+}
+
+/* The events of a uprobe are not these, but maps, names, forks and exits are
+   reported by those of a process's first watch. */
+static int
+open_beside(const struct wp_target *target, struct wp_events *events, size_t w,
+    pid_t tid)
+{
+	struct perf_event_attr attr;
+
+	if (!target->watch[w].first)
+		return 0;
+	wp_target_attr(target, w, 0, &attr);
+	wp_attr_beside(&attr);
+	return wp_events_open(events, &attr, (uint16_t)w, 0, tid,
+	    target->rings);
+}
+
+static int
+open_slots(const struct wp_target *target, struct wp_events *events, size_t w,
+    pid_t tid)
+{
+	const bool off = target->watch[w].off;
+	struct perf_event_attr attr;
+	int err = 0;
+
+	if (target->watch[w].uprobe)
+		return open_beside(target, events, w, tid);
+	for (unsigned s = 0; s < target->watch[w].nslots && err == 0; s++) {
+		const size_t first = events->n;
+
+		(off ? wp_target_attr_off : wp_target_attr)(target, w, s, &attr);
+		if (!off)
+			put_local(&target->watch[w], tid, &attr);
+		err = wp_events_open(events, &attr, (uint16_t)w, (uint16_t)s,
+		    tid, target->rings);
+		wp_samplers_attach(&target->samplers, events, first, w, s);
+		wp_thread_counts_attach(&target->thread_counts, events, first,
+		    w);
+		for (size_t i = first; i < events->n; i++)
+			events->event[i].off = off;
+	}
+	return err;
+}
+
+int
+wp_target_open_thread(const struct wp_target *target, struct wp_events *events,
+    size_t first, size_t n, pid_t tid)
+{
+	const size_t before = events->n;
+	int err = 0;
+
+	for (size_t w = first; w < first + n && err == 0; w++)
+		err = open_slots(target, events, w, tid);
+	if (err == 0)
+		err = wp_events_reference(events, &target->options, tid,
+		    target->rings);
+	if (err < 0)
+		wp_events_close(events, before);
+	return err;
+}
+
+/* 1, 0 when it has ended, or -errno. */
+static int
+open_thread(struct wp_target *target, const struct job *job, pid_t tid)
+{
+	const int err = wp_target_open_thread(target, &target->events,
+	    job->first, job->n, tid);
+
+	return err == 0 ? 1 : err == -ESRCH ? 0 : err;
+}
+
+/* Read a watch's bytes, through any of the stopped threads that has not
+   ended. */
+static void
+read_before(struct wp_watched *watched, const struct wp_hold *hold)
+{
+	const size_t size = watched->region.len < sizeof(watched->before) ?
+	    watched->region.len : sizeof(watched->before);
+	ssize_t got = -1;
+
+	for (size_t i = 0; i < hold->n && got <= 0; i++)
+		got = wp_proc_read(hold->thread[i].tid, watched->region.addr,
+		    watched->before, size);
+	watched->nbefore = got > 0 ? (unsigned)got : 0;
+}
+
+void
+wp_target_read_before(struct wp_target *target, const struct wp_hold *hold,
+    size_t first, size_t n)
+{
+	for (size_t w = first; w < first + n && hold->n > 0; w++)
+		read_before(&target->watch[w], hold);
+}
+
+/* Fewer threads than this are not worth a move. */
+enum { WORTH_MOVING = 16 };
+
+/* Where events are opened.  The kernel puts one into a thread by interrupting
+   the processor that the thread ran on, and waits for that; on its own
+   processor it need not.  So threads are taken processor by processor. */
+struct place {
+	bool moves;
+	cpu_set_t permitted;
+	int cpu;		/* where we are; < 0: anywhere */
+};
+
+static int
+cpu_order(const void *a, const void *b)
+{
+	return ((const struct wp_held *)a)->cpu -
+	    ((const struct wp_held *)b)->cpu;
+}
+
+/* Only a thread with real-time priority may move to processors that others
+   use. */
+static void
+place_begin(struct place *place, struct wp_hold *hold, pid_t pid)
+{
+	struct sched_param param;
+	int policy;
+
+	*place = (struct place){.cpu = -1};
+	if (hold->n < WORTH_MOVING || pthread_getschedparam(pthread_self(),
+	    &policy, &param) != 0 || policy != SCHED_FIFO ||
+	    sched_getaffinity(0, sizeof(place->permitted),
+	    &place->permitted) != 0)
+		return;
+	place->moves = true;
+	for (size_t i = 0; i < hold->n; i++)
+		hold->thread[i].cpu = wp_proc_cpu(pid, hold->thread[i].tid);
+	qsort(hold->thread, hold->n, sizeof(*hold->thread), cpu_order);
+}
+
+static void
+place_at(struct place *place, int cpu)
+{
+	cpu_set_t there;
+
+	if (!place->moves || cpu == place->cpu || cpu < 0 ||
+	    cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &place->permitted))
+		return;
+	CPU_ZERO(&there);
+	CPU_SET(cpu, &there);
+	if (sched_setaffinity(0, sizeof(there), &there) == 0)
+		place->cpu = cpu;
+}
+
+static void
+place_end(const struct place *place)
+{
+	if (place->cpu >= 0)
+		(void)sched_setaffinity(0, sizeof(place->permitted),
+		    &place->permitted);
+}
+
+/* As wp_target_open_events, from a place. */
+static int
+open_all(struct wp_target *target, struct place *place, const struct job *job,
+    const struct wp_hold *hold, struct wp_cause *cause)
+{
+	for (size_t i = 0; i < hold->n; i++) {
+		const struct wp_held *held = &hold->thread[i];
+		int got;
+
+		place_at(place, held->cpu);
+		if ((got = open_thread(target, job, held->tid)) < 0)
+			return explain_open(target, job, got, held->tid, cause);
+		target->threads += (unsigned)got;
+	}
+	return 0;
+}
+
+int
+wp_target_open_events(struct wp_target *target, struct wp_hold *hold,
+    pid_t pid, size_t first, size_t n, struct wp_cause *cause)
+{
+	const struct job job = {
+		first, n, target->events.n, (unsigned)hold->n,
+	};
+	const unsigned threads = target->threads;
+	struct place place;
+	int err;
+
+	place_begin(&place, hold, pid);
+	target->armed = wp_clock_ns();
+	err = open_all(target, &place, &job, hold, cause);
+	place_end(&place);
+	if (err < 0) {
+		wp_events_close(&target->events, job.events);
+		target->threads = threads;
+		return err;
+	}
+	wp_target_read_before(target, hold, first, n);
+	wp_uprobes_turn(&target->uprobes, first, n, true);
+	return 0;
+}
+
+void
+wp_target_was_frozen(struct wp_target *target, uint64_t began)
+{
+	const double frozen = (double)(wp_clock_ns() - began) / 1e6;
+
+	if (frozen > target->frozen_ms)
+		target->frozen_ms = frozen;
+}
+
+/* One attach, and its outcome, between the caller and the tracing thread. */
+struct attach {
+	struct wp_target *target;
+	pid_t pid;
+	struct job job;
+	struct wp_cause *cause;
+	bool held;		/* the process could be held */
+	int result;
+};
+
+static void *
+attach_held(void *arg)
+{
+	struct attach *attach = arg;
+	struct wp_target *target = attach->target;
+	const struct sched_param first = {.sched_priority = 1};
+	struct wp_hold hold = {0};
+	uint64_t began;
+
+	/* the target waits for this thread, which should not wait for its turn
+	   on a busy machine; where that is not permitted, it does */
+	(void)pthread_setschedparam(pthread_self(), SCHED_FIFO, &first);
+	began = wp_clock_ns();
+	attach->result = wp_hold_process(&hold, attach->pid);
+	if (attach->result < 0)
+		return NULL;
+	attach->held = true;
+	attach->result = wp_target_open_events(target, &hold, attach->pid,
+	    attach->job.first, attach->job.n, attach->cause);
+	wp_hold_release(&hold);
+	wp_target_was_frozen(target, began);
+	return NULL;
+}
+
+static bool
+is_covered(const struct wp_events *events, size_t first, pid_t tid)
+{
+	for (size_t i = first; i < events->n; i++)
+		if (events->event[i].tid == tid)
+			return true;
+	return false;
+}
+
+/* Where the process cannot be held: read the list again until it has no new
+   thread twice in a row, or the process creates threads for too long.  A thread
+   may still slip through, or be covered twice. */
+static int
+attach_running(struct wp_target *target, const struct attach *attach)
+{
+	const long limit = wp_clock_ms() + RESCAN_LIMIT;
+	size_t cap = 0, first = target->events.n;
+	unsigned before = target->threads, quiet = 0;
+	pid_t *tids = NULL;
+	int n = 0, got = 0;
+
+	while (quiet < 2 && got >= 0 && wp_clock_ms() < limit &&
+	    (n = wp_proc_threads(attach->pid, &tids, &cap)) > 0) {
+		quiet++;
+		for (int i = 0; i < n && got >= 0; i++) {
+			if (is_covered(&target->events, first, tids[i]))
+				continue;
+			got = open_thread(target, &attach->job, tids[i]);
+			if (got < 0)
+				got = explain_open(target, &attach->job, got,
+				    tids[i], attach->cause);
+			else if (got > 0)
+				quiet = 0;
+			target->threads += got > 0;
+		}
+	}
+	free(tids);
+	if (got >= 0 && target->events.n == first)
+		got = wp_cause_set(attach->cause, WP_CAUSE_GONE, attach->pid);
+	if (got < 0) {
+		wp_events_close(&target->events, first);
+		target->threads = before;
+		return got;
+	}
+	wp_uprobes_turn(&target->uprobes, attach->job.first, attach->job.n,
+	    true);
+	target->inexact = true;
+	return 0;
+}
+
+int
+wp_target_load(struct wp_target *target, size_t first, size_t n, pid_t pid,
+    struct wp_cause *cause)
+{
+	const int err = wp_uprobes_plan(target, first, n, pid, cause);
+
+	if (err < 0)
+		return err;
+	if (!wp_samplers_load(&target->samplers, target, first, n))
+		target->all_sampled = false;
+	wp_thread_counts_load(&target->thread_counts, first, n);
+	return wp_uprobes_open(target, first, n, cause);
+}
+
+int
+wp_target_loaded(struct wp_target *target, size_t first, size_t n, int err)
+{
+	if (err < 0)
+		wp_uprobes_close(&target->uprobes, first, n);
+	wp_samplers_unload(&target->samplers);
+	return err;
+}
+
+bool
+wp_target_exchange(struct wp_target *target, size_t watch, size_t first,
+    size_t n)
+{
+	target->watch[watch].uprobe = target->watch[watch].region.insn = false;
+	return wp_target_spare(target, first, n,
+	    wp_target_count_slots(target, first, n)) <=
+	    target->features.caps.slots;
+}
+
+bool
+wp_target_again(struct wp_target *target, size_t first, size_t n, int err)
+{
+	bool any = err == -ECANCELED;
+
+	if (err != -ENOSPC)
+		return any;
+	for (size_t w = first; w < first + n; w++)
+		if (wp_target_may_be_uprobe(target, &target->watch[w]))
+			target->watch[w].uprobe = any = true;
+	return any;
+}
+
+static int
+attach_process(struct wp_target *target, pid_t pid, size_t first, size_t n,
+    struct wp_cause *cause)
+{
+	struct attach attach = {
+		.target = target, .pid = pid,
+		.job = {first, n, target->events.n, 0}, .cause = cause,
+	};
+	pthread_t thread;
+	int err;
+
+	if ((err = pthread_create(&thread, NULL, attach_held, &attach)) != 0)
+		return wp_cause_errno(cause, "making a thread", err);
+	(void)pthread_join(thread, NULL);
+	if (attach.held && attach.result == 0 &&
+	    target->events.n == attach.job.events)
+		attach.result = -ESRCH;		/* killed as it was held */
+	else if (attach.held)
+		return attach.result;
+	switch (-attach.result) {
+	case ESRCH:
+		return wp_cause_set(cause, WP_CAUSE_GONE, pid);
+	case EPERM:
+	case ETIMEDOUT:
+		return attach_running(target, &attach);
+	default:
+		return wp_cause_errno(cause, "holding the process",
+		    -attach.result);
+	}
+}
+
+int
+wp_target_attach(struct wp_target *target, pid_t pid, size_t first, size_t n,
+    struct wp_cause *cause)
+{
+	int err = wp_target_check(pid, cause);
+
+	if (err < 0)
+		return err;
+	(void)pthread_mutex_lock(&target->changing);
+	do {
+		err = wp_target_load(target, first, n, pid, cause);
+		if (err == 0)
+			err = attach_process(target, pid, first, n, cause);
+		err = wp_target_loaded(target, first, n, err);
+	} while (wp_target_again(target, first, n, err));
+	(void)pthread_mutex_unlock(&target->changing);
+	return err;
+}
+
+static bool
+has_event(const struct wp_events *events, unsigned ring)
+{
+	for (size_t i = 0; i < events->n; i++)
+		if (events->event[i].watch != WP_EVENT_REFERENCE &&
+		    events->event[i].ring == ring)
+			return true;
+	return false;
+}
+
+int
+wp_target_attach_everywhere(struct wp_target *target, size_t first, size_t n)
+{
+	int err;
+
+	(void)pthread_mutex_lock(&target->changing);
+	(void)wp_target_load(target, first, n, -1, NULL);
+	target->armed = wp_clock_ns();
+	err = wp_target_open_thread(target, &target->events, first, n, -1);
+	for (unsigned i = 0; err == 0 && i < wp_rings_count(target->rings); i++)
+		if (!has_event(&target->events, i))
+			wp_rings_leave_out(target->rings, i);
+	wp_samplers_unload(&target->samplers);
+	(void)pthread_mutex_unlock(&target->changing);
+	return err;
+}

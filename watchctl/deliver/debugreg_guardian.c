@@ -1,0 +1,578 @@
+/*
+ * debugreg_guardian: the process that holds the debug registers of a target,
+ * and its parent, which clears them if it is killed.
+ */
+#include "deliver/debugreg_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/clock.h"
+#include "proc/proc.h"
+#include "proc/sharers.h"
+#include "ptrace/ptrace.h"
+#include "stop/ptrace_loop.h"
+#include "stop/trace_sample.h"
+#include "watch/debugreg_time.h"
+
+/* --- the tracer's process --- */
+
+struct armed_thread {
+	struct wp_thread traced;
+	struct debugreg_time time;
+	bool left;		/* it is ending */
+};
+
+/* Its registers are about to be cleared, or it is about to end. */
+static void
+end_time(struct tracer_state *t, struct wp_thread *thread)
+{
+	debugreg_time_end(&((struct armed_thread *)thread)->time, thread->tid,
+	    (unsigned)t->plan.job.first, &t->uptime);
+}
+
+/* Read what a watch holds. */
+static bool
+read_value(const struct tracer_state *t, size_t i, uint8_t to[WP_STOP_BYTES])
+{
+	const struct wp_region *region = &t->plan.region[i];
+
+	return region->access != WP_EXEC && region->len <= WP_STOP_BYTES &&
+	    wp_proc_read(t->pid, region->addr, to, region->len) ==
+	    (ssize_t)region->len;
+}
+
+/* A command that cannot be watched does not run: watchctl, which ends it, gets
+   to know that only when it has been let go. */
+static void
+end_command(const struct tracer_state *t)
+{
+	if (t->command != NULL && !t->began)
+		(void)kill(t->pid, SIGKILL);
+}
+
+/* Until all are armed that is the answer. */
+static void
+report_unarmed(struct tracer_state *t, pid_t tid, int err)
+{
+	const struct tracer_unarmed packet = {
+		.header = {.type = TRACER_UNARMED, .size = sizeof(packet)},
+		.tid = tid, .err = err,
+	};
+
+	if (err == -ESRCH)	/* it was killed */
+		return;
+	if (t->err == 0)
+		t->err = err;
+	if (t->began &&
+	    send(t->fd, &packet, sizeof(packet), MSG_NOSIGNAL) < 0)
+		t->leave = true;
+}
+
+static bool
+arm(void *arg, struct wp_thread *thread)
+{
+	static const struct wp_slot none[WP_DEBUG_REGISTERS];
+	struct tracer_state *t = arg;
+	const bool fresh = thread->update == 0;
+	const unsigned on = (1u << t->plan.nslots) - 1;
+	int err;
+
+	end_time(t, thread);
+	if (t->leave) {
+		(void)wp_trace_registers(thread->tid, none, 0);
+		return false;
+	}
+	err = wp_trace_registers(thread->tid, t->plan.slot, on);
+	if (err < 0) {
+		end_command(t);
+		(void)wp_trace_registers(thread->tid, none, 0);
+		report_unarmed(t, thread->tid, err);
+		return false;
+	}
+	wp_trace_report_made(thread->tid);
+	debugreg_time_begin(&((struct armed_thread *)thread)->time, thread->tid,
+	    t->plan.slot, on);
+	t->threads += fresh;
+	t->all += fresh;
+	return true;
+}
+
+static void
+lost(void *arg, pid_t tid)
+{
+	report_unarmed(arg, tid, -ENOMEM);
+}
+
+static void
+end(void *arg, struct wp_thread *thread)
+{
+	struct tracer_state *t = arg;
+
+	debugreg_time_lost(&((struct armed_thread *)thread)->time, &t->uptime);
+	t->threads -= thread->update != 0;
+}
+
+/* What a watch holds while a thread is stopped behind its access.  With one
+   thread no other can have written since; but the kernel may have before,
+   unseen, so what the access found is not known.  With others that are
+   stopped too, perhaps behind accesses of their own, nothing is. */
+static bool
+look(struct tracer_state *t, pid_t tid, size_t i, struct wp_stop_value *value)
+{
+	const struct wp_region *region = &t->plan.region[i];
+
+	*value = (struct wp_stop_value){
+		.magic = WP_STOP_MAGIC, .version = WP_STOP_VERSION,
+		.addr = region->addr, .len = (uint32_t)region->len, .call = -1,
+	};
+	if (!read_value(t, i, value->new))
+		return false;
+	if (t->threads == 1 && !t->shared[i])
+		value->flags = WP_STOP_LEFT;
+	else if (wp_ptrace_loop_others(&t->loop, tid))
+		value->len = 0;
+	return true;
+}
+
+/* Send a sample for a register that was hit; last: the last one of its
+   watch. */
+static void
+send_sample(struct tracer_state *t, pid_t tid, unsigned n, bool last)
+{
+	static uint8_t record[ROOM];
+	struct perf_event_header header;
+	struct wp_stop_value value;
+	const struct register_plan *o = &t->plan;
+	const struct wp_trace_sampled what = {
+		.id = wp_target_stop_id(o->job.first + o->of[n], o->piece[n]),
+		.addr = o->slot[n].addr, .pid = t->pid, .tid = tid,
+		.stack = o->job.stack,
+		.value = last && look(t, tid, o->of[n], &value) ? &value : NULL,
+	};
+
+	if (wp_trace_sample(record, sizeof(record), &what) < 0)
+		return;
+	memcpy(&header, record, sizeof(header));
+	/* waits until there is room, or there is no reader */
+	if (send(t->fd, record, header.size, MSG_NOSIGNAL) < 0)
+		t->leave = true;
+	t->sent = true;
+}
+
+/* Whether there is a request, or nobody left who could make one. */
+static bool
+has_request(void *arg)
+{
+	const struct tracer_state *t = arg;
+	struct pollfd p = {t->fd, POLLIN, 0};
+
+	return poll(&p, 1, 0) != 0;
+}
+
+/* A request, and the descriptor that came with it, or -1.  False: watchctl has
+   ended. */
+static bool
+receive_request(const struct tracer_state *t, struct debugreg_request *request,
+    int *fd)
+{
+	_Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(*fd))];
+	struct iovec io = {request, sizeof(*request)};
+	struct msghdr message = {
+		.msg_iov = &io, .msg_iovlen = 1, .msg_control = room,
+		.msg_controllen = sizeof(room),
+	};
+	const struct cmsghdr *control;
+
+	*fd = -1;
+	if (recvmsg(t->fd, &message, MSG_CMSG_CLOEXEC) !=
+	    (ssize_t)sizeof(*request))
+		return false;
+	if ((control = CMSG_FIRSTHDR(&message)) != NULL)
+		memcpy(fd, CMSG_DATA(control), sizeof(*fd));
+	return true;
+}
+
+static void
+send_reply(struct tracer_state *t, const struct debugreg_reply *reply)
+{
+	if (send(t->fd, reply, sizeof(*reply), MSG_NOSIGNAL) < 0)
+		t->leave = true;
+}
+
+static void
+write_core(struct tracer_state *t, const struct debugreg_request *request,
+    int fd)
+{
+	struct core_of of = request->of;
+	struct debugreg_reply made;
+
+	of.give_up = has_request;
+	of.arg = t;
+	made.err = core_write(fd, &of, &made.size);
+	if (fd >= 0)
+		(void)close(fd);
+	send_reply(t, &made);
+}
+
+/* All threads are released at their next stop, which comes before they do
+   anything if they are stopped, and SIGSTOP is pending then. */
+static void
+leave_stopped(struct tracer_state *t)
+{
+	(void)kill(t->pid, SIGSTOP);
+	t->leave = true;
+	wp_ptrace_loop_update(&t->loop);
+}
+
+/* A packet of a type that no record has. */
+static bool
+send_packet(const struct tracer_state *t, uint32_t type)
+{
+	const struct perf_event_header packet = {
+		.type = type, .size = sizeof(packet),
+	};
+
+	return send(t->fd, &packet, sizeof(packet), MSG_NOSIGNAL) >= 0;
+}
+
+/* A thread is stopped until watchctl lets it go on, or has ended. */
+static void
+stay_stopped(struct tracer_state *t)
+{
+	struct debugreg_request request = {ASK_GIVE_UP};
+	int fd;
+
+	if (!send_packet(t, TRACER_STOPPED))
+		t->leave = true;
+	while (!t->leave && request.what != ASK_GO) {
+		if (!receive_request(t, &request, &fd))
+			t->leave = true;
+		else if (request.what == ASK_HOLD)
+			send_reply(t,
+			    &(struct debugreg_reply){
+			    wp_ptrace_loop_all(&t->loop)});
+		else if (request.what == ASK_CORE)
+			write_core(t, &request, fd);
+		else if (request.what == ASK_PAUSE)
+			leave_stopped(t);
+	}
+}
+
+/* The trap of a debug register is taken at once: if this process were killed
+   before that, the thread would get the signal, and die. */
+static void
+take_hit(struct tracer_state *t, pid_t tid)
+{
+	const struct register_plan *o = &t->plan;
+	unsigned hit;
+
+	wp_trace_take(tid);
+	hit = wp_trace_registers_hit(tid);
+	for (unsigned n = 0; n < o->nslots && !t->leave; n++) {
+		bool last = true;
+
+		for (unsigned k = n + 1; k < o->nslots; k++)
+			last = last && !((hit >> k & 1) != 0 &&
+			    o->of[k] == o->of[n]);
+		if ((hit >> n & 1) != 0)
+			send_sample(t, tid, n, last);
+	}
+	if (o->job.stay_stopped && !t->leave)
+		stay_stopped(t);
+}
+
+/* Until all are armed there is no reader, and waiting for a full socket would
+   never end. */
+static int
+get_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
+{
+	struct tracer_state *t = arg;
+
+	if (info->si_signo != SIGTRAP || info->si_code != TRAP_HWBKPT)
+		return info->si_signo;
+	if (!t->began && !t->leave)
+		return WP_TRACER_LATER;
+	take_hit(t, thread->tid);
+	return 0;
+}
+
+static bool
+is_last(const struct tracer_state *t)
+{
+	for (size_t i = 0; i < t->loop.all.n; i++)
+		if (!((struct armed_thread *)t->loop.all.thread[i])->left)
+			return false;
+	return true;
+}
+
+/* Its memory is there as long as this takes. */
+static void
+await_taken(struct tracer_state *t)
+{
+	const long limit = wp_clock_ms() + TAKE_MS;
+	struct pollfd p = {t->fd, POLLIN, 0};
+	struct debugreg_request request = {ASK_GIVE_UP};
+	long left;
+	int fd;
+
+	t->sent = false;
+	if (!send_packet(t, TRACER_LEAVING))
+		t->leave = true;
+	while (!t->leave && request.what != ASK_GO &&
+	    (left = limit - wp_clock_ms()) > 0 && poll(&p, 1, (int)left) > 0)
+		if (!receive_request(t, &request, &fd))
+			t->leave = true;
+}
+
+/* With --on-hit each hit was explained while its thread was stopped. */
+static void
+leaving(void *arg, struct wp_thread *thread)
+{
+	struct tracer_state *t = arg;
+
+	end_time(t, thread);
+	((struct armed_thread *)thread)->left = true;
+	if (t->sent && !t->plan.job.stay_stopped && is_last(t))
+		await_taken(t);
+}
+
+static bool
+executed(void *arg, pid_t pid)
+{
+	const struct tracer_state *t = arg;
+
+	(void)pid;
+	(void)send_packet(t, TRACER_EXECUTED);
+	return false;
+}
+
+/* Its maker is stopped.  One that the maker waited for has executed a program
+   or ended.  Until all are armed there is no reader. */
+static bool
+made(void *arg, struct wp_thread *thread, const struct wp_trace *trace)
+{
+	struct tracer_state *t = arg;
+	const bool ended = trace->awaited != 0;
+	const int executed = ended ? wp_proc_has_executed(trace->awaited) : 0;
+	const struct tracer_child packet = {
+		.header = {.type = TRACER_CHILD, .size = sizeof(packet)},
+		.pid = ended ? trace->awaited : trace->made,
+		.parent = thread->pid, .time = wp_clock_ns(),
+		.awaited = trace->waits, .is_known = ended && executed >= 0,
+		.executed = executed > 0,
+	};
+
+	if (!t->began && !t->leave)
+		return false;
+	if (!t->leave &&
+	    send(t->fd, &packet, sizeof(packet), MSG_NOSIGNAL) < 0)
+		t->leave = true;
+	return true;
+}
+
+static const struct wp_ptrace_loop_calls calls = {
+	.size = sizeof(struct armed_thread), .arm = arm, .signal = get_signal,
+	.leaving = leaving, .made = made, .lost = lost, .end = end,
+	.executed = executed,
+};
+
+static void
+doze(struct tracer_state *t, int ms)
+{
+	if (wp_ptrace_loop_await(&t->signals, ms) == LEAVE ||
+	    getppid() != t->parent)
+		t->leave = true;
+}
+
+/* No signal that is meant for watchctl, or for the processes of the terminal,
+   ends it, and it is spared when watchctl is killed by name, or when memory
+   runs out. */
+static void
+settle_in(struct tracer_state *t, const char *name)
+{
+	int fd;
+
+	wp_ptrace_loop_process(&t->signals, name, LEAVE);
+	(void)setsid();
+	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		(void)!write(fd, "-1000", 5);
+		(void)close(fd);
+	}
+}
+
+/* Keep nothing of watchctl's alive. */
+static void
+close_all(void)
+{
+	(void)close_range(0, UINT32_MAX, 0);
+	wp_ptrace_loop_null();
+}
+
+/* The same, except the two descriptors that it needs, which are none of the
+   standard ones: watchctl keeps those open. */
+static void
+close_others(const struct tracer_state *t)
+{
+	const unsigned fd = (unsigned)t->fd, answer = (unsigned)t->answer;
+	const unsigned low = fd < answer ? fd : answer;
+	const unsigned high = fd < answer ? answer : fd;
+
+	(void)close_range(0, low - 1, 0);
+	if (high > low + 1)
+		(void)close_range(low + 1, high - 1, 0);
+	(void)close_range(high + 1, UINT32_MAX, 0);
+	wp_ptrace_loop_null();
+}
+
+/* Every thread is armed, or is not and never was.  One that was may have ended
+   since.  0 or -errno. */
+static int
+arm_all(struct tracer_state *t)
+{
+	int err = wp_ptrace_loop_command(&t->loop, &t->hold);
+
+	if (err < 0 || t->leave)
+		return err;
+	err = wp_ptrace_loop_settle(&t->loop, &t->signals);
+	t->leave = t->leave || err == -EINTR;
+	if (t->err < 0)
+		return t->err;
+	return err == -ETIMEDOUT || (err == -ESRCH && t->all == 0) ? err : 0;
+}
+
+/* Clear and release all threads: only then may this process end. */
+static void
+clear_all(struct tracer_state *t)
+{
+	t->leave = true;
+	wp_ptrace_loop_update(&t->loop);
+	while (wp_ptrace_loop_busy(&t->loop)) {
+		const int more = wp_ptrace_loop_step(&t->loop);
+
+		if (more < 0)
+			return;
+		if (more == 0)
+			doze(t, CLEAR_MS);
+	}
+}
+
+/* Report how something went.  Result: whether to go on. */
+static bool
+send_answer(struct tracer_state *t, int err)
+{
+	const struct debugreg_answer answer = {err, t->all};
+
+	if (write(t->answer, &answer, sizeof(answer)) < 0)
+		t->leave = true;
+	return err == 0 && !t->leave;
+}
+
+/* Hold the command, if there is one, until it is known what to watch.  False:
+   there is nothing to watch. */
+static bool
+receive_plan(struct tracer_state *t)
+{
+	if (t->command != NULL &&
+	    !send_answer(t, wp_command_hold(t->command, &t->hold)))
+		return false;
+	close_others(t);
+	return recv(t->fd, &t->plan, sizeof(t->plan), 0) ==
+	    (ssize_t)sizeof(t->plan);
+}
+
+static void
+watch_on(struct tracer_state *t)
+{
+	const struct wp_region *region = t->plan.region;
+	const bool lent = t->command == NULL && wp_sharers_stay(t->pid);
+	int err, more = 0;
+
+	for (size_t i = 0; i < t->plan.job.n; i++)
+		t->shared[i] = wp_proc_shares(t->pid, region[i].addr,
+		    region[i].len);
+	if ((err = arm_all(t)) < 0)
+		end_command(t);
+	if (!send_answer(t, err))
+		return;
+	if (lent || (t->command == NULL && wp_sharers_any(t->pid)))
+		memset(t->shared, true, sizeof(t->shared));
+	(void)close(t->answer);
+	t->began = true;
+	while (!t->leave && more >= 0 && wp_ptrace_loop_busy(&t->loop)) {
+		more = wp_ptrace_loop_step(&t->loop);
+		doze(t, more == 0 ? LOOK_MS : 0);
+	}
+}
+
+static void
+send_uptime(const struct tracer_state *t)
+{
+	const struct tracer_uptime packet = {
+		.header = {.type = TRACER_UPTIME, .size = sizeof(packet)},
+		.uptime = t->uptime,
+	};
+
+	(void)send(t->fd, &packet, sizeof(packet), MSG_NOSIGNAL);
+}
+
+static _Noreturn void
+guard(struct tracer_state *t)
+{
+	settle_in(t, "wp-guardian");
+	t->leave = getppid() != t->parent;
+	wp_ptrace_loop_begin(&t->loop, t->pid, TRAPS, &calls, t);
+	if (receive_plan(t))
+		watch_on(t);
+	wp_hold_release(&t->hold);
+	clear_all(t);
+	if (t->began)
+		send_uptime(t);
+	_exit(0);
+}
+
+/* The tracer was killed: clear what it has left, before a thread hits it. */
+static _Noreturn void
+rescue(struct tracer_state *t)
+{
+	t->leave = true;
+	wp_ptrace_loop_begin(&t->loop, t->pid, TRAPS, &calls, t);
+	if (wp_ptrace_loop_all(&t->loop) == 0)
+		clear_all(t);
+	_exit(TRACER_KILLED);
+}
+
+_Noreturn void
+debugreg_standby(struct tracer_state *t)
+{
+	const pid_t parent = t->parent;
+	pid_t pid;
+	int status, sig = 0;
+
+	settle_in(t, "wp-standby");
+	t->parent = getpid();
+	if ((pid = fork()) == 0)
+		guard(t);
+	/* where that is permitted: every moment counts then */
+	(void)sched_setscheduler(0, SCHED_FIFO,
+	    &(struct sched_param){.sched_priority = 1});
+	close_all();
+	if (pid < 0)
+		_exit(TRACER_NO_MEMORY);
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		if (sig == LEAVE || getppid() != parent)
+			(void)kill(pid, LEAVE);
+		sig = wp_ptrace_loop_await(&t->signals, -1);
+	}
+	if (WIFSIGNALED(status))
+		rescue(t);
+	_exit(WEXITSTATUS(status));
+}

@@ -1,0 +1,162 @@
+/* evaluate_name: what the names in an expression mean. */
+#include "spec/evaluate_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "spec/find_symbol.h"
+#include "util/visible.h"
+
+/* --- names --- */
+
+/* A name's own source file, and the rest. */
+struct named {
+	struct spec spec;	/* as of a SPEC that is this name alone */
+	char *copy;		/* malloc'd: what is in there */
+};
+
+static bool
+take_name(const struct evaluation *e, const struct node *node,
+    struct named *named)
+{
+	const size_t file = token_file(node->text);
+	char *name;
+
+	*named = (struct named){.copy = strndup(node->text, node->len)};
+	if ((name = named->copy) == NULL)
+		return false;
+	named->spec = (struct spec){
+		.text = e->spec->text, .access = WP_WRITE,
+		.symbol = name + file,
+	};
+	if (file > 0) {
+		name[file - 2] = '\0';
+		named->spec.module = name;
+	} else if (token_file(e->spec->text) == 0) {
+		named->spec.module = e->spec->module;
+		named->spec.real = e->spec->real;
+	}
+	return true;
+}
+
+struct name_search {
+	struct evaluation *e;
+	const char *name;
+	const char *file;	/* which has it; NULL: any */
+	unsigned found;
+	struct value *v;
+};
+
+/* One that no symbol is called like. */
+static int
+search_variable(void *arg, struct ex_module *m, uint64_t base)
+{
+	struct name_search *s = arg;
+	struct ex_declaration d;
+	uint64_t vaddr;
+
+	s->found = ex_declaration_find(m, s->name, s->file, &vaddr, &d);
+	if (s->found > 0)
+		value_set_object(s->v, &d.type, base + vaddr, d.size);
+	return s->found > 0;
+}
+
+static int
+search_enumerator(void *arg, struct ex_module *m, uint64_t base)
+{
+	struct name_search *s = arg;
+	struct ex_type type;
+	uint64_t number;
+
+	(void)base;
+	if (!ex_type_enumerator(m, s->name, &number, &type))
+		return 0;
+	*s->v = (struct value){
+		.known = true, .type = type, .size = ex_type_size(&type),
+	};
+	s->v->number = value_extended(number, (unsigned)s->v->size * 8,
+	    value_is_signed(s->v));
+	return 1;
+}
+
+/* A symbol, with the type of what is declared there. */
+static bool
+take_symbol(struct evaluation *e, const struct node *node,
+    const struct found_symbol *found, struct value *v)
+{
+	struct ex_declaration d;
+	struct buffer text = {0};
+
+	if (found->symbol.tls) {
+		evaluate_put_part(&text, node->begin, node->end);
+		e->err = wp_cause_set(e->cause, WP_CAUSE_SYMBOL_TLS,
+		    buffer_text(&text));
+		buffer_free(&text);
+		return false;
+	}
+	if (ex_declaration_at(e->process, found->module, found->symbol.value,
+	    &d)) {
+		value_set_object(v, &d.type, found->addr, d.size);
+		return true;
+	}
+	*v = (struct value){
+		.is_object = true, .addr = found->addr,
+		.size = found->symbol.size,
+	};
+	return true;
+}
+
+static bool
+ambiguous(struct evaluation *e, const struct node *node, unsigned n)
+{
+	struct buffer why = {0};
+
+	buffer_printf(&why, "%u variables are called ", n);
+	evaluate_put_part(&why, node->begin, node->end);
+	buffer_puts(&why, ": name one by its address");
+	return evaluate_fail_with(e, node->at, &why);
+}
+
+/* Where in the SPEC the name is. */
+static void
+add_column(struct evaluation *e, const char *at)
+{
+	struct wp_cause *cause = e->cause;
+	const size_t len = cause != NULL ? strlen(cause->text) : 0;
+
+	if (cause != NULL && e->err < 0)
+		(void)snprintf(cause->text + len, sizeof(cause->text) - len,
+		    " (column %zu)", visible_columns(e->spec->text,
+		    (size_t)(at - e->spec->text)) + 1);
+}
+
+bool
+evaluate_name(struct evaluation *e, const struct node *node, struct value *v)
+{
+	struct found_symbol found;
+	struct name_search s = {.e = e, .v = v};
+	struct named named;
+	bool good = false;
+
+	if (!take_name(e, node, &named)) {
+		e->err = wp_cause_set(e->cause, WP_CAUSE_NO_MEMORY);
+		return false;
+	}
+	s.name = named.spec.symbol;
+	e->err = find_symbol(&named.spec, e->process, e->early, &found, NULL);
+	if (e->err == 0) {
+		good = take_symbol(e, node, &found, v);
+	} else if (e->err == -ENOENT && (find_symbol_modules(&named.spec,
+	    e->process, &s.file, search_variable, &s) != 0 ||
+	    (s.file == NULL && find_symbol_modules(&named.spec, e->process,
+	    &s.file, search_enumerator, &s) != 0))) {
+		e->err = 0;
+		good = s.found <= 1 || ambiguous(e, node, s.found);
+	} else {
+		e->err = find_symbol(&named.spec, e->process, e->early,
+		    &found, e->cause);
+		add_column(e, node->at);
+	}
+	free(named.copy);
+	return good;
+}

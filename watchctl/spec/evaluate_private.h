@@ -1,0 +1,111 @@
+/* evaluate_private: what the files that evaluate expressions share. */
+#ifndef EVALUATE_PRIVATE_H
+#define EVALUATE_PRIVATE_H
+
+#include "base/number.h"
+#include "spec/evaluate.h"
+#include "type/object.h"
+#include "util/visible.h"
+
+enum {
+	TEXT_SHOWN = 80,	/* characters of a SPEC in a message */
+	PART_SHOWN = 40,	/* and of a part of it, or a type */
+	BASES_MAX = 8,		/* base classes of base classes */
+	MEMBERS_SHOWN = 5,	/* of a structure that has few */
+};
+
+struct value {
+	bool is_object;		/* it lies at addr; else it is number */
+	bool known;		/* it has a type */
+	struct ex_type type;
+	uint64_t addr;
+	uint64_t size;		/* bytes; 0: not known */
+	uint64_t bit;		/* of a bit-field: its lowest bit, */
+	unsigned bits;		/* and how many; 0: it is none */
+	uint64_t number;	/* cut to the type's size */
+};
+
+struct evaluation {
+	const struct spec *spec;
+	struct ex_process *process;
+	struct wp_cause *cause;
+	bool early;
+	bool types_only;	/* no memory is read */
+	struct trace *trace;	/* it is noted what would be; NULL: it is not */
+	struct value holder;	/* that the last member is a part of */
+	int err;		/* why it failed */
+};
+
+/* The pointers that lead to an object: where each lies, if each before it
+   contains the same number. */
+enum { WAY_MAX = 64 };
+struct trace {
+	uint64_t contents;
+	uint64_t addr[WAY_MAX];	/* n of them; more are counted only */
+	unsigned n;
+	bool narrow;		/* they have 4 bytes */
+	const struct node *other;	/* what is no pointer, and counts too;
+					   NULL: nothing */
+};
+
+/* A part of the SPEC, quoted. */
+void evaluate_put_part(struct buffer *, const char *begin, const char *end);
+
+/* End with what is in the buffer. */
+bool evaluate_fail_with(struct evaluation *, const char *at, struct buffer *);
+bool evaluate_fail(struct evaluation *, const char *at, const char *why);
+
+/* "'server.clients' is of type int: " and what that means. */
+bool evaluate_fail_type(struct evaluation *, const struct node *,
+    const struct value *, const char *at, const char *means);
+
+/* Say that it is a value, and which object is perhaps meant. */
+int value_error(struct evaluation *, const struct node *);
+bool value_is_pointer(const struct value *);
+bool value_is_signed(const struct value *);
+bool value_is_integer(const struct value *);
+
+/* A number's value at the width of 64 bits. */
+uint64_t value_extended(uint64_t number, unsigned bits, bool sign);
+void value_set_number(struct value *, const char *type, uint64_t number);
+
+/* What C's arithmetic gives: an int or a long. */
+void value_set_result(struct value *, const struct ex_number *);
+struct ex_number value_number_of(const struct value *);
+void value_set_object(struct value *, const struct ex_type *, uint64_t addr,
+    uint64_t size);
+
+/* A reference is what it refers to. */
+bool value_follow_reference(struct evaluation *, const struct node *,
+    struct value *);
+bool evaluate_object(struct evaluation *, const struct node *, struct value *);
+
+/* An array is a pointer to its first element. */
+bool value_decay(struct value *);
+
+/* What an object contains. */
+bool value_load(struct evaluation *, const struct node *, struct value *);
+
+/* An operand of an operator is a number or a pointer. */
+bool value_take_number(struct evaluation *, const struct node *,
+    struct value *);
+bool evaluate_number(struct evaluation *, const struct node *, struct value *);
+bool evaluate_integer(struct evaluation *, const struct node *, struct value *);
+bool evaluate_name(struct evaluation *, const struct node *, struct value *);
+
+/* Fortran's pointers have the members of what they point to. */
+bool value_follow_fortran(struct evaluation *, const struct node *,
+    struct value *);
+bool evaluate_member(struct evaluation *, const struct node *, struct value *);
+bool evaluate_arrow(struct evaluation *, const struct node *, struct value *);
+bool evaluate_index(struct evaluation *, const struct node *, struct value *);
+bool evaluate_dereference(struct evaluation *, const struct node *,
+    struct value *);
+bool evaluate_address(struct evaluation *, const struct node *, struct value *);
+
+/* Fortran's a%b, a%b(i)%c: what is behind is of the object in front. */
+bool value_member_chain(struct evaluation *, const struct value *,
+    const struct node *, struct value *);
+bool evaluate_node(struct evaluation *, const struct node *, struct value *);
+
+#endif

@@ -1,0 +1,178 @@
+/* spec_memory: SPECs of shared memory, of files, and of what functions
+   return. */
+#include "spec/spec_private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/slot.h"
+
+/* --- shared memory and files --- */
+
+#define SHM_DIRECTORY "/dev/shm"	/* where shm_open(3) has its objects */
+
+const char *
+spec_shared_path(const char *text, bool *shm)
+{
+	const char *path;
+
+	*shm = strncmp(text, "shm:", 4) == 0;
+	if (!*shm && strncmp(text, "file:", 5) != 0)
+		return NULL;
+	path = text + (*shm ? 4 : 5);
+	return *path == ':' || (spec_is_digit(*path) && strchr(path,
+	    '+') == NULL) ? NULL : path;
+}
+
+static const char *
+check_shm_name(const char **p, const char *end)
+{
+	if (**p != '/')
+		return "the name of shared memory is wanted, which begins with "
+		    "'/'";
+	++*p;
+	if (*p == end || memchr(*p, '/', (size_t)(end - *p)) != NULL)
+		return "the name of shared memory is wanted, with a '/' before "
+		    "it and no other";
+	return NULL;
+}
+
+/* PATH+OFF[:LEN]: paths may have each of these characters. */
+static const char *
+parse_shared(const char **p, bool shm, struct spec *spec, bool *memory)
+{
+	const char *path = *p, *plus = strrchr(path, '+'), *wrong;
+	const char *end = plus == NULL ? path + strlen(path) : plus;
+
+	if (end == path)
+		return "a file's path is wanted";
+	if (shm && (wrong = check_shm_name(p, end)) != NULL)
+		return wrong;
+	*p = end;
+	if (plus == NULL)
+		return "'+' and an offset are wanted, from the file's begin";
+	spec->shared = malloc(sizeof(SHM_DIRECTORY) + (size_t)(end - path));
+	if (spec->shared == NULL) {
+		*memory = false;
+		return NULL;
+	}
+	(void)sprintf(spec->shared, "%s%.*s", shm ? SHM_DIRECTORY : "",
+	    (int)(end - path), path);
+	*p = path = plus + 1;
+	spec->has_off = true;
+	if ((wrong = spec_parse_number(p, &spec->off)) == NULL && **p == ':')
+		wrong = spec_parse_length(p, spec);
+	else if (wrong == NULL && **p != '\0')
+		wrong = "only :LEN can follow an offset";
+	if (wrong == NULL && (spec->off > INT64_MAX ||
+	    spec->len > INT64_MAX - spec->off)) {
+		*p = path;
+		wrong = "no file is so long";
+	}
+	return wrong;
+}
+
+int
+spec_take_shared(const char *path, bool shm, struct spec *spec,
+    struct wp_cause *cause)
+{
+	const char *p = path, *wrong;
+	bool memory = true;
+
+	wrong = parse_shared(&p, shm, spec, &memory);
+	if (!memory)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	if (wrong != NULL)
+		return spec_syntax_error(spec->text, p, wrong, cause);
+	if (spec->len == 0)
+		spec->len = spec_alignment(spec->off);
+	return spec->access != WP_EXEC ? 0 : spec_syntax_error(spec->text,
+	    spec->text,
+	    "such bytes are watched with -w, -r or -a, not with -x,", cause);
+}
+
+/* --- objects --- */
+
+const char *
+spec_allocator_name(const char *text)
+{
+	static const char prefix[] = "alloc:";
+	const size_t len = sizeof(prefix) - 1;
+
+	return strncmp(text, prefix, len) != 0 || text[len] == ':' ||
+	    spec_is_digit(text[len]) ? NULL : text + len;
+}
+
+/* Where a function's name ends: what can follow it is no part of any, outside
+   brackets. */
+static const char *
+allocator_end(const char *p)
+{
+	int depth = 0;
+
+	for (; *p != '\0'; p++) {
+		if (strncmp(p, "::", 2) == 0) {
+			p++;
+			continue;
+		}
+		depth += strchr("(<[{", *p) != NULL;
+		depth -= strchr(")>]}", *p) != NULL && p[-1] != '-';
+		if (depth <= 0 && (strchr("#+:", *p) != NULL ||
+		    strncmp(p, "->", 2) == 0))
+			break;
+	}
+	return p;
+}
+
+/* FUNCTION[#N][+OFF][:LEN] */
+static const char *
+parse_allocator(const char **p, struct spec *spec, bool *memory)
+{
+	const char *end = allocator_end(*p), *wrong = NULL;
+
+	if (end == *p)
+		return "a function's name is wanted";
+	spec->allocator = strndup(*p, (size_t)(end - *p));
+	if (spec->allocator == NULL) {
+		*memory = false;
+		return NULL;
+	}
+	*p = end;
+	if (**p == '#') {
+		end = ++*p;
+		wrong = spec_parse_number(p, &spec->instance);
+		if (wrong == NULL && spec->instance == 0) {
+			*p = end;
+			wrong = "objects are numbered from 1";
+		}
+	}
+	if (wrong == NULL && strncmp(*p, "->", 2) == 0)
+		wrong = "a member is not known here (give +OFF:LEN)";
+	if (wrong == NULL && **p == '+') {
+		++*p;
+		spec->has_off = true;
+		wrong = spec_parse_number(p, &spec->off);
+	}
+	if (wrong == NULL && **p == ':')
+		wrong = spec_parse_length(p, spec);
+	else if (wrong == NULL && **p != '\0')
+		wrong = "only :LEN can follow";
+	return wrong;
+}
+
+int
+spec_take_allocator(const char *name, struct spec *spec, struct wp_cause *cause)
+{
+	const char *p = name, *wrong;
+	bool memory = true;
+
+	wrong = parse_allocator(&p, spec, &memory);
+	if (!memory)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	if (wrong != NULL)
+		return spec_syntax_error(spec->text, p, wrong, cause);
+	return spec->access != WP_EXEC ? 0 : spec_syntax_error(spec->text,
+	    spec->text, "objects are watched with -w, -r or -a, not with -x,",
+	    cause);
+}
