@@ -41,11 +41,11 @@ hg_frame_module(uint64_t pc, uint64_t *base, const char **name)
 	return true;
 }
 
-bool
+uint32_t
 hg_watch_wants(uint64_t callers)
 {
 	(void)callers;
-	return false;
+	return 0;
 }
 
 /* A stack with nothing on it, and the innermost frame. */
