@@ -142,10 +142,11 @@ look(struct tracer_state *t, pid_t tid, size_t i, struct wp_stop_value *value)
 	return true;
 }
 
-/* Send a sample for a register that was hit; last: the last one of its
-   watch. */
+/* Send a sample for a register that was hit, of a stop at this time; last: the
+   last one of its watch. */
 static void
-send_sample(struct tracer_state *t, pid_t tid, unsigned n, bool last)
+send_sample(struct tracer_state *t, pid_t tid, uint64_t time, unsigned n,
+    bool last)
 {
 	static uint8_t record[ROOM];
 	struct perf_event_header header;
@@ -153,8 +154,8 @@ send_sample(struct tracer_state *t, pid_t tid, unsigned n, bool last)
 	const struct register_plan *o = &t->plan;
 	const struct wp_trace_sampled what = {
 		.id = wp_target_stop_id(o->job.first + o->of[n], o->piece[n]),
-		.addr = o->slot[n].addr, .pid = t->pid, .tid = tid,
-		.stack = o->job.stack,
+		.addr = o->slot[n].addr, .time = time, .pid = t->pid,
+		.tid = tid, .stack = o->job.stack,
 		.value = last && look(t, tid, o->of[n], &value) ? &value : NULL,
 	};
 
@@ -272,10 +273,15 @@ static void
 take_hit(struct tracer_state *t, pid_t tid)
 {
 	const struct register_plan *o = &t->plan;
+	const uint64_t time = wp_clock_ns();
 	unsigned hit;
+	bool several;
 
 	wp_trace_take(tid);
 	hit = wp_trace_registers_hit(tid);
+	several = (hit & (hit - 1)) != 0;
+	if (several && !send_packet(t, TRACER_SEVERAL))
+		t->leave = true;
 	for (unsigned n = 0; n < o->nslots && !t->leave; n++) {
 		bool last = true;
 
@@ -283,8 +289,10 @@ take_hit(struct tracer_state *t, pid_t tid)
 			last = last && !((hit >> k & 1) != 0 &&
 			    o->of[k] == o->of[n]);
 		if ((hit >> n & 1) != 0)
-			send_sample(t, tid, n, last);
+			send_sample(t, tid, time, n, last);
 	}
+	if (several && !t->leave && !send_packet(t, TRACER_ALL))
+		t->leave = true;
 	if (o->job.stay_stopped && !t->leave)
 		stay_stopped(t);
 }

@@ -44,6 +44,9 @@
 /* Types of packets that no record has. */
 enum {
 	TRACER_STOPPED = 1 << 16,	/* behind the records of a stop */
+	TRACER_SEVERAL,			/* in front of those of one that has
+					   several, */
+	TRACER_ALL,			/* and behind them */
 	TRACER_EXECUTED,		/* it executes another program */
 	TRACER_CHILD,			/* what a child does, with more behind
 					   it */

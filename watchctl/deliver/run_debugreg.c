@@ -263,8 +263,9 @@ let_go_on(struct run *run, struct traced *traced)
 
 /* --- records --- */
 
-/* Take what a tracer sent: the records of a stop if the thread is stopped,
-   else one.  Result: their bytes; -EAGAIN, nothing for now; or, at the end,
+/* Take what a tracer sent: the records of a stop if the thread is stopped or
+   they belong together, which is no question of when they come; else one.
+   Result: their bytes; -EAGAIN, nothing for now; or, at the end,
    another -errno. */
 static ssize_t
 receive(const struct run *run, const struct traced *traced, int flags,
@@ -272,6 +273,7 @@ receive(const struct run *run, const struct traced *traced, int flags,
 {
 	const struct debugreg_run *own = run->own;
 	struct perf_event_header header;
+	bool several = false;
 	size_t len = 0;
 
 	*stopped = false;
@@ -288,8 +290,11 @@ receive(const struct run *run, const struct traced *traced, int flags,
 		if (*stopped)
 			return (ssize_t)len;
 		len += (size_t)n;
-		if (!is_acting(run) || header.type == TRACER_CHILD ||
-		    header.type == TRACER_UNARMED)
+		several = (several || header.type == TRACER_SEVERAL) &&
+		    header.type != TRACER_ALL;
+		if (!several && (!is_acting(run) ||
+		    header.type == TRACER_CHILD ||
+		    header.type == TRACER_UNARMED))
 			return (ssize_t)len;
 		flags = 0;	/* the others come at once */
 	}

@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "os/attr.h"
-#include "os/clock.h"
 #include "proc/proc.h"
 
 /* The part of the sample before the registers. */
@@ -24,6 +23,7 @@ wp_trace_sample(void *bytes, size_t room, const struct wp_trace_sampled *what)
 	struct head head = {
 		.sample = {
 			.id = what->id, .addr = what->addr,
+			.time = what->time,
 			.pid = (uint32_t)what->pid, .tid = (uint32_t)what->tid,
 			.cpu = UINT32_MAX,
 		},
@@ -45,7 +45,6 @@ wp_trace_sample(void *bytes, size_t room, const struct wp_trace_sampled *what)
 		room = UINT16_MAX;
 	if (room < size + 2 * sizeof(uint64_t))
 		return -ENOBUFS;
-	head.sample.time = wp_clock_ns();
 	if (what->value != NULL)
 		memcpy(head.raw, what->value, sizeof(head.raw));
 	left = (room - size - 2 * sizeof(uint64_t)) & ~(size_t)7;

@@ -18,6 +18,7 @@ enum { WP_TRACE_REGS_MAX = 40 };
 struct wp_trace_sampled {
 	uint64_t id;
 	uint64_t addr;		/* watched */
+	uint64_t time;		/* of the stop, ns: all its samples have it */
 	pid_t pid, tid;
 	uint32_t stack;		/* bytes to copy at most, a multiple of 8 */
 	const struct wp_stop_value *value;	/* NULL: none */

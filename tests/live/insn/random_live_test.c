@@ -17,6 +17,7 @@
 #include "beside.h"
 #include "live.h"
 #include "random_log.h"
+#include "refuse.h"
 #include "scratch.h"
 #include "os/slot.h"
 #include "watching.h"
@@ -32,6 +33,7 @@ struct mode {
 	const char *name;
 	const char *options[6];
 	const char *delivery;	/* NULL: not from inside */
+	bool refused;		/* perf_event_open(2) is */
 	bool kernel_writes;	/* seen, of watches of writes; */
 	bool kernel_all;	/* of all watches */
 	bool children;		/* of fork and vfork are watched */
@@ -39,21 +41,28 @@ struct mode {
 };
 
 static const struct mode modes[] = {
-	{"ring", {NULL}, NULL, true, true, false, "ktcvfs"},
-	{"stop", {"--stop", NULL}, NULL, true, true, false, "ktcvfs"},
-	{"sigtrap", {"--inside", NULL}, "sigtrap", true, false, false,
+	{"ring", {NULL}, NULL, false, true, true, false, "ktcvfs"},
+	{"stop", {"--stop"}, NULL, false, true, true, false, "ktcvfs"},
+	{"sigtrap", {"--inside"}, "sigtrap", false, true, false, false,
 	    "ktcvfs"},
-	{"async", {"--inside", NULL}, "async", true, false, false, "ktcvfs"},
-	{"ptrace", {"--inside", NULL}, "ptrace", false, false, false, "ktcvfs"},
-	{"ring -f", {"-f", NULL}, NULL, true, true, true, "ktcvfs"},
-	{"stop -f", {"--stop", "-f", NULL}, NULL, true, true, true, "ktcvfs"},
+	{"async", {"--inside"}, "async", false, true, false, false, "ktcvfs"},
+	{"ptrace", {"--inside"}, "ptrace", false, false, false, false,
+	    "ktcvfs"},
+	{"perf", {"--delivery=ring"}, NULL, false, true, true, false,
+	    "ktcvfs"},
+	{"ring -f", {"-f"}, NULL, false, true, true, true, "ktcvfs"},
+	{"perf -f", {"-f", "--delivery=ring"}, NULL, false, true, true, true,
+	    "ktcvfs"},
+	{"stop -f", {"--stop", "-f"}, NULL, false, true, true, true,
+	    "ktcvfs"},
 	/* children of vfork are never watched from inside */
-	{"sigtrap -f", {"--inside", "-f", NULL}, "sigtrap", true, false, true,
+	{"sigtrap -f", {"--inside", "-f"}, "sigtrap", false, true, false, true,
 	    "ktcfs"},
-	{"async -f", {"--inside", "-f", NULL}, "async", true, false, true,
+	{"async -f", {"--inside", "-f"}, "async", false, true, false, true,
 	    "ktcfs"},
-	{"ptrace -f", {"--inside", "-f", NULL}, "ptrace", false, false, true,
+	{"ptrace -f", {"--inside", "-f"}, "ptrace", false, false, false, true,
 	    "ktcfs"},
+	{"registers", {"--stop"}, NULL, true, false, false, false, "ktcvfs"},
 };
 
 struct watch {
@@ -687,6 +696,22 @@ check_account(struct trial *t)
 		complain(t, "the account", NULL, NULL, end);
 }
 
+/* What the report says besides hits. */
+static void
+print_rest(const struct trial *t)
+{
+	for (size_t i = 0; i < json_array_size(t->lines); i++) {
+		const json_t *line = json_array_get(t->lines, i);
+		char *text;
+
+		if (is_hit(line))
+			continue;
+		text = json_dumps(line, 0);
+		print_error("  %.700s\n", text);
+		free(text);
+	}
+}
+
 /* Result: how many hits there were. */
 static size_t
 try(const struct mode *mode, uint64_t seed)
@@ -702,6 +727,8 @@ try(const struct mode *mode, uint64_t seed)
 	match_all(&t);
 	check_account(&t);
 	hits = t.nhits;
+	if (t.complaints > 0)
+		print_rest(&t);
 	trial_end(&t);
 	if (t.complaints > 0)
 		fail_msg("%u complaints; again by RANDOM_SEED=%llu "
@@ -728,18 +755,31 @@ tells_the_truth(void **state)
 	print_message("%zu hits\n", hits);
 }
 
-/* Each has every other mode. */
-enum { PARTS = 2 };
+static int
+begin_refused(void **state)
+{
+	return be_refused(state) != 0 ? -1 : scratch_make(state);
+}
+
+/* The last one has the modes for where events are refused, the others each one
+   of the rest in turn. */
+enum { PARTS = 3 };
 
 static int
 run_part(unsigned part)
 {
-	for (size_t i = part; i < COUNT(modes); i += PARTS)
-		test_add((int)i, (struct CMUnitTest){
-			.name = modes[i].name, .test_func = tells_the_truth,
-			.initial_state = (void *)(uintptr_t)&modes[i],
-		});
-	return run_live_tests(.before_all = scratch_make,
+	const bool refused = part == PARTS - 1;
+
+	for (size_t i = 0; i < COUNT(modes); i++)
+		if (modes[i].refused == refused &&
+		    (refused || i % (PARTS - 1) == part))
+			test_add((int)i, (struct CMUnitTest){
+				.name = modes[i].name,
+				.test_func = tells_the_truth,
+				.initial_state = (void *)(uintptr_t)&modes[i],
+			});
+	return run_live_tests(
+	    .before_all = refused ? begin_refused : scratch_make,
 	    .after_all = scratch_remove);
 }
 
