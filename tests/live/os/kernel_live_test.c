@@ -1364,13 +1364,15 @@ enum { MANY = 150, BRIEFLY = 200000 };	/* ns */
 static void
 make_child(bool sleeps)
 {
-	const pid_t pid = fork();
+	const pid_t parent = getpid(), pid = fork();
 	const uint64_t began = wp_clock_ns();
 
 	assert_true(pid >= 0);
 	if (pid != 0)
 		return;
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)	/* it was killed before that */
+		_exit(1);
 	if (sleeps)
 		for (;;)
 			(void)pause();
