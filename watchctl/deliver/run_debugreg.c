@@ -190,6 +190,17 @@ debugreg_threads(const struct run *run)
 	return threads;
 }
 
+static bool
+refuses(pid_t pid, int sig)
+{
+	struct wp_proc_status status;
+
+	return wp_proc_status(pid, &status) == 0 &&
+	    (wp_proc_signal_in(status.ignored, sig) ||
+	    (wp_proc_signal_in(status.blocked, sig) &&
+	    !wp_proc_is_making_thread(status.blocked)));
+}
+
 static void
 debugreg_announce(struct run *run)
 {
@@ -200,11 +211,8 @@ debugreg_announce(struct run *run)
 	    "%s", own->why);
 	for (size_t i = 0; i < run->nprocesses; i++) {
 		const pid_t pid = run->process[i].pid;
-		struct wp_proc_status status;
 
-		if (wp_proc_status(pid, &status) == 0 &&
-		    wp_proc_signal_in(status.ignored | status.blocked,
-		    SIGTRAP))
+		if (refuses(pid, SIGTRAP))
 			session_warn(&run->session, "process %d ignores or "
 			    "blocks SIGTRAP, and no longer does so after a hit",
 			    pid);

@@ -48,6 +48,14 @@ wp_proc_signal_in(uint64_t set, int sig)
 	return sig > 0 && (set >> (sig - 1) & 1) != 0;
 }
 
+/* The C library blocks even the signals that programs cannot while it makes a
+   thread or a process: that says nothing of what the program blocks. */
+static inline bool
+wp_proc_is_making_thread(uint64_t blocked)
+{
+	return wp_proc_signal_in(blocked, 32) && wp_proc_signal_in(blocked, 33);
+}
+
 /* A number of /proc/sys/kernel; INT_MIN: this kernel has no such setting, or it
    cannot be read. */
 int wp_proc_setting(const char *name);

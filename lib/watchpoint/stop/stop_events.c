@@ -48,14 +48,6 @@ look_at_handlers(struct wp_stop_process *process)
 	return process->caught != before;
 }
 
-/* The C library blocks even the signals that programs cannot while it makes a
-   thread: that says nothing of what the program blocks. */
-static bool
-is_making_a_thread(uint64_t blocked)
-{
-	return wp_proc_signal_in(blocked, 32) && wp_proc_signal_in(blocked, 33);
-}
-
 static void
 warn_of_signal(struct wp_stops *stops, struct wp_stop_thread *thread,
     int chosen)
@@ -102,7 +94,7 @@ wp_stop_signal_check(struct wp_stops *stops, struct wp_stop_thread *thread)
 	if (wp_proc_status(thread->traced.tid, &status) < 0)
 		return false;
 	chosen = choose(status.blocked, caught);
-	if ((chosen == 0 && !is_making_a_thread(status.blocked)) ||
+	if ((chosen == 0 && !wp_proc_is_making_thread(status.blocked)) ||
 	    wp_proc_signal_in(caught, chosen))
 		warn_of_signal(stops, thread, chosen);
 	if (chosen != 0 && chosen != before)

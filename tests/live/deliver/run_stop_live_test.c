@@ -846,6 +846,37 @@ TEST(who_kills_watchctl_by_name_spares_them)
 	target_end(&t, 7);
 }
 
+/* Whether it is said of a program with these signals blocked. */
+static bool
+is_said_to_block(uint64_t mask)
+{
+	const char *const argv[] = {victim("acts"), "writer", "1", NULL};
+	struct target t;
+	struct outcome o;
+	uint64_t before;
+	bool said;
+
+	/* what libraries' functions leave out, too */
+	(void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, &before,
+	    sizeof(mask));
+	target_start(&t, argv);
+	(void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL,
+	    sizeof(mask));
+	run(&o, LIST(watchctl(), "--stop", "-w", "word", "-t", "0.1", "-p",
+	    t.pid));
+	said = strstr(o.err, "ignores or blocks SIGTRAP") != NULL;
+	outcome_free(&o);
+	target_end(&t, 7);
+	return said;
+}
+
+/* It blocks all there are while its C library makes a thread. */
+TEST(who_makes_a_thread_does_not_block_the_signal)
+{
+	assert_true(is_said_to_block(UINT64_C(1) << (SIGTRAP - 1)));
+	assert_false(is_said_to_block(UINT64_MAX));
+}
+
 TEST(what_registers_cannot)
 {
 	const char *const argv[] = {victim("acts"), "writer", "1", NULL};
@@ -904,7 +935,9 @@ main(void)
 		a_program_ends_though_watchctl_stands, another_program,
 		the_tracer_killed, a_commands_tracer_killed,
 		the_tracer_killed_at_a_hit,
-		who_kills_watchctl_by_name_spares_them, what_registers_cannot,
+		who_kills_watchctl_by_name_spares_them,
+		who_makes_a_thread_does_not_block_the_signal,
+		what_registers_cannot,
 		a_command_that_cannot_be_watched_does_not_run, NULL,
 	};
 	const CMUnitTestFunction by_events[] = {
