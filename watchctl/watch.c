@@ -16,6 +16,7 @@
 #include "deliver/deliver.h"
 #include "follow/follow.h"
 #include "follow/rotate.h"
+#include "pending/instances.h"
 #include "run/run.h"
 #include "setup/arrivals.h"
 #include "setup/mappers.h"
@@ -117,7 +118,8 @@ run_free(struct run *run)
 	follow_close(run->follow);
 	rotate_close(run->rotate);
 	objects_close(run->objects);
-	free(run->instances.at);
+	instances_free(run);
+	free(run->described);
 	session_close(&run->session);
 	remote_session_close(run->remote);
 	live_broker_close(&run->live);
@@ -142,6 +144,7 @@ watch(const struct options *options)
 
 	if (top_check(options) < 0)
 		return STATUS_OWN_FAILURE;
+	(void)pthread_mutex_init(&run.instances.lock, NULL);
 	run_expect_signals(options);
 	if ((status = run_begin(&run)) == 0) {
 		run_take_over_signals(options);

@@ -8,6 +8,7 @@
 #include "follow/follow.h"
 #include "follow/rotate.h"
 #include "os/clock.h"
+#include "pending/instances.h"
 #include "run/counted_hits.h"
 #include "setup/mappers.h"
 #include "setup/objects.h"
@@ -95,6 +96,7 @@ keep_records(struct run *run)
 
 	while (more && (header = wp_drain_look(ring->drain)) != NULL) {
 		follow_report(run->follow);
+		instances_report(run);
 		if (!run_decode(run, header, &record)) {
 			more = recorder_pass(ring->recorder, header);
 			continue;
@@ -162,10 +164,12 @@ ring_records_take(struct run *run, uint64_t horizon)
 	while ((header = wp_drain_next(ring->drain)) != NULL) {
 		follow_report(run->follow);
 		objects_report(run->objects);
+		instances_report(run);
 		if (!run_decode(run, header, &record))
 			continue;
 		take_tasks(run, &record);
 		rotate_take(run->rotate, &record);
+		instances_take(run, &record);
 		if (!objects_take(run->objects, &record))
 			continue;
 		if (run->mappers != NULL && !run_is_of_mappers(run, &record))
@@ -211,7 +215,9 @@ ring_records_skip(struct run *run)
 	const struct perf_event_header *header;
 	struct ex_record record;
 
-	while ((header = wp_drain_next(ring->drain)) != NULL)
+	while ((header = wp_drain_next(ring->drain)) != NULL) {
+		instances_report(run);
 		if (run_decode(run, header, &record))
 			take_tasks(run, &record);
+	}
 }

@@ -16,6 +16,7 @@
 #include "proc/proc.h"
 #include "setup/all_cpus.h"
 #include "pending/exec_tracer.h"
+#include "pending/instances.h"
 #include "run/counted_hits.h"
 #include "follow/follow.h"
 #include "follow/rotate.h"
@@ -216,6 +217,7 @@ wait_a_little(struct run *run)
 	if (run->mappers != NULL)
 		run_take_mappers(run);
 	follow_report(run->follow);
+	instances_report(run);
 	rotate_turn(run->rotate);
 	objects_report(run->objects);
 	if (run->crashed && run->tell_reason == NULL)
@@ -246,10 +248,10 @@ counted_in_all(const struct run *run)
 {
 	uint64_t sum = 0;
 
-	for (size_t w = run->npending; w < run->session.nwatches; w++)
-		sum += hit_filter_is_full(run->session.filter, w) ?
-		    session_samples(&run->session, w) :
-		    counted(run, w - run->npending);
+	for (size_t w = 0; w < run->ndescribed; w++)
+		sum += hit_filter_is_full(run->session.filter,
+		    run_session_index(run, w)) ? session_samples(&run->session,
+		    run_session_index(run, w)) : counted(run, w);
 	const uint64_t foreign = mappers_foreign(run->mappers) +
 	    objects_foreign(run->objects);
 
@@ -310,6 +312,7 @@ ring_loop(struct run *run)
 	run->missed_module = exec_tracer_end(run->tracer,
 	    &run->missed_child);
 	run->tracer = NULL;
+	instances_report(run);
 	follow_end(run->follow);
 	leave_descendants(run, more);
 	rotate_end(run->rotate);
@@ -469,7 +472,7 @@ ring_uptime(const struct run *run, struct wp_uptime *uptime)
 		return;
 	}
 	uptime->threads = run->options->count || s->lost > 0 || s->full ||
-	    s->err < 0 ? 0 : uptime->threads + run->threads_made;
+	    s->err < 0 || run->each ? 0 : uptime->threads + run->threads_made;
 }
 
 const struct run_ops run_by_ring = {

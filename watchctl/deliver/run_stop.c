@@ -25,7 +25,7 @@
 #include "follow/follow.h"
 #include "follow/rotate.h"
 #include "pending/new_program.h"
-#include "pending/thread_local.h"
+#include "pending/instances.h"
 #include "watch/ptrace_refused.h"
 #include "stop/ptrace_loop.h"
 #include "stop/stop.h"
@@ -172,6 +172,7 @@ feed(struct stop_run *stop, uint64_t horizon, bool all)
 	/* places come before their hits */
 	if (stop->loops)
 		follow_report(run->follow);
+	instances_report(run);
 	while ((header = wp_stops_next(stop->stops, horizon, all)) !=
 	    NULL) {
 		if (!run_decode(run, header, &record))
@@ -179,7 +180,7 @@ feed(struct stop_run *stop, uint64_t horizon, bool all)
 		run_take_child(run, &record);
 		run_take_thread_end(run, &record);
 		rotate_take(run->rotate, &record);
-		thread_local_take(run, &record);
+		instances_take(run, &record);
 		if (!session_record(&run->session, &record))
 			return false;
 	}
@@ -287,8 +288,31 @@ stop_owns(const struct run *run, pid_t pid, uint64_t addr, uint64_t len)
 	return wp_stops_owns(stop->stops, pid, addr, len);
 }
 
+static void
+local(void *arg, const struct wp_thread *thread, size_t first, size_t n,
+    uint64_t block, bool armed)
+{
+	const struct stop_run *stop = arg;
+	struct run *run = stop->run;
+	size_t all;
+	const struct wp_watched *watched = wp_target_watches(run->target, &all);
+
+	if (!armed)
+		instances_left(run, thread->pid, thread->tid, first, n);
+	for (size_t w = first; w < first + n && armed; w++) {
+		const struct wp_target_event event = {
+			.watch = w, .addr = watched[w].region.addr + block -
+			    watched[w].block,
+		};
+
+		if (watched[w].block != 0 && block != 0)
+			instances_armed(run, thread->pid, thread->tid, &event,
+			    1);
+	}
+}
+
 static const struct wp_stops_calls calls = {
-	stopped_at_hit, executed, ended, warn, scouted, held,
+	stopped_at_hit, executed, ended, warn, scouted, held, local,
 };
 
 static int
@@ -444,8 +468,9 @@ stop_account(struct run *run)
 		for (size_t w = 0; w < s->nwatches; w++)
 			if (wp_stops_count(stop->stops, w, &count) == 0)
 				counts += hit_filter_is_full(s->filter,
-				    w + run->npending) ? session_samples(s,
-				    w + run->npending) : count.value;
+				    run_session_index(run, w)) ?
+				    session_samples(s, run_session_index(run,
+				    w)) : count.value;
 		session_counted(s, counts);
 	}
 	if (run->options->command != NULL)

@@ -122,6 +122,14 @@ read_format(struct reader *r, const struct journal_entry *e)
 	    (e->len - sizeof(*attr)) / sizeof(*ids));
 }
 
+static void
+read_ids(struct reader *r, const struct journal_entry *e)
+{
+	if (r->formats != NULL)
+		(void)ex_formats_ids(r->formats, (int)e->value[0],
+		    (const void *)e->bytes, e->len / sizeof(uint64_t));
+}
+
 static bool
 decode(const struct reader *r, const void *bytes, size_t len,
     struct ex_record *record)
@@ -165,7 +173,7 @@ read_watch(struct reader *r, const struct journal_entry *e)
 
 	session_of_process(r->session, w->number, w->pid, w->comm);
 	session_pending(r->session, w->pending);
-	session_local(r->session, w->local);
+	session_local(r->session, w->local, w->block);
 	session_part(r->session, w->whole);
 	if (w->whole == 0)
 		session_moves(r->session, w->moves, w->since);
@@ -523,6 +531,9 @@ read_entry(struct reader *r, const struct journal_entry *e)
 	switch (e->what) {
 	case JOURNAL_FORMAT:
 		read_format(r, e);
+		break;
+	case JOURNAL_IDS:
+		read_ids(r, e);
 		break;
 	case JOURNAL_LEARN:
 		read_learn(r, e);

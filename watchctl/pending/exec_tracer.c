@@ -7,12 +7,14 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "os/array.h"
 #include "os/clock.h"
 #include "proc/proc.h"
+#include "pending/instances.h"
 #include "pending/new_module.h"
 #include "pending/new_program.h"
 #include "run/run.h"
@@ -32,6 +34,8 @@ struct caught {
 struct traced {
 	struct wp_thread thread;
 	uint64_t place;		/* of its program's hook; 0: none */
+	pid_t covered;		/* the process whose watches it has: its own, or
+				   the one that its own was made by */
 	bool made;		/* it is of a process that was made by fork(2),
 				   where nothing is armed at a hook; */
 	uint64_t mapped;	/* then: which modules there were at first */
@@ -50,6 +54,8 @@ struct exec_tracer {
 	struct wp_cause *cause;	/* and why */
 	int no_hook;		/* why one could not be set, -errno; 0: all
 				   could */
+	pid_t uncovered;	/* a thread that could not be armed, */
+	int not_covered;	/* and why, -errno; 0: there is none */
 	pthread_mutex_t lock;	/* of what follows */
 	pthread_cond_t changed;
 	bool begun;		/* there is a result */
@@ -86,7 +92,12 @@ put(struct exec_tracer *t, pid_t pid, pid_t tid)
 static bool
 executed(void *arg, pid_t pid)
 {
-	return put(arg, pid, 0);
+	struct exec_tracer *t = arg;
+
+	for (size_t i = 0; i < t->run->nprocesses; i++)
+		if (t->run->process[i].pid == pid)
+			t->run->process[i].each = false;
+	return put(t, pid, 0);
 }
 
 /* --- hooks --- */
@@ -244,6 +255,78 @@ take_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 	return 0;
 }
 
+/* --- threads that are armed one by one --- */
+
+/* A process has been made by another, and executed nothing since; or it is
+   itself. */
+static pid_t
+find_covered(struct exec_tracer *t, const struct traced *traced)
+{
+	const pid_t pid = traced->thread.pid;
+	const struct traced *other;
+	struct wp_proc_status status;
+
+	for (size_t i = 0; i < t->run->nprocesses; i++)
+		if (t->run->process[i].pid == pid && t->run->process[i].each)
+			return pid;
+	other = other_of(t, pid, traced);
+	if (other == NULL && wp_proc_status(pid, &status) == 0)
+		other = other_of(t, status.parent, traced);
+	return other != NULL ? other->covered : pid;
+}
+
+/* Which process of the run is the next, from i on, whose watches a thread has
+   of its own; nprocesses: there is none. */
+static size_t
+next_covered(const struct run *run, const struct traced *traced, size_t i)
+{
+	while (i < run->nprocesses && (run->process[i].pid != traced->covered ||
+	    !run->process[i].each || run->process[i].n == 0))
+		i++;
+	return i;
+}
+
+/* It is stopped: arm it, if it is not; and say what it has. */
+static void
+cover(struct exec_tracer *t, struct traced *traced)
+{
+	struct run *run = t->run;
+	const pid_t tid = traced->thread.tid;
+
+	traced->covered = find_covered(t, traced);
+	for (size_t i = 0; (i = next_covered(run, traced, i)) <
+	    run->nprocesses; i++) {
+		struct wp_target_event *event;
+		const int n = wp_target_add_thread(run->target,
+		    run->process[i].first, run->process[i].n, tid, &event);
+
+		if (n >= 0) {
+			instances_armed(run, traced->thread.pid, tid, event, n);
+			free(event);
+		} else if (n != -ESRCH) {
+			t->uncovered = tid;
+			t->not_covered = n;
+		}
+	}
+}
+
+static void
+uncover(struct exec_tracer *t, const struct traced *traced)
+{
+	struct run *run = t->run;
+	const pid_t tid = traced->thread.tid;
+
+	for (size_t i = 0; (i = next_covered(run, traced, i)) <
+	    run->nprocesses; i++) {
+		const size_t first = run->process[i].first;
+
+		wp_target_drop_thread(run->target, first, run->process[i].n,
+		    tid);
+		instances_left(run, traced->thread.pid, tid, first,
+		    run->process[i].n);
+	}
+}
+
 static void
 pass_hook(struct exec_tracer *t, pid_t tid)
 {
@@ -254,20 +337,24 @@ pass_hook(struct exec_tracer *t, pid_t tid)
 		traced->at_hook = PASSES;
 }
 
+/* held: or it stops before it does anything. */
 static struct wp_thread *
-add_thread(struct exec_tracer *t, pid_t pid, pid_t tid)
+add_thread(struct exec_tracer *t, pid_t pid, pid_t tid, bool held)
 {
 	struct traced *traced = (struct traced *)wp_thread_find(&t->loop.all,
 	    tid);
 
 	if (traced == NULL) {
 		traced = (struct traced *)wp_ptrace_loop_add(&t->loop, pid, tid,
-		    true);
+		    held);
 		if (traced == NULL)
 			return NULL;
 		traced->hook = -1;
+		traced->covered = find_covered(t, traced);
 	}
 	set_hook(t, traced);
+	if (held)
+		cover(t, traced);
 	return &traced->thread;
 }
 
@@ -295,7 +382,7 @@ adopt(void *arg, pid_t tid)
 		return NULL;
 	if (!t->run->options->follow && !is_given(t, status.tgid))
 		return NULL;
-	if ((thread = add_thread(t, status.tgid, tid)) == NULL)
+	if ((thread = add_thread(t, status.tgid, tid, false)) == NULL)
 		t->starved = true;
 	return thread;
 }
@@ -325,18 +412,22 @@ made(void *arg, struct wp_thread *thread, const struct wp_trace *trace)
 	return true;
 }
 
+/* It was made just now. */
 static bool
 arm(void *arg, struct wp_thread *thread)
 {
-	(void)arg;
-	(void)thread;
+	cover(arg, (struct traced *)thread);
 	return true;
 }
 
 static void
 end(void *arg, struct wp_thread *thread)
 {
-	close_hook(arg, (struct traced *)thread);
+	struct exec_tracer *t = arg;
+
+	close_hook(t, (struct traced *)thread);
+	if (!t->leave)		/* at the end all are disarmed at once */
+		uncover(t, (struct traced *)thread);
 }
 
 static void
@@ -648,7 +739,8 @@ exec_tracer_pass(struct exec_tracer *t, const struct process *process,
 		err = wp_target_arm_held(target, &hold, process->pid,
 		    process->first, process->n, cause);
 	for (size_t i = 0; i < hold.n && err == 0; i++)
-		if (add_thread(t, process->pid, hold.thread[i].tid) == NULL)
+		if (add_thread(t, process->pid, hold.thread[i].tid,
+		    true) == NULL)
 			err = wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	for (size_t i = 0; i < known; i++)
 		wp_trace_continue(hold.thread[i].tid, hold.thread[i].signal);
@@ -669,6 +761,13 @@ exec_tracer_arm(struct exec_tracer *t, const struct process *process,
 		return wp_cause_errno(cause, "holding a process", -err);
 	err = wp_target_arm_held(t->run->target, &hold, process->pid,
 	    process->first, process->n, cause);
+	for (size_t i = 0; i < hold.n && err == 0 && process->each; i++) {
+		struct wp_thread *thread = wp_thread_find(&t->loop.all,
+		    hold.thread[i].tid);
+
+		if (thread != NULL)
+			cover(t, (struct traced *)thread);
+	}
 	free(hold.thread);
 	return err;
 }
@@ -677,6 +776,18 @@ bool
 exec_tracer_is_busy(const struct exec_tracer *t)
 {
 	return t != NULL && atomic_load(&t->busy);
+}
+
+static void
+report_uncovered(const struct exec_tracer *t)
+{
+	if (t->not_covered == 0)
+		return;
+	session_warn(&t->run->session, "thread %d, which was made under watch, "
+	    "could not be watched: %s", t->uncovered,
+	    strerror(-t->not_covered));
+	session_doubt(&t->run->session, "thread %d was not watched",
+	    t->uncovered);
 }
 
 bool
@@ -698,6 +809,7 @@ exec_tracer_end(struct exec_tracer *t, pid_t *child)
 		session_doubt(&t->run->session, "a process was perhaps not "
 		    "watched");
 	}
+	report_uncovered(t);
 	missed = t->missed;
 	*child = t->child;
 	tracer_free(t);

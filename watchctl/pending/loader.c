@@ -27,7 +27,8 @@ loader_find(pid_t pid, struct live_broker *live, struct loader *loader)
 
 /* What is read here has its members at the same words in 32-bit programs, whose
    words have 4 bytes. */
-enum { TYPE, VADDR = 2, MEMSZ = 5, HEADER };	/* Elf64_Phdr */
+enum { TYPE, VADDR = 2, MEMSZ = 5, HEADER = 8 };	/* Elf64_Phdr; the last
+						   word is the alignment */
 enum { TAG, VALUE, ENTRY };			/* Elf64_Dyn */
 enum { MODULES = 1, HOOK, STATE, DEBUG };	/* struct r_debug */
 enum { BASE, NEXT = 3, MODULE };		/* struct link_map */
@@ -70,27 +71,54 @@ read_words(const struct memory *memory, uint64_t at, uint64_t *to, size_t n)
 	return true;
 }
 
-/* Where a program's table of a kind is, in its memory; 0: it has none. */
-static uint64_t
-find_segment(const struct memory *memory, uint32_t type, uint64_t *size)
+/* How many words a header has: 32-bit ones have their flags beside. */
+static size_t
+header_words(const struct memory *memory)
 {
-	uint64_t at, n, step, found = 0, bias = 0, header[HEADER];
+	return memory->word == sizeof(uint64_t) ?
+	    sizeof(Elf64_Phdr) / sizeof(uint64_t) :
+	    sizeof(Elf32_Phdr) / sizeof(uint32_t);
+}
+
+/* A program's header of a kind, and what is added to its addresses. */
+static bool
+find_header(const struct memory *memory, uint32_t type, uint64_t found[HEADER],
+    uint64_t *bias)
+{
+	uint64_t at, n, step, header[HEADER];
+	bool is = false;
+
+	*bias = 0;
 
 	if (wp_proc_auxv(memory->pid, AT_PHDR, &at) < 0 ||
 	    wp_proc_auxv(memory->pid, AT_PHENT, &step) < 0 ||
 	    wp_proc_auxv(memory->pid, AT_PHNUM, &n) < 0)
-		return 0;
+		return false;
 	for (uint64_t i = 0; i < n && i < PN_XNUM; i++) {
-		if (!read_words(memory, at + i * step, header, HEADER))
-			return 0;
+		if (!read_words(memory, at + i * step, header,
+		    header_words(memory)))
+			return false;
 		if ((uint32_t)header[TYPE] == PT_PHDR)
-			bias = at - header[VADDR];
+			*bias = at - header[VADDR];
 		if ((uint32_t)header[TYPE] == type) {
-			found = header[VADDR];
-			*size = header[MEMSZ];
+			memcpy(found, header, header_words(memory) *
+			    sizeof(*header));
+			is = true;
 		}
 	}
-	return found == 0 ? 0 : found + bias;
+	return is;
+}
+
+/* Where a program's table of a kind is, in its memory; 0: it has none. */
+static uint64_t
+find_segment(const struct memory *memory, uint32_t type, uint64_t *size)
+{
+	uint64_t found[HEADER], bias;
+
+	if (!find_header(memory, type, found, &bias) || found[VADDR] == 0)
+		return 0;
+	*size = found[MEMSZ];
+	return found[VADDR] + bias;
 }
 
 /* The dynamic table has room for a pointer, which the loader sets as it
@@ -130,6 +158,23 @@ loader_is_needed(pid_t pid)
 	uint64_t size;
 
 	return find_segment(&memory, PT_INTERP, &size) != 0;
+}
+
+bool
+loader_program_storage(pid_t pid, uint64_t base, uint64_t *distance)
+{
+	const struct memory memory = memory_of(pid);
+	uint64_t found[HEADER], bias, align, first;
+
+	if (!find_header(&memory, PT_TLS, found, &bias) || bias != base)
+		return false;
+	align = found[header_words(&memory) - 1];
+	align = align == 0 ? 1 : align;
+	if ((align & (align - 1)) != 0)
+		return false;
+	first = -found[VADDR] & (align - 1);
+	*distance = ((found[MEMSZ] - first + align - 1) & -align) + first;
+	return true;
 }
 
 uint64_t

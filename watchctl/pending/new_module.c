@@ -27,6 +27,20 @@ enum {
 	LOOK_NS = 1000000,	/* between looks at it */
 };
 
+const char *
+run_changes_not_with(const struct options *o)
+{
+	return o->count ? "--count" : o->follow_pointers ? "--follow" :
+	    o->rotate ? "--slots rotate" : o->form == FORM_PERF ? "-o perf" :
+	    options_scope(o);
+}
+
+const char *
+run_waits_not_with(const struct options *o)
+{
+	return o->stop ? "--stop" : run_changes_not_with(o);
+}
+
 /* --- names --- */
 
 static bool
@@ -106,7 +120,8 @@ static void
 report(struct run *run, pid_t pid, enum watch_event_what what, uint64_t time,
     const struct ex_watch *watch, const struct spec *spec)
 {
-	const bool there = what != WATCH_MISSING;
+	/* each thread has its own somewhere else */
+	const bool there = what != WATCH_MISSING && !watch->local;
 	struct watch_event event = {
 		.what = what, .watch = watch->id - 1, .time = time,
 		.pid = pid, .gap = WATCH_NO_GAP,
@@ -145,6 +160,7 @@ leave(struct run *run, pid_t pid, size_t spec)
 		report(run, pid, WATCH_DISARMED, wp_clock_ns(), run_watch(run,
 		    process->first), &run->options->spec[spec]);
 		run_disarm(run, process);
+		process->each = false;
 	}
 }
 
@@ -161,8 +177,9 @@ arm(struct run *run, struct process *process, size_t i, struct wp_cause *cause)
 	if (err < 0)
 		return err;
 	spec->unborn = false;
-	if ((err = live_broker_resolve(&run->live, process->pid, spec, false,
-	    place, cause)) < 0)
+	if ((err = thread_local_resolve(&run->live, process->pid, spec,
+	    thread_local_not_with(run->options) == NULL, false, place,
+	    cause)) < 0)
 		return err;
 	region = (struct wp_region){
 		.addr = place->addr, .len = place->len, .access = spec->access,
@@ -173,6 +190,9 @@ arm(struct run *run, struct process *process, size_t i, struct wp_cause *cause)
 	process->first = (size_t)err;
 	process->n = 1;
 	process->spec[0] = i;
+	process->each = place->local;
+	if (place->local)
+		wp_target_local(run->target, process->first, place->base);
 	(void)session_object(&run->session, process->pid, spec, region.addr,
 	    region.len);
 	initial_sharers_find(run, process, 1, false);
@@ -274,10 +294,13 @@ find_now(struct run *run, struct process *process, struct wp_cause *cause)
 {
 	int err = run_learn(run, process, false, cause);
 
+	bool any = false;
+
 	for (size_t i = 0; i < run->options->nspecs && err == 0; i++) {
 		struct spec *spec = &run->options->spec[i];
 
 		spec->unborn = false;
+		any = any || module_may_come(spec);
 		process->waits[i] = module_may_come(spec);
 		if (process->waits[i] && !module_is_mapped(process->pid, spec))
 			err = process->hook != 0 ? 0 : wp_cause_set(cause,
@@ -285,13 +308,16 @@ find_now(struct run *run, struct process *process, struct wp_cause *cause)
 			    spec->module);
 		else
 			err = thread_local_resolve(&run->live, process->pid,
-			    spec, false, &process->place[i], cause);
+			    spec, thread_local_not_with(run->options) == NULL,
+			    false, &process->place[i], cause);
 		/* it runs, and has opened or closed the module meanwhile */
 		if (err < 0 && process->waits[i] &&
 		    (cause->code == WP_CAUSE_MODULE_UNKNOWN ||
 		    cause->code == WP_CAUSE_UNMAPPED))
 			err = 0;
 	}
+	if (!any)
+		process->hook = 0;
 	return err;
 }
 
@@ -364,5 +390,6 @@ run_attach_waiting(struct run *run, pid_t pid, struct wp_cause *cause)
 		return err;
 	}
 	/* while it maps one, the hook is called when that is done */
-	return loader_is_consistent(pid) ? take_modules(run, pid, cause) : 0;
+	return process->hook != 0 && loader_is_consistent(pid) ?
+	    take_modules(run, pid, cause) : 0;
 }

@@ -10,8 +10,14 @@
 
 #include "spec/spec.h"
 
+struct options;
 struct run;
 struct wp_cause;
+
+/* Which option keeps a run from looking at a process again and again; and from
+   waiting for a module; NULL: none does. */
+const char *run_changes_not_with(const struct options *);
+const char *run_waits_not_with(const struct options *);
 
 /* Whether a SPEC names a module, not a source file, that may be mapped later,
    and something that can be watched then. */

@@ -25,6 +25,7 @@
 #include "pending/exec_tracer.h"
 #include "pending/loader.h"
 #include "pending/new_module.h"
+#include "pending/thread_local.h"
 #include "run/run.h"
 #include "util/complain.h"
 
@@ -40,6 +41,8 @@ struct program {
 	bool *found;		/* by SPEC; */
 	bool *waits;		/* those whose module is not mapped */
 	size_t nfound, nwaiting;
+	bool unready;		/* where threads have something is not known
+				   yet */
 	uint64_t hook;		/* what its loader calls then; 0: it has
 				   none */
 };
@@ -106,15 +109,16 @@ resolve(struct run *run, struct program *program, bool early)
 		if (program->found[i] || o->spec[i].symbol == NULL)
 			continue;
 		o->spec[i].unborn = true;
-		err = live_broker_resolve(&run->live, program->process->pid,
-		    &o->spec[i], early, &program->process->place[i],
-		    may_come ? &cause : NULL);
+		err = thread_local_resolve(&run->live, program->process->pid,
+		    &o->spec[i], thread_local_not_with(o) == NULL, early,
+		    &program->process->place[i], may_come ? &cause : NULL);
+		program->unready = program->unready || err == -EAGAIN;
 		program->found[i] = err == 0;
 		program->waits[i] = may_come && run->tracer != NULL &&
 		    cause.code == WP_CAUSE_MODULE_UNKNOWN;
 		program->nwaiting += program->waits[i];
 		program->nfound += err == 0;
-		missing += err == -ENOENT;
+		missing += err == -ENOENT || err == -EAGAIN;
 	}
 	return missing;
 }
@@ -132,7 +136,7 @@ resolve_unless_absent(struct run *run, struct program *program, bool early)
 	if (!search_misses_has(&run->absent, &set))
 		missing = resolve(run, program, early);
 	if (program->nfound == 0 && program->nwaiting == 0 &&
-	    missing == run->options->nspecs)
+	    !program->unready && missing == run->options->nspecs)
 		search_misses_add(&run->absent, &set);
 	buffer_free(&set);
 	return missing;
@@ -162,6 +166,23 @@ explain_late(const struct waiting *waiting, int err, struct wp_cause *cause)
 	if (err != -EINTR || wp_clock_ns() < waiting->limit)
 		return err;
 	return wp_cause_set(cause, WP_CAUSE_LOADER_LATE, LIMIT_S);
+}
+
+/* A static program makes its thread-local storage itself, before its
+   constructors run. */
+static int
+find_static(struct run *run, struct program *program,
+    const struct wp_patience *patience, struct wp_cause *why)
+{
+	int status, err = wp_target_run_to_storage(run->target, patience,
+	    &status);
+
+	if (err == -ECHILD && program->process->pid == run->process->pid)
+		run->command_status = status;
+	if (err < 0)
+		return explain_late(patience->arg, err, why);
+	(void)resolve_unless_absent(run, program, false);
+	return 0;
 }
 
 /* Let it map its libraries, one step after the other, until nothing is missing
@@ -201,7 +222,8 @@ find(struct run *run, struct program *program, struct wp_cause *why)
 		early = at == 0 && loader_count(pid) == first;
 		if (at == 1) {
 			(void)resolve_unless_absent(run, program, false);
-			break;
+			return program->unready ? find_static(run, program,
+			    &patience, why) : 0;
 		}
 	}
 	return 0;
@@ -230,6 +252,9 @@ run_plan(struct run *run, struct process *process, const bool *found,
 		process->spec[n++] = i;
 	}
 	for (size_t i = 0; i < n; i++)
+		process->each = process->each ||
+		    process->place[process->spec[i]].local;
+	for (size_t i = 0; i < n; i++)
 		if ((err = wp_target_mapped(process->pid, &region[i],
 		    cause)) < 0)
 			return err;
@@ -240,6 +265,9 @@ run_plan(struct run *run, struct process *process, const bool *found,
 	for (size_t i = 0; i < n; i++) {
 		const size_t spec = process->spec[i];
 
+		if (process->place[spec].local)
+			wp_target_local(run->target, process->first + i,
+			    process->place[spec].base);
 		if (o->spec[spec].line != 0 && (err = wp_target_places(
 		    run->target, process->first + i,
 		    process->place[spec].more, process->place[spec].nmore,
@@ -257,10 +285,12 @@ static void
 report(struct run *run, const struct program *program,
     enum watch_event_what what, const struct ex_watch *watch)
 {
-	const bool there = what == WATCH_ARMED;
+	/* each thread has its own somewhere else */
+	const bool there = what == WATCH_ARMED && !watch->local;
 	struct watch_event event = {
 		.what = what, .watch = watch->id - 1,
-		.time = there ? program->process->since : wp_clock_ns(),
+		.time = what == WATCH_ARMED ? program->process->since :
+		    wp_clock_ns(),
 		.pid = program->process->pid, .gap = WATCH_NO_GAP,
 		.addr = there ? watch->addr : 0, .len = there ? watch->len : 0,
 	};
@@ -309,8 +339,9 @@ is_refused(struct run *run, struct program *program)
 	    !run->session.started; i++) {
 		if (program->found[i] || program->waits[i])
 			continue;
-		(void)live_broker_resolve(&run->live, program->process->pid,
-		    &o->spec[i], false, &program->process->place[i], &cause);
+		(void)thread_local_resolve(&run->live, program->process->pid,
+		    &o->spec[i], thread_local_not_with(o) == NULL, false,
+		    &program->process->place[i], &cause);
 		(void)complain("%s", cause.text);
 		run->refused = true;
 		(void)kill(program->process->pid, SIGKILL);
@@ -343,7 +374,7 @@ static int
 go_on(struct run *run, struct program *program, struct wp_cause *cause)
 {
 	struct process *process = program->process;
-	const bool stays = program->nfound == 0 || program->nwaiting > 0;
+	bool stays = program->nfound == 0 || program->nwaiting > 0;
 	int err;
 
 	if (program->nwaiting > 0) {
@@ -354,6 +385,7 @@ go_on(struct run *run, struct program *program, struct wp_cause *cause)
 	if (program->nfound > 0 && (err = run_plan(run, process,
 	    program->found, cause)) < 0)
 		return err;
+	stays = stays || process->each;
 	process->since = wp_clock_ns();	/* there are no hits from before */
 	if ((err = (stays ? run->ops->pass : run->ops->attach)(run, process,
 	    cause)) < 0 || program->nfound == 0)

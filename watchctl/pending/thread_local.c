@@ -4,7 +4,8 @@
  * What the program and the libraries that it was started with have is in front
  * of each thread's control block, to which its fs register points, or gs in a
  * 32-bit program: at the same distance in all threads, which glibc's loader
- * notes for each module.  Where it does so glibc itself says, to debuggers.
+ * notes for each module.  Where it does so glibc itself says, to debuggers; of
+ * the program itself it follows from how programs are linked.
  * What is opened later has no such place: each thread gets its own instance
  * when it first uses it.
  */
@@ -18,13 +19,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "os/array.h"
 #include "proc/proc.h"
 #include "ptrace/ptrace.h"
 #include "pending/loader.h"
+#include "pending/new_module.h"
 #include "run/run.h"
 #include "util/buffer.h"
 #include "watch/ptrace_refused.h"
+
+const char *
+thread_local_not_with(const struct options *o)
+{
+	return o->with != 0 ? "--with" : o->delivery == DELIVERY_BPF ?
+	    "--delivery bpf" : run_changes_not_with(o);
+}
 
 /* A member of one of glibc's structures. */
 struct member {
@@ -37,6 +45,14 @@ not_found(const struct spec *spec, const char *why, struct wp_cause *cause)
 	return spec->thread == 0 ? wp_cause_set(cause, WP_CAUSE_NO_LOCALS,
 	    spec->text, why) : wp_cause_set(cause, WP_CAUSE_NO_LOCAL,
 	    spec->text, spec->thread, why);
+}
+
+/* The same of what may be there later. */
+static int
+not_yet(const struct spec *spec, const char *why, struct wp_cause *cause)
+{
+	(void)not_found(spec, why, cause);
+	return -EAGAIN;
 }
 
 /* Where glibc notes the distance, in what its loader keeps of each module. */
@@ -85,19 +101,19 @@ find_distance(struct live_broker *live, pid_t pid, const struct spec *spec,
 {
 	const uint64_t module = loader_module(pid, base);
 	struct member member = {.bits = 0};
-	int err = find_member(live, pid, spec, &member, cause);
+	int err;
 
-	if (err < 0)
+	if (loader_program_storage(pid, base, (uint64_t *)distance))
+		return 0;
+	if ((err = find_member(live, pid, spec, &member, cause)) < 0)
 		return err;
 	if (module == 0 ||
 	    !read_member(pid, module + member.offset, &member, distance))
-		return not_found(spec, "no dynamic loader has the module in "
-		    "its list: it is linked statically, or opened by "
-		    "dlmopen(3)",
-		    cause);
+		return not_yet(spec, "no dynamic loader has the module in "
+		    "its list: it was opened by dlmopen(3)", cause);
 	/* it has none, or must not get one any more */
 	if (*distance == 0 || *distance == -1)
-		return not_found(spec, "the module was opened later, and a "
+		return not_yet(spec, "the module was opened later, and a "
 		    "thread gets its own when it first uses it; give the "
 		    "address", cause);
 	return 0;
@@ -128,23 +144,36 @@ look_held(void *arg)
 	return NULL;
 }
 
+/* Whether the calling thread holds it. */
+static bool
+is_held(pid_t tid)
+{
+	struct wp_proc_status status;
+
+	return wp_proc_status(tid, &status) == 0 && status.tracer == gettid() &&
+	    wp_trace_pc(tid) != 0;
+}
+
 static int
 find_block(pid_t pid, pid_t tid, const struct spec *spec, uint64_t *block,
     struct wp_cause *cause)
 {
 	struct look look = {.pid = pid, .tid = tid};
 	pthread_t thread;
-	int err = pthread_create(&thread, NULL, look_held, &look);
+	int err = 0;
 
+	if (is_held(tid))
+		look.block = wp_trace_thread_block(tid);
+	else if ((err = pthread_create(&thread, NULL, look_held, &look)) == 0)
+		(void)pthread_join(thread, NULL);
 	if (err != 0)
 		return wp_cause_errno(cause, "making a thread", err);
-	(void)pthread_join(thread, NULL);
 	if (look.err == -ESRCH)
 		return not_found(spec, "the thread has ended", cause);
 	if (look.err < 0)
 		return ptrace_refused(pid, -look.err, cause);
 	if (look.block == 0)
-		return not_found(spec, "it has no thread-local storage", cause);
+		return not_yet(spec, "it has no thread-local storage", cause);
 	*block = look.block;
 	return 0;
 }
@@ -207,12 +236,12 @@ find_instance(struct live_broker *live, pid_t pid, const struct spec *spec,
 
 int
 thread_local_resolve(struct live_broker *live, pid_t pid, struct spec *spec,
-    bool each, struct spec_place *place, struct wp_cause *cause)
+    bool each, bool early, struct spec_place *place, struct wp_cause *cause)
 {
 	int err;
 
 	spec->finds_local = each || spec->thread != 0;
-	err = live_broker_resolve(live, pid, spec, false, place, cause);
+	err = live_broker_resolve(live, pid, spec, early, place, cause);
 	spec->finds_local = false;
 	if (err == 0 && place->local &&
 	    (err = find_instance(live, pid, spec, place, cause)) < 0) {
@@ -233,88 +262,4 @@ thread_local_check(pid_t pid, const struct spec *spec, size_t n,
 			return not_found(&spec[i], "the thread has ended",
 			    cause);
 	return 0;
-}
-
-/* --- the instances of all threads --- */
-
-/* How glibc aligns control blocks: each thread's own is aligned alike. */
-enum { BLOCK_ALIGNMENT = 64 };
-
-/* Where the instance begins of which an event's address is a slot. */
-static uint64_t
-instance_at(const struct wp_watched *watched, uint64_t addr, unsigned *slot)
-{
-	for (*slot = 0; *slot < watched->nslots; ++*slot) {
-		const uint64_t start = addr - (watched->slot[*slot].addr -
-		    watched->region.addr);
-
-		if ((start - watched->region.addr) % BLOCK_ALIGNMENT == 0)
-			return start;
-	}
-	return 0;
-}
-
-static struct instance *
-find_known(struct instances *known, unsigned whole, uint64_t addr)
-{
-	for (size_t i = known->n; i > 0; i--)
-		if (known->at[i - 1].addr == addr &&
-		    known->at[i - 1].whole == whole)
-			return &known->at[i - 1];
-	return NULL;
-}
-
-/* One that is hit for the first time: a part of the session's watch.  Others
-   may write it, and make no hit. */
-static struct instance *
-describe(struct run *run, const struct ex_watch *whole, size_t w, uint64_t addr)
-{
-	struct session *s = &run->session;
-	size_t n;
-	const struct wp_watched *watched =
-	    &wp_target_watches(run->target, &n)[w];
-	int err = WP_ARRAY_ROOM(&run->instances, at);
-
-	session_of_process(s, ex_watch_number(whole), whole->pid, whole->comm);
-	session_pending(s, false);
-	session_local(s, false);
-	session_part(s, whole->id);
-	if (err == 0)
-		err = session_add_watch(s, whole->spec, whole->symbol, addr,
-		    whole->len, whole->access, watched->nslots);
-	session_part(s, 0);
-	for (unsigned i = 0; i < watched->nslots && err == 0; i++) {
-		struct wp_slot slot = watched->slot[i];
-
-		slot.addr += addr - watched->region.addr;
-		err = run_describe_place(run, (int)s->nwatches - 1, w, &slot);
-	}
-	session_note(s, err);
-	if (err < 0)
-		return NULL;
-	session_unseen(s, s->watches[s->nwatches - 1]);
-	run->instances.at[run->instances.n] = (struct instance){
-		.whole = whole->id, .addr = addr,
-	};
-	return &run->instances.at[run->instances.n++];
-}
-
-void
-thread_local_take(struct run *run, const struct ex_record *record)
-{
-	struct session *s = &run->session;
-	const struct ex_watch *whole;
-	const struct wp_watched *watched;
-	uint64_t addr;
-	unsigned slot;
-	size_t w, n;
-
-	if (!session_is_sample(s, record) ||
-	    !(whole = s->slots[record->attr].watch)->local)
-		return;
-	w = whole->id - 1 - run->npending;
-	watched = &wp_target_watches(run->target, &n)[w];
-	addr = instance_at(watched, record->sample.addr, &slot);
-	if (addr != 0 && find_known(&run->instances, whole->id, addr) == NULL)
-		(void)describe(run, whole, w, addr);
 }

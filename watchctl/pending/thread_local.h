@@ -8,22 +8,20 @@
 
 #include "broker/live_broker.h"
 
-/* As live_broker_resolve, in a process that runs, also for the instance that
-   the SPEC's thread has of a thread-local variable: that one is stopped for a
-   moment.  each: without such a thread, for those of all threads. */
+/* Which option keeps a run from watching each thread's; NULL: none does. */
+struct options;
+const char *thread_local_not_with(const struct options *);
+
+/* As live_broker_resolve, in a process that runs or is held by the calling thread,
+   also for the instance that the SPEC's thread has of a thread-local variable:
+   that one is stopped for a moment.  each: without such a thread, for those of
+   all threads.  -EAGAIN: it has none now, and may get one. */
 int thread_local_resolve(struct live_broker *, pid_t, struct spec *, bool each,
-    struct spec_place *, struct wp_cause *);
+    bool early, struct spec_place *, struct wp_cause *);
 
 /* When its instances are watched in a process: whether the thread of each SPEC
    was there until then, whose end is not seen if it came before.  0 or -errno
    with a cause.  Of a process that ends it is not asked. */
 int thread_local_check(pid_t, const struct spec *, size_t n, struct wp_cause *);
-
-/* Those of a variable that each thread has its own of, as they are hit. */
-struct run;
-struct ex_record;
-
-/* Before a record is passed on to the session. */
-void thread_local_take(struct run *, const struct ex_record *);
 
 #endif

@@ -21,6 +21,7 @@ must_survive(const struct journal_entry *e)
 {
 	switch (e->what) {
 	case JOURNAL_FORMAT:
+	case JOURNAL_IDS:
 	case JOURNAL_LEARN:
 	case JOURNAL_WATCH:
 	case JOURNAL_SLOT:

@@ -33,7 +33,7 @@ access_tally_of_session(const struct run *run,
 {
 	struct wp_target_tally it = *tally;
 
-	it.watch += (uint32_t)run->npending - 1;
+	it.watch = (uint32_t)run_session_index(run, it.watch - 1);
 	return it;
 }
 

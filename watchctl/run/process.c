@@ -9,6 +9,7 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
+#include "os/array.h"
 #include "proc/proc.h"
 #include "os/trap_cpu.h"
 #include "run/initial_values.h"
@@ -100,7 +101,7 @@ run_turn_off(struct run *run)
 	watched = wp_target_watches(run->target, &n);
 	for (size_t w = 0; w < n; w++)
 		if (!watched[w].off && hit_filter_is_full(run->session.filter,
-		    w + run->npending))
+		    run_session_index(run, w)))
 			run->ops->turn_off(run, w);
 }
 
@@ -186,7 +187,24 @@ run_spec_watch(const struct run *run, size_t i)
 const struct ex_watch *
 run_watch(const struct run *run, size_t w)
 {
-	return run->session.watches[w + run->npending];
+	return run->session.watches[run_session_index(run, w)];
+}
+
+size_t
+run_session_index(const struct run *run, size_t w)
+{
+	return w < run->ndescribed ? run->described[w] : SIZE_MAX;
+}
+
+/* Parts of watches come in between. */
+ssize_t
+run_target_index(const struct run *run, size_t watch)
+{
+	size_t w = run->ndescribed < watch + 1 ? run->ndescribed : watch + 1;
+
+	while (w-- > 0 && run->described[w] != watch)
+		;
+	return (ssize_t)w;
 }
 
 /* Tell session and formats of one slot; event describes it for a
@@ -206,7 +224,7 @@ describe_slot(struct run *run, size_t w, unsigned i, bool rotates,
 	session_format(&run->session, &event->attr, ids, event->nids);
 	/* where it is, each sample says */
 	return err < 0 ? err : session_add_slot(&run->session,
-	    (int)(w + run->npending), rotates ? 0 : slot->addr,
+	    (int)run_session_index(run, w), rotates ? 0 : slot->addr,
 	    rotates ? 0 : wp_slot_bytes(slot->type, slot->len));
 }
 
@@ -279,13 +297,29 @@ add_watch(struct run *run, const struct process *process, size_t w,
 		return add_rotating(run, process, w);
 	session_moves(&run->session, is_followed(run, process, i) ||
 	    process->place[i].local, 0);
-	session_local(&run->session, process->place[i].local);
+	session_local(&run->session, process->place[i].local, 0);
 	session_pending(&run->session, watched->region.addr == 0 &&
 	    is_followed(run, process, i));
 	return session_add_watch(&run->session, spec->text,
 	    process->place[i].symbol, watched->region.addr,
 	    watched->region.len, spec->access, watched->uprobe ? 0 :
 	    watched->nslots);
+}
+
+/* The session's last one is it.  They are described in their order; of some
+   that are given up it is taken by others. */
+static int
+note_described(struct run *run, size_t w)
+{
+	int err = 0;
+
+	while (run->ndescribed <= w && (err = wp_array_room(&run->described,
+	    run->ndescribed, &run->described_cap,
+	    sizeof(*run->described))) == 0)
+		run->described[run->ndescribed++] = SIZE_MAX;
+	if (err == 0)
+		run->described[w] = run->session.nwatches - 1;
+	return err;
 }
 
 int
@@ -322,6 +356,8 @@ run_describe_watch(struct run *run, const struct process *process, size_t w,
 	const bool rotates = place->rotates || place->local;
 	int err = add_watch(run, process, w, watched);
 
+	if (err == 0)
+		err = note_described(run, w);
 	for (unsigned i = 0; i < watched->nslots && err >= 0; i++) {
 		events[i].name = spec->text;
 		err = describe_slot(run, w, i, rotates, &watched->slot[i],

@@ -20,6 +20,9 @@
 #ifndef RUN_H
 #define RUN_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "os/cause.h"
 #include "os/filter.h"
 #include "action/on_hit.h"
@@ -138,6 +141,8 @@ struct run {
 					   that; */
 		bool *waits;		/* which SPECs do, NULL: none; */
 		bool module;		/* they are in one that came so */
+		bool each;		/* its threads, which are traced, are
+					   armed one by one */
 		struct spec_place *place;	/* what each SPEC means there */
 		long threads;		/* covered, by its records: those
 					   there were, and made, and ended */
@@ -160,6 +165,17 @@ struct run {
 			uint64_t addr;
 		} *at;
 		size_t n, cap;
+		pthread_mutex_t lock;	/* of what follows: */
+		struct instances_said {	/* of a thread, what was not taken yet
+					   (instances.h) */
+			struct wp_target_event event;
+			uint64_t time;	/* ns */
+			pid_t pid, tid;
+			bool left;
+		} *said;
+		size_t nsaid, said_cap;
+		bool starved;		/* there was no memory for that */
+		atomic_bool any;	/* something was said */
 	} instances;
 	struct rotate *rotate;		/* --slots rotate; NULL: it was not
 					   given */
@@ -177,10 +193,15 @@ struct run {
 	struct children children;	/* that are not watched */
 	struct descendants descendants;	/* that are, with -f */
 	bool child_reported;		/* that one went on */
+	bool each;			/* each thread has its own of what is to
+					   be watched */
 	bool waits;			/* nothing is armed before a program is
 					   executed that has it */
 	size_t npending;		/* the session's first watches, which
 					   say so */
+	size_t *described;		/* which of the session's each of the
+					   target's is: */
+	size_t ndescribed, described_cap;	/* of so many */
 	bool found;			/* there was such a program */
 	bool refused;			/* the command was ended, since it has
 					   not what it must have */
@@ -327,8 +348,12 @@ const struct ex_watch *run_spec_watch(const struct run *, size_t i);
 /* Which SPEC a watch of a process is for, by its index in the target. */
 size_t run_spec_of(const struct process *, size_t w);
 
-/* A watch of the target's, as the session knows it. */
+/* A watch of the target's, as the session knows it; its index there; and which
+   of the target's one of the session's is, by its index, if it is one that is
+   armed (-1: it is not). */
 const struct ex_watch *run_watch(const struct run *, size_t w);
+size_t run_session_index(const struct run *, size_t w);
+ssize_t run_target_index(const struct run *, size_t watch);
 
 /* What several ways of delivery do alike. */
 int run_launch(struct run *, struct wp_cause *);

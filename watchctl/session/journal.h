@@ -20,6 +20,7 @@
 enum journal_what {
 	JOURNAL_NOTHING,	/* that is no more to be done */
 	JOURNAL_FORMAT,		/* bytes: struct perf_event_attr, and ids */
+	JOURNAL_IDS,		/* value[0]: the format, from 0; bytes: ids */
 	JOURNAL_LEARN,		/* bytes: a record that is reported already */
 	JOURNAL_WATCH,		/* bytes: struct journal_watch; tid: a process
 				   in which its symbol is to be found; 0: it has
@@ -96,6 +97,7 @@ struct journal_watch {
 	int access;
 	char comm[32];
 	bool pending, local;
+	uint64_t block;		/* as of session_local */
 	bool moves;		/* as of session_moves, like since */
 	uint64_t since;
 	unsigned whole;		/* as of session_part */

@@ -70,6 +70,18 @@ session_format(struct session *s, const struct perf_event_attr *attr,
 }
 
 void
+session_ids(struct session *s, size_t format, const uint64_t *ids, size_t n)
+{
+	const struct journal_entry entry = {
+		.what = JOURNAL_IDS, .value = {format},
+	};
+
+	if (s->journal != NULL)
+		s->journal->put(s->journal, &entry, ids, n * sizeof(*ids),
+		    NULL, 0);
+}
+
+void
 session_put(struct session *s, enum journal_what what, const void *bytes,
     size_t len)
 {

@@ -104,6 +104,7 @@ struct session {
 		char comm[32];
 		bool pending;		/* session_pending */
 		bool local;		/* session_local */
+		uint64_t block;
 		bool moves, silent;	/* session_moves */
 		uint64_t since;
 		unsigned whole;		/* session_part */
@@ -213,8 +214,9 @@ void session_of_process(struct session *, unsigned number, pid_t,
    watched for them, when it is there, are others of their numbers. */
 void session_pending(struct session *, bool);
 
-/* The watches that are added from here on are of thread-local variables. */
-void session_local(struct session *, bool);
+/* The watches that are added from here on are of thread-local variables; or the
+   parts are a thread's own, with this control block, 0: they are not. */
+void session_local(struct session *, bool, uint64_t block);
 
 /* The watches that are added from here on are places of watches that move,
    where they are since a time, ns: a line for the event says that, so none is
@@ -245,6 +247,10 @@ int session_add_slot(struct session *, int watch, uint64_t addr, uint64_t len);
 /* Records of an event with these ids have its layout. */
 void session_format(struct session *, const struct perf_event_attr *,
     const uint64_t *ids, size_t n);
+
+/* More ids of an event that has been given a format, by its index. */
+void session_ids(struct session *, size_t format, const uint64_t *ids,
+    size_t n);
 
 /* All watches and slots are there: be ready for records.  0 or -ENOMEM. */
 int session_ready(struct session *);

@@ -69,7 +69,7 @@ put_watch(struct session *s, const struct ex_watch *watch, pid_t in)
 		.pending = watch->pending, .local = watch->local,
 		.moves = watch->moves, .since = watch->since,
 		.whole = watch->whole != NULL ? watch->whole->id : 0,
-		.object = watch->object,
+		.block = watch->block, .object = watch->object,
 		.symbol = symbol != 0 ? (uint32_t)len : 0,
 	};
 	memcpy(w->comm, watch->comm, sizeof(w->comm));
@@ -119,6 +119,7 @@ add_watch(struct session *s, pid_t in, const char *spec, const char *symbol,
 	memcpy(watch->comm, s->of.comm, sizeof(watch->comm));
 	watch->pending = s->of.pending;
 	watch->local = s->of.local;
+	watch->block = s->of.block;
 	watch->moves = s->of.moves;
 	watch->since = s->of.since;
 	watch->whole = s->of.whole == 0 || s->of.whole > s->nwatches ? NULL :
@@ -150,9 +151,10 @@ session_pending(struct session *s, bool pending)
 }
 
 void
-session_local(struct session *s, bool local)
+session_local(struct session *s, bool local, uint64_t block)
 {
 	s->of.local = local;
+	s->of.block = block;
 }
 
 void

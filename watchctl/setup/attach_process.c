@@ -36,28 +36,22 @@ run_forget(struct run *run, size_t i)
 	run_leave_out(run, i);
 }
 
-/* What keeps this run from waiting for a module. */
-const char *
-run_waits_not_with(const struct options *o)
-{
-	return o->stop ? "--stop" : o->count ? "--count" :
-	    o->follow_pointers ? "--follow" : o->rotate ?
-	    "--slots rotate" : o->form == FORM_PERF ?
-	    "-o perf" : options_scope(o);
-}
-
-/* A SPEC's module is not mapped, for this cause. */
+/* A SPEC's module is not mapped, or each thread has its own, for this cause. */
 static void
 explain_not_waiting(const struct run *run, const struct spec *spec,
     struct wp_cause *cause)
 {
 	const char *with = run_waits_not_with(run->options);
+	const char *each = thread_local_not_with(run->options);
 	const size_t len = strlen(cause->text);
 
 	if (with != NULL && cause->code == WP_CAUSE_MODULE_UNKNOWN &&
 	    module_may_come(spec))
 		(void)snprintf(cause->text + len, sizeof(cause->text) - len,
 		    "; %s cannot wait for it", with);
+	if (each != NULL && cause->code == WP_CAUSE_SYMBOL_TLS)
+		(void)snprintf(cause->text + len, sizeof(cause->text) - len,
+		    "; %s cannot watch all of them", each);
 }
 
 static int
@@ -65,15 +59,19 @@ resolve_one(struct run *run, struct process *process, size_t i, bool early,
     struct wp_cause *cause)
 {
 	struct spec *spec = &run->options->spec[i];
+	/* those whose threads are stopped at hits are traced already */
+	const bool each = run->options->stop && !run->ops->registers &&
+	    thread_local_not_with(run->options) == NULL;
 
 	if (run->objects != NULL)
 		return objects_resolve(run->objects, process, spec, early,
 		    &process->place[i], cause);
-	return run->options->command == NULL && run->follow == NULL ?
-	    thread_local_resolve(&run->live, process->pid, spec,
-	    run->options->stop && !run->ops->registers && !run->options->rotate,
-	    &process->place[i], cause) : live_broker_resolve(&run->live,
-	    process->pid, spec, early, &process->place[i], cause);
+	if (run->follow != NULL || (run->options->command != NULL &&
+	    (!each || spec->thread != 0)))
+		return live_broker_resolve(&run->live, process->pid, spec, early,
+		    &process->place[i], cause);
+	return thread_local_resolve(&run->live, process->pid, spec, each, early,
+	    &process->place[i], cause);
 }
 
 /* Find each SPEC in a process; early: before its libraries are mapped.  0 or
@@ -110,8 +108,9 @@ resolve_launched(struct run *run, struct wp_cause *cause)
 
 	loader_find(process->pid, &run->live, &loader);
 	/* it takes an event to stop it elsewhere */
-	while ((err = resolve(run, process, early, cause)) == -ENOENT &&
-	    at == HOOK && !run->ops->registers && !wp_cpu_kernel_steps()) {
+	while (((err = resolve(run, process, early, cause)) == -ENOENT ||
+	    err == -EAGAIN) && at == HOOK && !run->ops->registers &&
+	    !wp_cpu_kernel_steps()) {
 		const uint64_t stop[STOPS] = {loader.hook, loader.entry};
 
 		at = wp_target_run_to(run->target, stop, STOPS, NULL,
@@ -126,6 +125,9 @@ resolve_launched(struct run *run, struct wp_cause *cause)
 			return err;
 		early = at == HOOK && loader_count(process->pid) == first;
 	}
+	if (err == -EAGAIN && at == ENTRY && wp_target_run_to_storage(
+	    run->target, NULL, &run->command_status) == 0)
+		err = resolve(run, process, false, cause);
 	return err;
 }
 

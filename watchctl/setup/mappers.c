@@ -341,7 +341,8 @@ run_is_of_mappers(struct run *run, const struct ex_record *r)
 	if (r->attr < 0 || (size_t)r->attr >= run->session.nslots ||
 	    run->session.slots[r->attr].watch == NULL)
 		return true;
-	w = run->session.slots[r->attr].watch->id - 1 - run->npending;
+	w = (size_t)run_target_index(run,
+	    run->session.slots[r->attr].watch->id - 1);
 	if (r->type != PERF_RECORD_SAMPLE)
 		return r->type == PERF_RECORD_LOST || is_lead(run, w);
 	process = run_process_of(run, w);

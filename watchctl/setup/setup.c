@@ -31,6 +31,7 @@
 #include "follow/rotate.h"
 #include "pending/exec_tracer.h"
 #include "pending/new_module.h"
+#include "pending/thread_local.h"
 #include "processes/cgroup.h"
 #include "run/initial_values.h"
 #include "run/run.h"
@@ -171,11 +172,12 @@ know(void *arg, const struct wp_known_stack *stack)
 {
 	const struct run *run = arg;
 	struct wp_known_stack it = *stack;
+	const ssize_t w = it.watch == 0 ? -1 :
+	    run_target_index(run, it.watch - 1);
 
-	if (it.watch > 0 && it.watch <= run->npending)
+	if (it.watch > 0 && w < 0)
 		return false;
-	if (it.watch > 0)
-		it.watch -= (uint32_t)run->npending;
+	it.watch = (uint32_t)(w + 1);
 	return wp_target_know(run->target, &it);
 }
 
@@ -483,7 +485,64 @@ check_scope(struct run *run)
 	return options_any_program(run->options) ? any_program_check(run) : 0;
 }
 
-/* Find the watches of each process, and arm them. */
+/* As run_find_watches; but if each thread has its own of what is to be watched,
+   and they can be watched while they are traced, run->each is set instead of a
+   cause. */
+static int
+find_watches(struct run *run, struct process *process, struct wp_cause *cause)
+{
+	const int err = run_find_watches(run, process, cause);
+
+	if (cause->code != WP_CAUSE_SYMBOL_TLS || run->ops->pass == NULL ||
+	    run->options->stop || run->ops->registers ||
+	    thread_local_not_with(run->options) != NULL)
+		return err;
+	run->each = true;
+	*cause = (struct wp_cause){0};
+	return err;
+}
+
+/* What was found so far is found again by a thread that traces processes; a
+   command, which has run nothing of its own, is started again by that. */
+static int
+begin_anew(struct run *run)
+{
+	for (size_t i = run->nprocesses; i-- > 0; ) {
+		struct process *process = &run->process[i];
+
+		if (process->n > 0)
+			wp_target_unwatch(run->target, process->first,
+			    process->n);
+		process->first = process->n = 0;
+	}
+	if (run->options->command != NULL)
+		wp_target_abandon(run->target);
+	synthetic_records_free(&run->synthetic);
+	run->waits = true;
+	return launch(run);
+}
+
+/* Find the watches of each process that need not be traced for that.  0, or the
+   exit status after a line on stderr. */
+static int
+find(struct run *run)
+{
+	int err;
+
+	if (run->mappers != NULL || run->waits)
+		return 0;
+	err = each_process(run, find_watches);
+	if (run->each)
+		return begin_anew(run);
+	if (err == 0)
+		err = check_scope(run);
+	/* a command that is gone has ended by itself, unwatched */
+	return err == 0 ? 0 : err == -ESRCH && run->options->command != NULL &&
+	    run->options->error_status != 0 ? STATUS_NOT_VOUCHED :
+	    STATUS_OWN_FAILURE;
+}
+
+/* Arm them, or find and arm those of processes that are traced. */
 static int
 find_and_arm(struct run *run)
 {
@@ -506,9 +565,6 @@ find_and_arm(struct run *run)
 			exec_tracer_take_one(run->tracer);
 		return run->refused ? -EINVAL : 0;
 	}
-	if ((err = each_process(run, run_find_watches)) < 0 ||
-	    (err = check_scope(run)) < 0)
-		return err;
 	run->began = wp_clock_ns();
 	run_round(run);
 	if (options_everywhere(run->options)) {
@@ -532,7 +588,7 @@ run_begin(struct run *run)
 
 	if (prepare(run) < 0)
 		return STATUS_OWN_FAILURE;
-	if ((err = launch(run)) != 0)
+	if ((err = launch(run)) != 0 || (err = find(run)) != 0)
 		return err;
 	if (o->command != NULL) {
 		run->command = run->process->pid;

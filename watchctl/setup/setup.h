@@ -39,9 +39,6 @@ void run_find_sharers(struct run *, size_t first, bool armed);
 /* Forget process i, and the watches planned for it. */
 void run_forget(struct run *, size_t i);
 
-/* Which option keeps this run from waiting for a module; NULL: none does. */
-const char *run_waits_not_with(const struct options *);
-
 /* Watch one more process, which was to be watched from this time on, ns, or
    from a later one.  0; or -errno with a cause, and it is as if it had not
    come. */

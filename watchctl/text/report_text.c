@@ -140,6 +140,10 @@ text_event(struct report *r, const struct watch_event *event)
 	struct buffer *b = &text->out;
 	const size_t start = b->len;
 
+	/* there may be many threads, and a hit says whose it is */
+	if (watch->local && event->tid != 0 && event->gap == WATCH_NO_GAP)
+		return 0;
+
 	buffer_puts(b, event->what == WATCH_RETARGET ? "watch moved: " :
 	    "watch ");
 	if (event->what != WATCH_RETARGET) {

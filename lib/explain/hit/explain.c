@@ -420,6 +420,17 @@ ex_explain_counted(const struct ex_explainer *e, const struct ex_watch *watch,
 }
 
 static void
+explain_insn(struct ex_process *process, const struct ex_sample *sample,
+    const struct ex_watch *watch, struct ex_insn *insn)
+{
+	struct ex_sample known = *sample;
+
+	known.block = watch->block;
+	ex_insn_explain(process, &known, watch->addr, (uint32_t)watch->len,
+	    watch->access, insn);
+}
+
+static void
 explain_sample(struct ex_explainer *e, const struct ex_slot *slot,
     const struct ex_record *record, struct ex_hit *hit)
 {
@@ -451,8 +462,7 @@ explain_sample(struct ex_explainer *e, const struct ex_slot *slot,
 	if (process == NULL)
 		return;
 	if (user) {
-		ex_insn_explain(process, sample, watch->addr,
-		    (uint32_t)watch->len, watch->access, &hit->insn);
+		explain_insn(process, sample, watch, &hit->insn);
 		first = first_pc(process, hit);
 	}
 	hit->stack = ex_stack_of(e->stacks, process, sample, first,

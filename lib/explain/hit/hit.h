@@ -42,6 +42,9 @@ struct ex_watch {
 				   it */
 	const struct ex_watch *whole;	/* it is a part of this one, over which
 					   slots move; NULL: it is no part */
+	uint64_t block;		/* that part is one thread's own, whose control
+				   block is here, and only its hits are of it;
+				   0: it is not */
 	uint64_t object;	/* that part is the object of this number, as
 				   long as that is there; 0: it is none */
 };

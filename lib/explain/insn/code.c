@@ -288,18 +288,31 @@ add_bit_offset(const struct ex_query *q, const struct ex_code *c,
 	return true;
 }
 
+/* What a segment begins at.  One of the two that do not begin at 0 is at the
+   thread's control block.  False: it is not known. */
+static bool
+segment_base(const struct ex_query *q, ZydisRegister segment, uint64_t *base)
+{
+	const ZydisRegister own = q->word == 8 ? ZYDIS_REGISTER_FS :
+	    ZYDIS_REGISTER_GS;
+
+	*base = segment == own ? q->sample->block : 0;
+	return *base != 0 || (segment != ZYDIS_REGISTER_FS &&
+	    segment != ZYDIS_REGISTER_GS);
+}
+
 /* The address of a memory operand; false: not available from the sample. */
 static bool
 operand_address(const struct ex_query *q, const struct ex_code *c,
     const ZydisDecodedOperand *op, uint64_t *addr)
 {
 	const ZydisDecodedOperandMem *m = &op->mem;
-	uint64_t value;
+	uint64_t value, base;
 
 	*addr = 0;
 	if (m->type != ZYDIS_MEMOP_TYPE_MEM || op->size == 0 ||
-	    m->segment == ZYDIS_REGISTER_FS ||
-	    m->segment == ZYDIS_REGISTER_GS || c->insn->address_width < 32 ||
+	    !segment_base(q, m->segment, &base) ||
+	    c->insn->address_width < 32 ||
 	    c->insn->meta.category == ZYDIS_CATEGORY_AMX_TILE ||
 	    c->insn->mnemonic == ZYDIS_MNEMONIC_XLAT)
 		return false;
@@ -325,6 +338,9 @@ operand_address(const struct ex_query *q, const struct ex_code *c,
 			return false;
 	}
 	if (c->insn->address_width == 32)
+		*addr = (uint32_t)*addr;
+	*addr += base;
+	if (q->word == 4)
 		*addr = (uint32_t)*addr;
 	return true;
 }

@@ -57,6 +57,8 @@ struct ex_sample {
 	struct ex_perf_regs intr;	/* PERF_SAMPLE_REGS_INTR */
 	const uint8_t *aux;
 	uint64_t aux_len;
+	uint64_t block;		/* not in a record: the thread's control block,
+				   0: not known */
 };
 
 /* PERF_RECORD_MMAP and MMAP2. */

@@ -17,7 +17,11 @@
 #include "os/trap_cpu.h"
 #include "attach/target_private.h"
 
-enum { RUN_TO_MAX = 4 };
+enum {
+	RUN_TO_MAX = 4,
+	STORAGE_CALLS = 1000,	/* that a program makes, at most, before it has
+				   thread-local storage, if it ever has */
+};
 
 int
 wp_launch_explain(int err, const char *name, struct wp_cause *cause)
@@ -195,6 +199,25 @@ wp_target_run_to(struct wp_target *target, const uint64_t *addrs, size_t n,
 	if (err >= 0)
 		target->hold.thread[0].signal = 0;
 	return err;
+}
+
+int
+wp_target_run_to_storage(struct wp_target *target,
+    const struct wp_patience *patience, int *status)
+{
+	struct wp_stop stop = {.fd = -1};
+	int err = 0;
+
+	for (unsigned i = 0; i < STORAGE_CALLS && err >= 0 &&
+	    wp_trace_thread_block(target->command) == 0; i++) {
+		err = wp_hold_to_call(&target->hold, patience, &stop);
+		if (err >= 0 && stop.ended) {
+			*status = stop.status;
+			wp_target_let_go(target);
+			return -ECHILD;
+		}
+	}
+	return err < 0 ? err : 0;
 }
 
 static int

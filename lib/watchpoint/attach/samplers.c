@@ -211,6 +211,17 @@ are_reads_watched(const struct wp_target *target)
 	return false;
 }
 
+/* Programs have the address that a watch has, and are there as it is armed;
+   threads that are added have others, and come later. */
+static bool
+is_each(const struct wp_target *target, size_t first, size_t n)
+{
+	for (size_t w = first; w < first + n; w++)
+		if (target->watch[w].each)
+			return true;
+	return false;
+}
+
 /* A kernel that does not take a program that counts, or one with known stacks,
    may take one without.  A hit of several slots is no sum of theirs, so it is
    not counted. */
@@ -349,7 +360,7 @@ wp_samplers_load(struct wp_samplers *samplers, const struct wp_target *target,
 
 	wp_samplers_unload(samplers);
 	if (rings == 0 || wp_rings_bpf(target->rings, 0) < 0 ||
-	    are_reads_watched(target) ||
+	    are_reads_watched(target) || is_each(target, first, n) ||
 	    !make_tickets(samplers, target, first, n) ||
 	    (samplers->program =
 	    malloc(all * sizeof(*samplers->program))) == NULL)

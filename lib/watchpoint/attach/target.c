@@ -245,7 +245,12 @@ wp_target_places(struct wp_target *target, size_t watch, const uint64_t *addr,
 void
 wp_target_local(struct wp_target *target, size_t watch, uint64_t block)
 {
+	size_t first;
+	const size_t n = process_watches(target, watch, &first);
+
 	target->watch[watch].block = block;
+	for (size_t w = first; w < first + n; w++)
+		target->watch[w].each = true;
 }
 
 void

@@ -36,6 +36,9 @@ struct wp_watched {
 	uint64_t block;		/* it is where the thread with this control
 				   block has it, and other threads have it as
 				   far from theirs; 0: all have the same */
+	bool each;		/* or another one of its process is: each of its
+				   threads has events of its own, which no other
+				   one inherits */
 	bool first;		/* of its process: the events of its first slot
 				   also report maps, names, forks and exits */
 	/* the region's first bytes when the watch began, read while no thread
@@ -73,9 +76,9 @@ int wp_target_watch(struct wp_target *, const struct wp_region *, size_t n,
 int wp_target_places(struct wp_target *, size_t watch, const uint64_t *addr,
     unsigned n, struct wp_cause *);
 
-/* With options.stop, before it is armed: each thread has its own of what a
-   watch is on, at the same distance from its control block; this is that of the
-   thread whose it is on. */
+/* Before it is armed: each thread has its own of what a watch is on, as far from
+   its control block; this is that of the thread whose it is on.  Its process is
+   armed while the caller traces it, who adds each new thread. */
 void wp_target_local(struct wp_target *, size_t watch, uint64_t block);
 
 /* Take back n watches from first on, of a process that has not been attached:
@@ -126,6 +129,12 @@ int wp_launch_explain(int err, const char *name, struct wp_cause *);
 int wp_target_run_to(struct wp_target *, const uint64_t *addrs, size_t n,
     const struct wp_patience *, int *status);
 
+/* Let a launched command, which is held at its first instruction, run on to
+   where its first thread gets its control block, or is known to want none.  0,
+   or as wp_target_run_to. */
+int wp_target_run_to_storage(struct wp_target *, const struct wp_patience *,
+    int *status);
+
 /* Arm a launched command with all watches and let it go.  On failure it is
    still held, unless it ended or cannot be held. */
 int wp_target_arm(struct wp_target *, struct wp_cause *);
@@ -153,6 +162,24 @@ void wp_target_give(struct wp_target *, struct wp_hold *);
    first + n - 1.  They stay held.  0 or -errno with a cause. */
 int wp_target_arm_held(struct wp_target *, struct wp_hold *, pid_t pid,
     size_t first, size_t n, struct wp_cause *);
+
+/* An event of a thread. */
+struct wp_target_event {
+	size_t watch;
+	unsigned slot;
+	uint64_t id, addr;
+};
+
+/*
+ * A thread of a process with watches of that kind, which the caller traces, is
+ * stopped: arm it, unless it is; or it has ended.  Another thread than the
+ * target's may call these.  How many events it has, which are written to *out
+ * (malloc'd, for the caller to free); -ESRCH: it has ended; or -errno.
+ */
+int wp_target_add_thread(struct wp_target *, size_t first, size_t n, pid_t tid,
+    struct wp_target_event **out);
+void wp_target_drop_thread(struct wp_target *, size_t first, size_t n,
+    pid_t tid);
 
 /*
  * Have a thread that is traced stop in front of an address: an execution
@@ -202,7 +229,7 @@ struct wp_rings *wp_target_rings(struct wp_target *);
 
 /* The events of a slot: their attribute, and their ids (malloc'd, for the
    caller to free).  Result: how many; -ENOMEM. */
-int wp_target_slot_ids(const struct wp_target *, size_t watch, unsigned slot,
+int wp_target_slot_ids(struct wp_target *, size_t watch, unsigned slot,
     struct perf_event_attr *, uint64_t **ids);
 
 /* When, ns, the process that was attached last was, all of its threads being
@@ -227,7 +254,7 @@ void wp_target_disarm(struct wp_target *, size_t first, size_t n);
    every thread and process that they cover has ended, or executed another
    program.  Asking takes a pending POLLIN from the rings, so look at those
    too. */
-bool wp_target_alive(const struct wp_target *, size_t first, size_t n);
+bool wp_target_alive(struct wp_target *, size_t first, size_t n);
 
 /* Disarm one watch, while others of its process stay armed: from now on it hits
    no more.  It keeps its slots. */

@@ -10,14 +10,13 @@
 #include "os/clock.h"
 #include "ring/uptime.h"
 
-int
-wp_target_slot_ids(const struct wp_target *target, size_t watch, unsigned slot,
-    struct perf_event_attr *attr, uint64_t **ids)
+static int
+slot_ids(const struct wp_target *target, size_t watch, unsigned slot,
+    uint64_t **ids)
 {
 	const struct wp_events *events = &target->events;
 	int n = 0;
 
-	wp_target_attr(target, watch, slot, attr);
 	if ((*ids = calloc(events->n + 2, sizeof(**ids))) == NULL)
 		return -ENOMEM;
 	if (target->options.stop) {	/* its records have that put in */
@@ -33,6 +32,19 @@ wp_target_slot_ids(const struct wp_target *target, size_t watch, unsigned slot,
 	}
 	if (wp_rings_bpf(target->rings, 0) >= 0)	/* and marks */
 		(*ids)[n++] = wp_sampler_id(watch, slot);
+	return n;
+}
+
+int
+wp_target_slot_ids(struct wp_target *target, size_t watch, unsigned slot,
+    struct perf_event_attr *attr, uint64_t **ids)
+{
+	int n;
+
+	(void)pthread_mutex_lock(&target->changing);
+	wp_target_attr(target, watch, slot, attr);
+	n = slot_ids(target, watch, slot, ids);
+	(void)pthread_mutex_unlock(&target->changing);
 	return n;
 }
 
@@ -89,9 +101,9 @@ wp_target_armed(const struct wp_target *target)
 }
 
 /* Move the events of a process, each thread's with its reference behind them,
-   to others. */
+   to others; or of one of its threads. */
 static void
-take_out(struct wp_events *events, size_t first, size_t n,
+take_out(struct wp_events *events, size_t first, size_t n, pid_t tid,
     struct wp_events *out)
 {
 	size_t kept = 0, begin = 0;
@@ -99,7 +111,7 @@ take_out(struct wp_events *events, size_t first, size_t n,
 	for (size_t i = 0; i < events->n; i++) {
 		const struct wp_event *event = &events->event[begin];
 		const bool is = event->watch >= first &&
-		    event->watch - first < n;
+		    event->watch - first < n && (tid == 0 || event->tid == tid);
 
 		if (events->event[i].watch != WP_EVENT_REFERENCE)
 			continue;
@@ -126,12 +138,11 @@ wp_target_disarm(struct wp_target *target, size_t first, size_t n)
 		wp_tickets_closing(wp_samplers_tickets(&target->samplers, w,
 		    0));
 	wp_uprobes_turn(&target->uprobes, first, n, false);
-	take_out(&target->events, first, n, &out);
+	take_out(&target->events, first, n, 0, &out);
 	if (!target->stopped)
 		wp_events_stop(&out, &target->options);
 	for (size_t w = first; w < first + n; w++)
 		wp_samplers_end(&target->samplers, &out, &target->options, w);
-	(void)pthread_mutex_unlock(&target->changing);
 	wp_uptime_add(&target->past, &out, &target->options);
 	target->past.threads = 0;	/* some may be, or have been, armed
 					   again */
@@ -141,12 +152,13 @@ wp_target_disarm(struct wp_target *target, size_t first, size_t n)
 		target->watch[w].past.value += wp_uprobes_count(
 		    &target->uprobes, w);
 	}
+	(void)pthread_mutex_unlock(&target->changing);
 	wp_uprobes_close(&target->uprobes, first, n);
 	wp_events_close(&out, 0);
 }
 
-bool
-wp_target_alive(const struct wp_target *target, size_t first, size_t n)
+static bool
+is_any_alive(const struct wp_target *target, size_t first, size_t n)
 {
 	for (size_t i = 0; i < target->events.n; i++) {
 		const struct wp_event *event = &target->events.event[i];
@@ -158,6 +170,17 @@ wp_target_alive(const struct wp_target *target, size_t first, size_t n)
 			return true;
 	}
 	return false;
+}
+
+bool
+wp_target_alive(struct wp_target *target, size_t first, size_t n)
+{
+	bool is;
+
+	(void)pthread_mutex_lock(&target->changing);
+	is = is_any_alive(target, first, n);
+	(void)pthread_mutex_unlock(&target->changing);
+	return is;
 }
 
 void
@@ -181,8 +204,8 @@ wp_target_turn_off(struct wp_target *target, size_t watch)
 		return;
 	(void)pthread_mutex_lock(&target->changing);
 	wp_tickets_closing(wp_samplers_tickets(&target->samplers, watch, 0));
-	(void)pthread_mutex_unlock(&target->changing);
 	wp_target_turn_off_events(target, &target->events, watch);
+	(void)pthread_mutex_unlock(&target->changing);
 }
 
 void
@@ -322,4 +345,86 @@ wp_target_take_tallies(struct wp_target *target,
 	settled = wp_stack_table_settle();
 	wp_stack_counts_take(samplers->tallied, fn, arg);
 	wp_stack_counts_renew(samplers->tallied, samplers->known, settled);
+}
+
+/* --- threads that are added one by one --- */
+
+/* Those of a thread.  How many, or -ENOMEM. */
+static int
+list_events(const struct wp_target *target, size_t first, size_t n, pid_t tid,
+    struct wp_target_event **out)
+{
+	const struct wp_events *events = &target->events;
+	const size_t most = n * WP_SLOTS_MAX * wp_rings_count(target->rings);
+	size_t got = 0;
+
+	if ((*out = calloc(most, sizeof(**out))) == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < events->n && got < most; i++) {
+		const struct wp_event *event = &events->event[i];
+		struct wp_target_event *to = &(*out)[got];
+
+		if (event->tid != tid || event->watch < first ||
+		    event->watch >= first + n ||
+		    wp_perf_id(event->fd, &to->id) < 0)
+			continue;
+		to->watch = event->watch;
+		to->slot = event->slot;
+		got++;
+	}
+	return (int)got;
+}
+
+/* Where each of them is. */
+static void
+place_events(const struct wp_target *target, pid_t tid,
+    struct wp_target_event *event, int n)
+{
+	struct perf_event_attr attr;
+
+	for (int i = 0; i < n; i++) {
+		const struct wp_watched *watched =
+		    &target->watch[event[i].watch];
+
+		attr.bp_addr = watched->slot[event[i].slot].addr;
+		wp_target_put_local(watched, tid, &attr);
+		event[i].addr = attr.bp_addr;
+	}
+}
+
+int
+wp_target_add_thread(struct wp_target *target, size_t first, size_t n,
+    pid_t tid, struct wp_target_event **out)
+{
+	int err = 0, got;
+
+	(void)pthread_mutex_lock(&target->changing);
+	got = list_events(target, first, n, tid, out);
+	if (got == 0) {
+		err = target->stopped ? -ESRCH : wp_target_open_thread(target,
+		    &target->events, first, n, tid);
+		free(*out);
+		got = err < 0 ? err : list_events(target, first, n, tid, out);
+	}
+	if (got >= 0)
+		place_events(target, tid, *out, got);
+	(void)pthread_mutex_unlock(&target->changing);
+	return got;
+}
+
+void
+wp_target_drop_thread(struct wp_target *target, size_t first, size_t n,
+    pid_t tid)
+{
+	struct wp_events out = {0};
+
+	(void)pthread_mutex_lock(&target->changing);
+	take_out(&target->events, first, n, tid, &out);
+	wp_events_stop(&out, &target->options);
+	wp_uptime_add(&target->past, &out, &target->options);
+	for (size_t w = first; w < first + n; w++)
+		wp_events_count(&out, &target->options, w,
+		    &target->watch[w].past);
+	(void)pthread_mutex_unlock(&target->changing);
+	wp_events_close(&out, 0);
 }

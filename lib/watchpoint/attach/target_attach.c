@@ -106,6 +106,8 @@ wp_target_attr(const struct wp_target *target, size_t watch, unsigned slot,
 
 	wp_attr_watch(attr, &watched->slot[slot], &target->options,
 	    watched->first && slot == 0);
+	if (watched->each)
+		attr->inherit = attr->inherit_thread = 0;
 }
 
 /* Where nothing is ever mapped, so that an event there only reports maps and
@@ -122,8 +124,8 @@ wp_target_attr_off(const struct wp_target *target, size_t watch, unsigned slot,
 
 /* Put it where a thread that is stopped has its own; one that has no control
    block has none. */
-static void
-put_local(const struct wp_watched *watched, pid_t tid,
+void
+wp_target_put_local(const struct wp_watched *watched, pid_t tid,
     struct perf_event_attr *attr)
 {
 	const uint64_t block = watched->block == 0 ? 0 :
@@ -166,7 +168,7 @@ open_slots(const struct wp_target *target, struct wp_events *events, size_t w,
 
 		(off ? wp_target_attr_off : wp_target_attr)(target, w, s, &attr);
 		if (!off)
-			put_local(&target->watch[w], tid, &attr);
+			wp_target_put_local(&target->watch[w], tid, &attr);
 		err = wp_events_open(events, &attr, (uint16_t)w, (uint16_t)s,
 		    tid, target->rings);
 		wp_samplers_attach(&target->samplers, events, first, w, s);
@@ -182,13 +184,16 @@ int
 wp_target_open_thread(const struct wp_target *target, struct wp_events *events,
     size_t first, size_t n, pid_t tid)
 {
+	struct wp_options options = target->options;
 	const size_t before = events->n;
 	int err = 0;
 
-	for (size_t w = first; w < first + n && err == 0; w++)
+	for (size_t w = first; w < first + n && err == 0; w++) {
+		options.stop = options.stop || target->watch[w].each;
 		err = open_slots(target, events, w, tid);
+	}
 	if (err == 0)
-		err = wp_events_reference(events, &target->options, tid,
+		err = wp_events_reference(events, &options, tid,
 		    target->rings);
 	if (err < 0)
 		wp_events_close(events, before);

@@ -46,6 +46,10 @@ struct wp_target {
 int wp_target_move_events(const struct wp_target *, const struct wp_events *,
     size_t watch);
 
+/* Put an event where a thread that is stopped has its own of what is watched. */
+void wp_target_put_local(const struct wp_watched *, pid_t tid,
+    struct perf_event_attr *);
+
 /* The attribute of all events of a slot. */
 void wp_target_attr(const struct wp_target *, size_t watch, unsigned slot,
     struct perf_event_attr *);

@@ -33,8 +33,7 @@
 	X(SYMBOL_AMBIGUOUS, ENOTUNIQ, "'%s': %zu symbols are called "	\
 	    "'%s': %s; name one by %sits address")			\
 	X(SYMBOL_TLS, ENOTSUP, "'%s' is thread-local: every thread "	\
-	    "has its own; with -p, name one by its thread, SYMBOL@TID, or " \
-	    "add --stop, which watches each thread's") \
+	    "has its own; with -p, name one by its thread: SYMBOL@TID")	\
 	X(NO_LOCALS, ENOTSUP, "'%s': where threads have it cannot be "	\
 	    "found: %s")						\
 	X(NO_LOCAL, ENOTSUP, "'%s': where thread %d has it cannot be "	\

@@ -214,15 +214,26 @@ wp_command_end(pid_t pid)
 		;
 }
 
-int
-wp_hold_continue(struct wp_hold *hold, const struct wp_patience *patience,
+/* Whether a stopped thread enters or leaves a system call, which is no
+   signal. */
+static bool
+is_at_call(pid_t tid)
+{
+	siginfo_t info;
+
+	return ptrace(PTRACE_GETSIGINFO, tid, 0, &info) == 0 &&
+	    info.si_signo == SIGTRAP && info.si_code == SIGTRAP;
+}
+
+static int
+go_on(struct wp_hold *hold, bool to_call, const struct wp_patience *patience,
     struct wp_stop *stop)
 {
 	struct wp_held *held = &hold->thread[0];
 	siginfo_t info;
 	int status, err;
 
-	if (ptrace(PTRACE_CONT, held->tid, 0,
+	if (ptrace(to_call ? PTRACE_SYSCALL : PTRACE_CONT, held->tid, 0,
 	    (void *)(intptr_t)held->signal) != 0 && errno != ESRCH)
 		return -errno;
 	*stop = (struct wp_stop){.fd = -1};
@@ -236,10 +247,26 @@ wp_hold_continue(struct wp_hold *hold, const struct wp_patience *patience,
 		hold->n = 0;
 		return 0;
 	}
+	if (to_call && is_at_call(held->tid))
+		return err;
 	stop->signal = held->signal = wp_stop_signal_in(status >> 8);
 	if (stop->signal != 0 &&
 	    ptrace(PTRACE_GETSIGINFO, held->tid, 0, &info) == 0 &&
 	    info.si_code > 0 && info.si_code != SI_KERNEL)
 		stop->fd = info.si_fd;
 	return err;
+}
+
+int
+wp_hold_continue(struct wp_hold *hold, const struct wp_patience *patience,
+    struct wp_stop *stop)
+{
+	return go_on(hold, false, patience, stop);
+}
+
+int
+wp_hold_to_call(struct wp_hold *hold, const struct wp_patience *patience,
+    struct wp_stop *stop)
+{
+	return go_on(hold, true, patience, stop);
 }

@@ -104,6 +104,11 @@ struct wp_patience {
 int wp_hold_continue(struct wp_hold *, const struct wp_patience *,
     struct wp_stop *);
 
+/* The same, and it stops, by no signal, where it enters or leaves a system
+   call, too. */
+int wp_hold_to_call(struct wp_hold *, const struct wp_patience *,
+    struct wp_stop *);
+
 /*
  * Tracing.  A traced thread runs, and stops now and then: each stop is reported
  * by wp_trace_next until the thread is resumed, or has ended.  Its debug

@@ -44,6 +44,7 @@
 #include "attach/target.h"
 
 struct wp_stops;
+struct wp_thread;
 
 /* A process at a hit of its scouts; its threads are held. */
 struct wp_stops_held {
@@ -81,6 +82,11 @@ struct wp_stops_calls {
 	   wp_stops_move.  All records up to now can be taken
 	   (wp_stops_next). */
 	void (*held)(void *arg, const struct wp_stops_held *);
+	/* A thread is armed with watches first to first + n - 1, of which some
+	   are where it has its own by its control block (wp_target_local); or,
+	   !armed, it has ended.  NULL: nothing to do. */
+	void (*local)(void *arg, const struct wp_thread *, size_t first,
+	    size_t n, uint64_t block, bool armed);
 };
 
 /* For a target, with options.stop, that outlives it.  0 or -ENOMEM. */

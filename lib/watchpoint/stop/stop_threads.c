@@ -83,6 +83,19 @@ drop_process(struct wp_stops *stops, struct wp_stop_process *process)
 	free(process);
 }
 
+/* Where each thread has its own of what is watched. */
+static void
+report_local(struct wp_stops *stops, const struct wp_stop_thread *thread,
+    bool armed)
+{
+	const struct wp_stop_process *process = thread->process;
+
+	if (stops->calls->local != NULL && process->n > 0 && !stops->ending &&
+	    stops->target->watch[process->first].each)
+		stops->calls->local(stops->arg, &thread->traced, process->first,
+		    process->n, thread->block, armed);
+}
+
 int
 wp_stop_add(struct wp_stops *stops, struct wp_stop_process *process, pid_t tid,
     bool made)
@@ -104,6 +117,7 @@ wp_stop_add(struct wp_stops *stops, struct wp_stop_process *process, pid_t tid,
 	thread->next_in_process = process->thread;
 	process->thread = thread;
 	process->threads++;
+	report_local(stops, thread, true);
 	return 0;
 }
 
@@ -118,6 +132,7 @@ wp_stop_end(void *arg, struct wp_thread *traced)
 	wp_stop_drain(stops);
 	wp_stop_give_up(stops, traced->tid);
 	wp_stop_void_baselines(stops, thread);
+	report_local(stops, thread, false);
 	wp_stop_disarm(stops, thread);
 	while (*at != thread)
 		at = &(*at)->next_in_process;

@@ -189,7 +189,7 @@ TEST_WITH(each_thread_its_own, start_victim, end_victim)
 	for (size_t i = 2; i < 2 + MADE; i++) {
 		assert_string_equal(text_of(hit_at(&o, i), "new"), "0x9");
 		assert_string_equal(text_of(hit_at(&o, i), "value_source"),
-		    "later");
+		    "immediate");
 		expect_function(hit_at(&o, i), 0, "write_again");
 	}
 	outcome_free(&o);
@@ -362,8 +362,6 @@ TEST_WITH(what_has_no_place, start_victim, end_victim)
 	struct target t;
 	struct outcome o;
 
-	expect_refused("own", "name one by its thread, SYMBOL@TID, or add "
-	    "--stop", main_id);
 	expect_refused("own@1", "the process has no such thread", main_id);
 	expect_refused("own@0", "no thread has this id at '0' (column 5)",
 	    main_id);
@@ -393,8 +391,11 @@ TEST_WITH(what_has_no_place, start_victim, end_victim)
 	    " (8 bytes at ")));
 	outcome_free(&o);
 	target_start(&t, LIST(victim("counter_static")));
-	expect_refused(of("local", t.pid, ""), "it is linked "
-	    "statically", t.pid);
+	run(&o, LIST(watchctl(), "-w", of("local", t.pid, ""), "-t", "0.1",
+	    "-p", t.pid));
+	assert_non_null(strstr(o.out, of("watching local", t.pid,
+	    " (8 bytes at ")));
+	outcome_free(&o);
 	target_end(&t, 7);
 }
 

@@ -1,0 +1,2 @@
+/* brood_static: brood, with its C library linked into it. */
+#include "brood.c"

@@ -1,0 +1,28 @@
+/*
+ * instances: those of a thread-local variable that threads have.
+ */
+#ifndef INSTANCES_H
+#define INSTANCES_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct run;
+struct ex_record;
+struct wp_target_event;
+
+/* Before a record is passed on to the session. */
+void instances_take(struct run *, const struct ex_record *);
+
+/* A thread is armed with these events; or it has ended, and with it its
+   instances, of watches first to first + n - 1.  Any thread may call these. */
+void instances_armed(struct run *, pid_t, pid_t tid,
+    const struct wp_target_event *, int n);
+void instances_left(struct run *, pid_t, pid_t tid, size_t first, size_t n);
+
+/* Report what was said since, once the report has begun. */
+void instances_report(struct run *);
+
+void instances_free(struct run *);
+
+#endif
