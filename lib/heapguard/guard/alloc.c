@@ -165,18 +165,11 @@ pop(struct hg_thread *t)
 	release(t, e);
 }
 
-/* A thread's part of what all may hold. */
-static size_t
-share(void)
-{
-	return hg_state.quarantine / atomic_load_explicit(&hg_state.nthreads,
-	    memory_order_relaxed);
-}
-
 static void
 keep(struct hg_thread *t, struct hg_entry *e)
 {
-	const size_t most = share();
+	const size_t most = atomic_load_explicit(&hg_state.share,
+	    memory_order_relaxed);
 
 	if (e->size > most) {
 		release(t, e);
@@ -223,9 +216,12 @@ void
 hg_free(void *p, enum hg_family family, const struct hg_frame *from)
 {
 	const uint64_t block = (uintptr_t)p;
-	struct hg_entry *e = hg_block_entry(p);
+	struct hg_entry *e;
 	struct hg_thread *t = hg_thread();
 
+	if (block % 16 == 0)
+		hg_block_fetch(block);
+	e = hg_block_entry(p);
 	if (e == NULL && (e = find_lost(block, family, from)) == NULL) {
 		if (atomic_load(&hg_state.exhausted))
 			hg_next.free(p);
@@ -239,7 +235,7 @@ hg_free(void *p, enum hg_family family, const struct hg_frame *from)
 	}
 	if (e->family != family)
 		hg_report_free(HG_MISMATCH, e, block, family, from);
-	if (!hg_block_is_whole(e, block))
+	if (!hg_block_has_canaries(e, block))
 		hg_report_block(e, block, HG_AT_FREE, from);
 	e->freed_by = family;
 	e->free = (uint16_t)hg_callers_of(t, from, 0);

@@ -3,41 +3,10 @@
 
 #include <string.h>
 
-static uint8_t
-canary(uint64_t block)
-{
-	return (uint8_t)(0x80 | (block * UINT64_C(0x9e3779b97f4a7c15)) >> 57);
-}
-
-static uint64_t
-repeated(uint8_t byte)
-{
-	return byte * UINT64_C(0x0101010101010101);
-}
-
-/* A block's number, and the check of it. */
-static uint64_t
-header_of(uint64_t block, uint32_t number)
-{
-	const uint32_t check = (uint32_t)(block >> 4) ^ number ^
-	    UINT32_C(0xa5c3f00f);
-
-	return number | (uint64_t)check << 32;
-}
-
 static void
 put(uint64_t at, uint64_t word)
 {
 	memcpy((void *)(uintptr_t)at, &word, sizeof(word));
-}
-
-static uint64_t
-get(uint64_t at)
-{
-	uint64_t word;
-
-	memcpy(&word, (void *)(uintptr_t)at, sizeof(word));
-	return word;
 }
 
 /* Bytes behind a block, as glibc's usable sizes: 8 more than a multiple of
@@ -56,35 +25,15 @@ hg_block_room(size_t size, size_t pad)
 	return pad + size + tail_of(size);
 }
 
-/*
- * The tail, in words that are aligned: a processor waits where it reads at once
- * what several stores have written.  The first word may have the block's last
- * bytes in it, and they may be the same one.
- */
-struct tail {
-	uint64_t first, middle, last;	/* their addresses */
-	uint64_t mask;			/* of the first one */
-};
-
-static struct tail
-find_tail(uint64_t block, size_t size)
-{
-	const uint64_t first = (block + size) & ~(uint64_t)7;
-	const uint64_t last = block + size + tail_of(size) - 8;
-
-	return (struct tail){first, ((first + last + 8) / 2) & ~(uint64_t)7,
-		last, UINT64_MAX << size % 8 * 8};
-}
-
 void
 hg_block_seal(uint64_t block, size_t size, uint32_t number)
 {
-	const uint64_t word = repeated(canary(block));
-	const struct tail t = find_tail(block, size);
+	const uint64_t word = hg_block_canary(block);
+	const struct hg_tail t = hg_block_tail(block, size);
 
-	put(block - 16, header_of(block, number));
+	put(block - HG_HEAD, hg_block_header(block, size, number));
 	put(block - 8, word);
-	put(t.first, (get(t.first) & ~t.mask) | (word & t.mask));
+	put(t.first, (hg_block_get(t.first) & ~t.mask) | (word & t.mask));
 	put(t.middle, word);
 	put(t.last, word);
 }
@@ -99,43 +48,50 @@ filled(const struct hg_entry *e)
 void
 hg_block_fill(const struct hg_entry *e, uint64_t block)
 {
+	const int byte = (int)(hg_block_canary(block) & 0xff);
 	void *p = (void *)(uintptr_t)block;
 
 	if (hg_state.quarantine == 0)
 		return;
 	if (e->size < HG_FILL)
-		memset(p, canary(block), e->size);
+		memset(p, byte, e->size);
 	else
-		memset(p, canary(block), HG_FILL);
+		memset(p, byte, HG_FILL);
 }
 
 static bool
-is_fill_whole(const struct hg_entry *e, uint64_t block, uint64_t word)
+is_short_fill_whole(uint64_t block, size_t n, uint64_t word)
 {
-	const size_t n = filled(e);
+	uint64_t bad = 0;
 	size_t i;
+
+	for (i = 0; i + 8 <= n; i += 8)
+		bad |= hg_block_get(block + i) ^ word;
+	for (; i < n; i++)
+		bad |= *(uint8_t *)(uintptr_t)(block + i) ^ (word & 0xff);
+	return bad == 0;
+}
+
+static bool
+is_fill_whole(const struct hg_entry *e, uint64_t block)
+{
+	const uint64_t word = hg_block_canary(block);
 	uint64_t bad = 0;
 
 	if (hg_state.quarantine == 0)
 		return true;
-	for (i = 0; i + 8 <= n; i += 8)
-		bad |= get(block + i) ^ word;
-	for (; i < n; i++)
-		bad |= *(uint8_t *)(uintptr_t)(block + i) ^ (word & 0xff);
+	if (e->size < HG_FILL)
+		return is_short_fill_whole(block, e->size, word);
+	for (size_t i = 0; i < HG_FILL; i += 8)
+		bad |= hg_block_get(block + i) ^ word;
 	return bad == 0;
 }
 
 bool
 hg_block_is_whole(const struct hg_entry *e, uint64_t block)
 {
-	const uint64_t word = repeated(canary(block));
-	const struct tail t = find_tail(block, e->size);
-
-	return ((get(block - 8) ^ word) | ((get(t.first) ^ word) & t.mask) |
-	    (get(t.middle) ^ word) | (get(t.last) ^ word) |
-	    (get(block - 16) ^ header_of(block, hg_ledger_number(e)))) == 0 &&
-	    (atomic_load(&e->state) != HG_FREED ||
-	    is_fill_whole(e, block, word));
+	return hg_block_has_canaries(e, block) &&
+	    (atomic_load(&e->state) != HG_FREED || is_fill_whole(e, block));
 }
 
 static uint8_t
@@ -150,8 +106,9 @@ static bool
 find(const struct hg_entry *e, uint64_t block, int64_t from, int64_t to,
     struct hg_damage *d)
 {
-	const uint64_t header = header_of(block, hg_ledger_number(e));
-	const uint8_t byte = canary(block);
+	const uint64_t header = hg_block_header(block, e->size,
+	    hg_ledger_number(e));
+	const uint8_t byte = (uint8_t)hg_block_canary(block);
 	int64_t last = from;
 	bool any = false;
 

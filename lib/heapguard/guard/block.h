@@ -11,6 +11,7 @@
 #define HG_BLOCK_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "guard/ledger.h"
 
@@ -41,7 +42,81 @@ hg_block_entry(const void *p)
 	    memory_order_relaxed) == block ? e : NULL;
 }
 
-/* Whether canaries, and the fill of a freed one, are as they were written. */
+static inline uint64_t
+hg_block_get(uint64_t at)
+{
+	uint64_t word;
+
+	memcpy(&word, (void *)(uintptr_t)at, sizeof(word));
+	return word;
+}
+
+/* Its byte, repeated. */
+static inline uint64_t
+hg_block_canary(uint64_t block)
+{
+	return (0x80 | (block * UINT64_C(0x9e3779b97f4a7c15)) >> 57) *
+	    UINT64_C(0x0101010101010101);
+}
+
+/* A block's number, and the check of it, which is the size's, too. */
+static inline uint64_t
+hg_block_header(uint64_t block, size_t size, uint32_t number)
+{
+	const uint32_t check = (uint32_t)(block >> 4) ^ number ^
+	    (uint32_t)size ^ UINT32_C(0xa5c3f00f);
+
+	return number | (uint64_t)check << 32;
+}
+
+/*
+ * The tail, in words that are aligned: a processor waits where it reads at once
+ * what several stores have written.  The first word may have the block's last
+ * bytes in it, and they may be the same one.
+ */
+struct hg_tail {
+	uint64_t first, middle, last;	/* their addresses */
+	uint64_t mask;			/* of the first one */
+};
+
+static inline struct hg_tail
+hg_block_tail(uint64_t block, size_t size)
+{
+	const uint64_t first = (block + size) & ~(uint64_t)7;
+	const uint64_t last = block + ((size + 15) & ~(size_t)15);
+
+	return (struct hg_tail){first, last - 8 > first ? last - 8 : last,
+		last, UINT64_MAX << size % 8 * 8};
+}
+
+/* What is in front of a block says where it ends and what its entry is: both
+   are fetched at once.  It may not be true. */
+static inline void
+hg_block_fetch(uint64_t block)
+{
+	const uint64_t header = hg_block_get(block - HG_HEAD);
+	const uint32_t number = (uint32_t)header, size =
+	    (uint32_t)(header >> 32) ^ (uint32_t)(hg_block_header(block, 0,
+	    number) >> 32);
+
+	hg_ledger_fetch(number);
+	__builtin_prefetch((void *)(uintptr_t)(block + size), 1);
+}
+
+/* Whether the canaries are as they were written; and the fill of a freed one,
+   too. */
+static inline bool
+hg_block_has_canaries(const struct hg_entry *e, uint64_t block)
+{
+	const uint64_t word = hg_block_canary(block);
+	const struct hg_tail t = hg_block_tail(block, e->size);
+
+	return ((hg_block_get(block - 8) ^ word) |
+	    ((hg_block_get(t.first) ^ word) & t.mask) |
+	    (hg_block_get(t.middle) ^ word) | (hg_block_get(t.last) ^ word) |
+	    (hg_block_get(block - HG_HEAD) ^ hg_block_header(block, e->size,
+	    hg_ledger_number(e)))) == 0;
+}
 bool hg_block_is_whole(const struct hg_entry *, uint64_t block);
 
 /* What is not: from which byte on, from the block's start, and how many; copied

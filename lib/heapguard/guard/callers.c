@@ -162,40 +162,47 @@ is_site(const struct hg_site *s, uint64_t sum, const struct hg_frame *f)
 	    s->word);
 }
 
+/* By the last frame, too. */
+static uint16_t
+learn(struct hg_site *s, const struct hg_frame *from, const struct hg_frame *f,
+    uint64_t sum, bool goes_on)
+{
+	struct hg_site found = {.sum = sum, .bp = f->bp};
+	struct hg_frame last = *f;
+	bool outermost;
+
+	if (goes_on && hg_frame_step(&last, &outermost))
+		sum = hash(sum, last.pc);
+	found.by_bp = last.by_bp;
+	if (last.sp != f->sp) {
+		found.at = (uint32_t)(last.sp - 8 - f->sp);
+		found.word = last.pc;
+	}
+	found.callers = look_up(sum, from);
+	*s = found;
+	return found.callers;
+}
+
 /* It is looked for once all but the last frame are known: the last would cost
    as much again. */
 uint32_t
 hg_callers_of(struct hg_thread *t, const struct hg_frame *from,
     unsigned frames)
 {
-	struct hg_frame f = *from, last;
-	struct hg_site found = {0}, *s;
+	struct hg_frame f = *from;
+	struct hg_site *s;
 	const uint64_t round = atomic_load_explicit(&hg_state.forgotten,
 	    memory_order_relaxed) << 8 | frames;
 	uint64_t sum = f.pc * UINT64_C(0xff51afd7ed558ccd) ^
 	    f.sp * UINT64_C(0xc4ceb9fe1a85ec53);
 	bool outermost, goes_on = frames > 0;
 
-	for (; frames > 1 && (goes_on = hg_frame_step(&f, &outermost));
-	    frames--)
+	if (frames > 1 && (goes_on = hg_frame_step(&f, &outermost)))
 		sum ^= f.pc * UINT64_C(0xd6e8feb86659fd93);
 	sum = hash(sum, round);
 	s = &t->site[sum / (UINT64_MAX / HG_SITES + 1)];
-	if (is_site(s, sum, &f))
-		return s->callers;
-	found.sum = sum;
-	found.bp = f.bp;
-	last = f;
-	if (goes_on && hg_frame_step(&last, &outermost))
-		sum = hash(sum, last.pc);
-	found.by_bp = last.by_bp;
-	if (last.sp != f.sp) {
-		found.at = (uint32_t)(last.sp - 8 - f.sp);
-		found.word = last.pc;
-	}
-	found.callers = look_up(sum, from);
-	*s = found;
-	return found.callers;
+	return is_site(s, sum, &f) ? s->callers :
+	    learn(s, from, &f, sum, goes_on);
 }
 
 void

@@ -9,24 +9,9 @@
 
 #include "guard/state.h"
 
-enum { RULES = 1 << 14 };	/* that are kept */
-
 enum { REG_BP = 6, REG_SP = 7, REG_RA = 16 };
 
-/* How to go on from an address: a word, which is read and written without a
-   lock.  The address' lowest bits are where it is kept. */
-struct rule {
-	uint64_t high : 33;	/* its other bits */
-	uint64_t how : 2;
-	uint64_t cfa : 17;	/* the CFA is so many words from the register */
-	uint64_t bp : 12;	/* the saved rbp is so many in front of the CFA;
-				   0: it is the same */
-};
-_Static_assert(sizeof(struct rule) == 8, "a rule is one word");
-
-enum { UNKNOWN, FROM_SP, FROM_BP, OUTERMOST };	/* nobody called it */
-
-static _Atomic uint64_t kept[RULES];
+_Atomic uint64_t hg_rules[HG_RULES];
 
 /* --- reading DWARF --- */
 
@@ -399,10 +384,10 @@ find_row(const uint8_t *fde, uint64_t pc, struct row *row)
 }
 
 /* Of a return address: the call is before it. */
-static struct rule
+static struct hg_rule
 find_rule(uint64_t pc)
 {
-	struct rule rule = {.high = pc / RULES};
+	struct hg_rule rule = {.high = (uint32_t)(pc / HG_RULES)};
 	struct row row;
 	uint64_t end;
 	const uint8_t *header = find_header(pc - 1, &end);
@@ -411,65 +396,39 @@ find_rule(uint64_t pc)
 	if (fde == NULL || !find_row(fde, pc - 1, &row))
 		return rule;
 	if (row.last) {
-		rule.how = OUTERMOST;
+		rule.how = HG_OUTERMOST;
 		return rule;
 	}
 	if ((row.reg != REG_SP && row.reg != REG_BP) || row.cfa < 0 ||
-	    row.cfa >= 8 << 17 || row.cfa % 8 != 0 || row.bp > 0 ||
-	    row.bp <= -(8 << 12) || row.bp % 8 != 0)
+	    row.cfa >= 8 << 16 || row.cfa % 8 != 0 || row.bp > 0 ||
+	    row.bp <= -(8 << 14) || row.bp % 8 != 0)
 		return rule;
-	rule.cfa = (uint64_t)row.cfa / 8;
-	rule.bp = (uint64_t)-row.bp / 8;
-	rule.how = row.reg == REG_SP ? FROM_SP : FROM_BP;
+	rule.cfa = (uint16_t)(row.cfa / 8);
+	rule.bp = (uint16_t)(-row.bp / 8) & 0x3fff;
+	rule.how = row.reg == REG_SP ? HG_FROM_SP : HG_FROM_BP;
 	return rule;
 }
 
-static struct rule
-rule_of(uint64_t pc)
+struct hg_rule
+hg_rule_learn(uint64_t pc)
 {
-	_Atomic uint64_t *at = &kept[pc % RULES];
-	uint64_t word = atomic_load_explicit(at, memory_order_relaxed);
-	struct rule rule;
+	struct hg_rule rule = {0};
+	uint64_t word;
 
 	if (pc >= UINT64_C(1) << 47)	/* no program's */
-		return (struct rule){0};
-	memcpy(&rule, &word, sizeof(rule));
-	if (rule.high == pc / RULES)
 		return rule;
 	rule = find_rule(pc);
 	memcpy(&word, &rule, sizeof(word));
-	atomic_store_explicit(at, word, memory_order_relaxed);
+	atomic_store_explicit(&hg_rules[pc % HG_RULES], word,
+	    memory_order_relaxed);
 	return rule;
-}
-
-bool
-hg_frame_step(struct hg_frame *f, bool *outermost)
-{
-	const struct rule rule = rule_of(f->pc);
-	uint64_t cfa;
-
-	*outermost = rule.how == OUTERMOST;
-	f->by_bp = rule.how == FROM_BP;
-	if (rule.how == UNKNOWN || rule.how == OUTERMOST)
-		return false;
-	cfa = (f->by_bp ? f->bp : f->sp) + 8 * rule.cfa;
-	/* what makes no sense may not be there to read */
-	if (cfa <= f->sp || cfa - f->sp > 1 << 20 || cfa % 8 != 0)
-		return false;
-	if (rule.bp != 0)
-		memcpy(&f->bp, (void *)(uintptr_t)(cfa - 8 * rule.bp),
-		    sizeof(f->bp));
-	memcpy(&f->pc, (void *)(uintptr_t)(cfa - 8), sizeof(f->pc));
-	f->sp = cfa;
-	*outermost = f->pc == 0;
-	return f->pc != 0;
 }
 
 void
 hg_frame_forget(void)
 {
-	for (size_t i = 0; i < RULES; i++)
-		atomic_store_explicit(&kept[i], 0, memory_order_relaxed);
+	for (size_t i = 0; i < HG_RULES; i++)
+		atomic_store_explicit(&hg_rules[i], 0, memory_order_relaxed);
 	(void)atomic_fetch_add(&hg_state.forgotten, 1);
 }
 

@@ -92,7 +92,8 @@ make(void)
 	if (t == MAP_FAILED)
 		return NULL;
 	atomic_store(&t->used, true);
-	(void)atomic_fetch_add(&hg_state.nthreads, 1);
+	atomic_store(&hg_state.share, hg_state.quarantine /
+	    (atomic_fetch_add(&hg_state.nthreads, 1) + 1));
 	t->next = atomic_load(&hg_state.threads);
 	while (!atomic_compare_exchange_weak(&hg_state.threads, &t->next, t))
 		;

@@ -56,6 +56,7 @@ extern struct hg_state {
 	struct hg_image image;		/* this program */
 	_Atomic(struct hg_thread *) threads;
 	_Atomic uint32_t nthreads;
+	_Atomic size_t share;		/* a thread's, of the quarantine */
 	_Atomic pid_t sweeper;		/* who looks at all blocks, while none
 					   is given back; 0: nobody */
 	_Atomic bool exhausted;		/* the ledger is full: a block that is
