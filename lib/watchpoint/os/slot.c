@@ -1,5 +1,5 @@
 /*
- * slot: splitting a region into naturally aligned powers of two.
+ * slot: splitting a region into what one slot takes.
  *
  * Taking at each step the largest piece that both the address's alignment and
  * the rest of the region allow gives the fewest pieces.
@@ -11,14 +11,15 @@
 
 #include "os/slot_cpu.h"
 
-const struct wp_slot_caps wp_slot_usual = {.slots = 4, .range = 8};
-
 static uint64_t
-largest_piece(uint64_t addr, uint64_t len, uint64_t range)
+largest_piece(uint64_t addr, uint64_t len, const struct wp_slot_caps *caps)
 {
+	const uint64_t rest = caps->range - addr % caps->range;
 	uint64_t piece = 1;
 
-	while (piece * 2 <= len && piece * 2 <= range &&
+	if (caps->bytes)
+		return len < rest ? len : rest;
+	while (piece * 2 <= len && piece * 2 <= caps->range &&
 	    addr % (piece * 2) == 0)
 		piece *= 2;
 	return piece;
@@ -26,20 +27,22 @@ largest_piece(uint64_t addr, uint64_t len, uint64_t range)
 
 /* How many pieces a region takes; the first WP_SLOTS_MAX of them in out. */
 static unsigned
-split(const struct wp_region *region, uint64_t range, uint32_t type,
-    struct wp_slot out[WP_SLOTS_MAX])
+split(const struct wp_region *region, const struct wp_slot_caps *caps,
+    uint32_t type, struct wp_slot out[WP_SLOTS_MAX])
 {
+	const uint64_t range = caps->range;
 	uint64_t addr = region->addr, left = region->len;
 	unsigned n = 0;
 
 	while (left > 0) {
-		uint64_t piece = largest_piece(addr, left, range);
+		uint64_t piece = largest_piece(addr, left, caps);
 
 		/* by now addr is aligned for the rest */
 		if (n == WP_SLOTS_MAX)
 			return n + (unsigned)(left / range < UINT16_MAX ?
-			    left / range : UINT16_MAX) +
-			    (unsigned)__builtin_popcountll(left % range);
+			    left / range : UINT16_MAX) + (caps->bytes ?
+			    left % range != 0 :
+			    (unsigned)__builtin_popcountll(left % range));
 		out[n++] = (struct wp_slot){addr, piece, type};
 		addr += piece;
 		left -= piece;
@@ -48,12 +51,12 @@ split(const struct wp_region *region, uint64_t range, uint32_t type,
 }
 
 static unsigned
-pieces(uint64_t addr, uint64_t len, uint64_t range)
+pieces(uint64_t addr, uint64_t len, const struct wp_slot_caps *caps)
 {
 	const struct wp_region region = {.addr = addr, .len = len};
 	struct wp_slot slots[WP_SLOTS_MAX];
 
-	return split(&region, range, 0, slots);
+	return split(&region, caps, 0, slots);
 }
 
 enum { FITTING_MAX = 80 };
@@ -71,9 +74,9 @@ fitting(const struct wp_region *region, const struct wp_slot_caps *caps,
 	uint64_t more = region->len;
 	int n;
 
-	while (less > 1 && pieces(region->addr, less, caps->range) > slots)
+	while (less > 1 && pieces(region->addr, less, caps) > slots)
 		less--;
-	while (more <= most && pieces(region->addr, more, caps->range) > slots)
+	while (more <= most && pieces(region->addr, more, caps) > slots)
 		more++;
 	n = snprintf(text, FITTING_MAX, "%llu", (unsigned long long)less);
 	if (more <= most)
@@ -99,7 +102,7 @@ wp_slot_plan(const struct wp_region *region, const struct wp_slot_caps *caps,
 	}
 	if (region->len == 0 || region->addr + (region->len - 1) < region->addr)
 		return -ERANGE;
-	n = split(region, caps->range, wp_cpu_data_type(region->access), out);
+	n = split(region, caps, wp_cpu_data_type(region->access), out);
 	if (n > caps->slots || n > WP_SLOTS_MAX)
 		return wp_cause_set(cause, WP_CAUSE_LENGTH,
 		    (unsigned long long)region->len,

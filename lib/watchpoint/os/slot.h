@@ -2,8 +2,8 @@
  * slot: how a region of memory is covered by the processor's debug registers.
  *
  * A region may be unaligned and longer than one register holds; it is split
- * into the fewest naturally aligned pieces that cover it exactly, never more
- * than it.  What a processor can do differs: slot_x86_64.c, slot_aarch64.c.
+ * into the fewest pieces that cover it exactly, never more than it: naturally
+ * aligned powers of two, or any bytes of an aligned word.  What a processor can do differs: slot_x86_64.c, slot_aarch64.c.
  *
  * Pure functions: thread- and async-signal-safe.
  */
@@ -32,7 +32,8 @@ struct wp_region {
 
 /* One debug register's worth, as perf_event_open takes it. */
 struct wp_slot {
-	uint64_t addr;		/* bp_addr: aligned to len, but for WP_EXEC */
+	uint64_t addr;		/* bp_addr: of data aligned to len, unless any
+				   bytes can be watched */
 	uint64_t len;		/* bp_len */
 	uint32_t type;		/* bp_type: HW_BREAKPOINT_* */
 };
@@ -58,6 +59,8 @@ struct wp_slot_caps {
 	unsigned slots;		/* data watches in a thread at the same time */
 	uint64_t range;		/* longest aligned power-of-two region that one
 				   slot takes; 8 unless address masks exist */
+	bool bytes;		/* a slot takes any bytes of such a region that
+				   lie side by side */
 };
 
 /* Those of a processor without masks: 4 slots of at most 8 bytes. */

@@ -1,7 +1,12 @@
-/* slot_aarch64: reads alone can be watched; execution takes 4 bytes. */
+/* slot_aarch64: reads alone can be watched, and any bytes of eight (a register
+   selects them one by one); execution takes 4 bytes. */
 #include <linux/hw_breakpoint.h>
 
 #include "os/slot_cpu.h"
+
+const struct wp_slot_caps wp_slot_usual = {
+	.slots = 4, .range = 8, .bytes = true,
+};
 
 uint32_t
 wp_cpu_data_type(enum wp_access access)

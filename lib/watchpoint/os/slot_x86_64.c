@@ -3,6 +3,8 @@
 
 #include "os/slot_cpu.h"
 
+const struct wp_slot_caps wp_slot_usual = {.slots = 4, .range = 8};
+
 uint32_t
 wp_cpu_data_type(enum wp_access access)
 {

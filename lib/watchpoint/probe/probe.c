@@ -156,6 +156,7 @@ wp_probe_features(struct wp_features *features, struct wp_cause *cause)
 		    0u, 1u);
 	features->caps.slots = (unsigned)slots;
 	features->caps.range = longest_range();
+	features->caps.bytes = wp_slot_usual.bytes;
 	try_attributes(features);
 	return 0;
 }

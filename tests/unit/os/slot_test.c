@@ -133,6 +133,29 @@ TEST(covers_exactly_with_the_fewest)
 				check_cover(addr, len, range);
 }
 
+/* A register that selects bytes takes what lies in its word. */
+TEST(selects_bytes_where_the_processor_does)
+{
+	const struct wp_slot_caps caps = {WP_SLOTS_MAX, 8, true};
+	struct wp_slot out[WP_SLOTS_MAX];
+	struct wp_cause cause;
+
+	for (uint64_t addr = 0x1000; addr < 0x1008; addr++)
+		for (uint64_t len = 1; len <= 32; len++) {
+			uint64_t at = addr;
+			const int n = plan(addr, len, WP_WRITE, &caps, out,
+			    &cause);
+
+			assert_int_equal(n, (addr + len + 7) / 8 - addr / 8);
+			for (int i = 0; i < n; at += out[i++].len) {
+				assert_int_equal(out[i].addr, at);
+				assert_int_equal((at + out[i].len - 1) / 8,
+				    at / 8);
+			}
+			assert_int_equal(at, addr + len);
+		}
+}
+
 /* --- what is asked for --- */
 
 TEST(watches_for_what_is_asked)
