@@ -32,6 +32,14 @@ not_on_arm()
 	}
 }
 
+not_on_amd()
+{
+	[ -n "$arm" ] || {
+		echo "$*"
+		return 77
+	}
+}
+
 # either AMD64 [ARM64]
 either()
 {
@@ -72,7 +80,7 @@ pure_explain()
 
 inside()
 {
-	timeout 60 /bin/truth "$1"
+	timeout -k 5 60 /bin/truth "$1"
 }
 
 in_sigtrap() { inside in_sigtrap; }
@@ -83,28 +91,38 @@ in_reads() { inside in_reads; }
 in_execution() { inside in_execution; }
 in_odd() { inside in_odd; }
 
+# The deliveries that need not be chosen by hand.
+by_each()
+{
+	for delivery in async ptrace; do
+		(WATCHPOINT_DELIVERY=$delivery inside "$1") || {
+			status=$?
+			[ $status -eq 77 ] || echo "by $delivery"
+			return $status
+		}
+	done
+}
+
+in_pair()
+{
+	not_on_amd "qemu reports it to one of them only" || return
+	by_each in_pair
+}
+
+in_exclusive() { by_each in_exclusive; }
+
 in_kernel()
 {
 	not_on_arm "arm64 does not report the kernel's accesses" || return
 	inside in_kernel
 }
 
-# What the job says would not be its last line: the report comes after that.
-in_freeze()
-{
-	not_on_arm "threads created later are not watched: the freeze counts as missed" ||
-	    return
-	inside in_freeze
-}
+in_freeze() { inside in_freeze; }
 
 in_control() { inside in_control; }
 outside() { inside outside; }
 
-in_new_threads()
-{
-	not_on_arm "a tracer would end the kernel's step over a hit" || return
-	inside in_new_threads
-}
+in_new_threads() { inside in_new_threads; }
 
 # --- watchctl ---
 
@@ -119,14 +137,27 @@ hit_lines()
 	grep '"type":"hit"' out | grep -c -e "$1"
 }
 
+# What a command reads: that it may go on, and end; or nothing, until so many hits
+# are reported.
+go_on()
+{
+	printf 'go\nend\n'
+}
+
+until_20()
+{
+	until [ "$(lines '"type":"hit"' 2> /dev/null)" -ge 20 ] 2> /dev/null; do
+		usleep 10000
+	done
+}
+
 # watch STATUS OPTION... -- COMMAND...: run it; its JSON goes to the file out.
-# The command is told to go on, and to end.
 watch()
 {
 	wanted=$1
 	shift
 	rm -f out
-	printf 'go\nend\n' | $as timeout 60 watchctl -o json -O out "$@" \
+	${talk-go_on} | $as timeout -k 5 60 watchctl -o json -O out "$@" \
 	    > said 2>&1
 	status=$?
 	[ $status -eq "$wanted" ] || {
@@ -173,7 +204,6 @@ counted()
 
 doctor()
 {
-	not_on_arm "--stop is not made for arm64 yet" || return
 	watchctl doctor -o json > out 2> said ||
 	    wrong "exit status $?: $(cat out said)" || return
 	for way in ring stop inside; do
@@ -237,17 +267,25 @@ by_ring()
 
 by_perf_stop()
 {
-	not_on_arm "not made for arm64 yet" || return
+	not_on_arm "a stop would end the kernel's step over a hit: debug registers are used" ||
+	    return
 	watch 7 --stop -w counter -- counter 3 10 && bumps 30 &&
 	    watch 7 --stop -w counter -- counter 1 10 && counted 10
 }
 
 by_debug_registers()
 {
-	not_on_arm "not made for arm64 yet" || return
 	echo 3 > $level
 	as="as_user none" watch 7 --stop -w counter -- counter 3 10 && bumps 30 &&
 	    equal "by ptrace" "$(lines '"delivery":"ptrace"')" 1
+}
+
+# Both values of each write, where one thread has the memory to itself.
+stop_values()
+{
+	watch 7 --stop -w word -- acts mix 5 && hits "$(either 30 20)" &&
+	    equal "both values" "$(hit_lines '"old":.*"new":')" \
+	    "$(lines '"type":"hit"')"
 }
 
 inside_by()
@@ -268,13 +306,13 @@ inside_sigtrap()
 
 inside_async()
 {
-	not_on_arm "a tracer would end the kernel's step over a hit" || return
+	not_on_arm "events of other threads need a tracer, which would end the kernel's step over a hit" ||
+	    return
 	inside_by async
 }
 
 inside_ptrace()
 {
-	not_on_arm "not made for arm64 yet" || return
 	inside_by ptrace
 }
 
@@ -309,10 +347,7 @@ execution()
 # show that: forms_aarch64.c.
 instructions()
 {
-	[ -n "$arm" ] || {
-		echo "by truth_live_test"
-		return 77
-	}
+	not_on_amd "by truth_live_test" || return
 	watch 7 -w area+16:8 -- forms && hits 14 || return
 	sed -n '/"type":"hit"/{
 	    s/.*"confidence":"exact","addr":"[^"]*","size":\([0-9]*\)/\1 /
@@ -322,6 +357,31 @@ instructions()
 	}' out > touched
 	equal stores "$(tr -s ' ' < touched | tr '\n' ';')" \
 	    "8 0x1111111111111111;4 0x22222222;2 0x3333;1 0x44;8 0x5555555555555555;8 0x6666666666666666;8 0x7777777777777777;16 0x8888888888888888;8 0x9999999999999999;8 0xaaaaaaaaaaaaaaaa;16 -;16 -;8 0xbbbbbbbbbbbbbbbb;8 0x0;"
+}
+
+# One access to two watches, by each way.
+pair()
+{
+	not_on_amd "qemu reports it to one of them only" || return
+	for way in "" --stop --inside; do
+		talk=until_20 watch 0 $way -w twin:8 -w twin+8:8 -- \
+		    truth twins && hits 40 &&
+		    equal "of the second" "$(hit_lines '"watch":2,')" 20 ||
+		    wrong "${way:-ring}" || return
+	done
+}
+
+# What uses ldxr and stxr goes on, and a line says that it is watched no more.
+exclusive()
+{
+	not_on_amd "x86-64 has no such instructions" || return
+	for way in "" --stop --inside; do
+		watch 0 $way -a truth.c!word -- truth atomic &&
+		    { grep -q 'ldxr and stxr' said ||
+		    wrong "no line: $(cat said)"; } ||
+		    wrong "${way:-ring}" || return
+	done
+	watch 120 --error-exitcode 66 --allow '*' -w truth.c!word -- truth atomic
 }
 
 odd()
@@ -353,7 +413,7 @@ killed()
 	victim=$!
 	exec 3> in
 	until grep -q pid told; do usleep 10000; done
-	watchctl $(either --stop) -w counter -o json -O out \
+	watchctl --stop -w counter -o json -O out \
 	    -p $victim > said 2>&1 &
 	watcher=$!
 	until grep -qs '"type":"start"' out; do usleep 10000; done

@@ -20,7 +20,7 @@ __libc_current_sigrtmax __libc_single_threaded'
 # of os/perf.c, which is system calls; and those that are pure
 os='wp_perf_open wp_perf_read wp_perf_id wp_perf_signal wp_perf_disable
 wp_perf_once wp_perf_once_again wp_attr_inside wp_cpu_exec_len
-wp_cpu_traps_before'
+wp_cpu_traps_before wp_operand wp_operand_is_exclusive'
 
 linker='_GLOBAL_OFFSET_TABLE_ __start_wp_handler __stop_wp_handler'
 

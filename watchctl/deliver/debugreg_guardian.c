@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/operand.h"
+#include "os/trap_cpu.h"
 #include "proc/proc.h"
 #include "proc/sharers.h"
 #include "ptrace/ptrace.h"
@@ -28,6 +30,14 @@ struct armed_thread {
 	struct wp_thread traced;
 	struct debugreg_time time;
 	bool left;		/* it is ending */
+	/* where the trap comes before the access: while that is made, */
+	unsigned on;		/* those of its registers that are on, */
+	unsigned hit;		/* those that trapped data, */
+	struct wp_trace_regs before;	/* its registers before, and */
+	uint8_t old[WP_DEBUG_REGISTERS][WP_STOP_BYTES];	/* what the watches
+							   held then */
+	bool held[WP_DEBUG_REGISTERS];	/* as far as it could be read; */
+	uint64_t executes;	/* where execution was reported; 0: nowhere */
 };
 
 /* Its registers are about to be cleared, or it is about to end. */
@@ -97,6 +107,7 @@ arm(void *arg, struct wp_thread *thread)
 		report_unarmed(t, thread->tid, err);
 		return false;
 	}
+	((struct armed_thread *)thread)->on = on;
 	wp_trace_report_made(thread->tid);
 	debugreg_time_begin(&((struct armed_thread *)thread)->time, thread->tid,
 	    t->plan.slot, on);
@@ -142,12 +153,27 @@ look(struct tracer_state *t, pid_t tid, size_t i, struct wp_stop_value *value)
 	return true;
 }
 
+/* The same behind an access that was looked at before, too. */
+static bool
+compare(struct tracer_state *t, const struct armed_thread *thread, size_t i,
+    struct wp_stop_value *value)
+{
+	if (!look(t, thread->traced.tid, i, value))
+		return false;
+	if ((value->flags & WP_STOP_LEFT) != 0 && thread->held[i]) {
+		value->flags |= WP_STOP_EXACT | WP_STOP_BEFORE;
+		memcpy(value->old, thread->old[i], sizeof(value->old));
+	}
+	return true;
+}
+
 /* Send a sample for a register that was hit, of a stop at this time; last: the
    last one of its watch. */
 static void
-send_sample(struct tracer_state *t, pid_t tid, uint64_t time, unsigned n,
-    bool last)
+send_sample(struct tracer_state *t, const struct armed_thread *thread,
+    uint64_t time, unsigned n, bool last)
 {
+	const pid_t tid = thread->traced.tid;
 	static uint8_t record[ROOM];
 	struct perf_event_header header;
 	struct wp_stop_value value;
@@ -156,7 +182,9 @@ send_sample(struct tracer_state *t, pid_t tid, uint64_t time, unsigned n,
 		.id = wp_target_stop_id(o->job.first + o->of[n], o->piece[n]),
 		.addr = o->slot[n].addr, .time = time, .pid = t->pid,
 		.tid = tid, .stack = o->job.stack,
-		.value = last && look(t, tid, o->of[n], &value) ? &value : NULL,
+		.regs = wp_cpu_traps_before() ? &thread->before : NULL,
+		.value = last && compare(t, thread, o->of[n], &value) ?
+		    &value : NULL,
 	};
 
 	if (wp_trace_sample(record, sizeof(record), &what) < 0)
@@ -267,19 +295,14 @@ stay_stopped(struct tracer_state *t)
 	}
 }
 
-/* The trap of a debug register is taken at once: if this process were killed
-   before that, the thread would get the signal, and die. */
 static void
-take_hit(struct tracer_state *t, pid_t tid)
+send_hit(struct tracer_state *t, const struct armed_thread *thread,
+    unsigned hit)
 {
 	const struct register_plan *o = &t->plan;
 	const uint64_t time = wp_clock_ns();
-	unsigned hit;
-	bool several;
+	const bool several = (hit & (hit - 1)) != 0;
 
-	wp_trace_take(tid);
-	hit = wp_trace_registers_hit(tid);
-	several = (hit & (hit - 1)) != 0;
 	if (several && !send_packet(t, TRACER_SEVERAL))
 		t->leave = true;
 	for (unsigned n = 0; n < o->nslots && !t->leave; n++) {
@@ -289,12 +312,121 @@ take_hit(struct tracer_state *t, pid_t tid)
 			last = last && !((hit >> k & 1) != 0 &&
 			    o->of[k] == o->of[n]);
 		if ((hit >> n & 1) != 0)
-			send_sample(t, tid, time, n, last);
+			send_sample(t, thread, time, n, last);
 	}
 	if (several && !t->leave && !send_packet(t, TRACER_ALL))
 		t->leave = true;
 	if (o->job.stay_stopped && !t->leave)
 		stay_stopped(t);
+}
+
+/* Those of the registers that watch execution. */
+static unsigned
+executing(const struct register_plan *o)
+{
+	unsigned which = 0;
+
+	for (unsigned n = 0; n < o->nslots; n++)
+		which |= (unsigned)(o->slot[n].type == HW_BREAKPOINT_X) << n;
+	return which;
+}
+
+/* With a watch on its word the instruction would fail for ever. */
+static void
+let_exclusive(struct tracer_state *t, unsigned hit)
+{
+	struct register_plan *o = &t->plan;
+
+	for (unsigned n = 0; n < o->nslots; n++) {
+		const struct tracer_exclusive packet = {
+			.header = {.type = TRACER_EXCLUSIVE,
+			    .size = sizeof(packet)},
+			.watch = o->job.first + o->of[n],
+		};
+		bool also = false;
+
+		for (unsigned k = 0; k < o->nslots; k++)
+			also = also || ((hit >> k & 1) != 0 &&
+			    o->of[k] == o->of[n]);
+		if (!also || o->slot[n].len == 0)
+			continue;
+		o->slot[n].len = 0;
+		if (o->piece[n] == 0 &&
+		    send(t->fd, &packet, sizeof(packet), MSG_NOSIGNAL) < 0)
+			t->leave = true;
+	}
+	wp_ptrace_loop_update(&t->loop);
+}
+
+static void
+look_before(const struct tracer_state *t, struct armed_thread *thread)
+{
+	for (size_t i = 0; i < t->plan.job.n; i++)
+		thread->held[i] = read_value(t, i, thread->old[i]);
+}
+
+/* A thread is stopped before what it was trapped for.  It goes on by that one
+   instruction, with the registers of that kind off: an access is reported when
+   it has been made, execution before. */
+static void
+begin_step(struct tracer_state *t, struct armed_thread *thread)
+{
+	const struct register_plan *o = &t->plan;
+	const pid_t tid = thread->traced.tid;
+	const unsigned execution = executing(o);
+	const unsigned hit = wp_trace_registers_hit(tid, o->slot, thread->on);
+
+	if (wp_trace_regs(tid, &thread->before) < 0)
+		return;		/* it was killed */
+	if ((hit & execution) == 0 &&
+	    wp_operand_is_exclusive(wp_trace_code(tid))) {
+		let_exclusive(t, hit);
+		return;
+	}
+	if ((hit & execution) == 0) {
+		thread->hit |= hit;
+		look_before(t, thread);
+	} else if (thread->executes != thread->before.pc) {
+		thread->executes = thread->before.pc;
+		send_hit(t, thread, hit);
+	}
+	thread->on &= (hit & execution) != 0 ? ~execution : execution;
+	if (wp_trace_registers(tid, o->slot, thread->on) == 0)
+		thread->traced.step = true;
+}
+
+/* Whatever else has stopped the thread, an access that was not made comes
+   again, behind a signal's handler for example. */
+static void
+stepped(void *arg, struct wp_thread *traced, bool done)
+{
+	struct armed_thread *thread = (struct armed_thread *)traced;
+	struct tracer_state *t = arg;
+	const unsigned hit = thread->hit;
+
+	thread->hit = 0;
+	thread->on = (1u << t->plan.nslots) - 1;
+	(void)wp_trace_registers(traced->tid, t->plan.slot, thread->on);
+	if (!done)
+		return;
+	thread->executes = 0;
+	if (hit != 0)
+		send_hit(t, thread, hit);
+}
+
+/* The trap of a debug register is taken at once: if this process were killed
+   before that, the thread would get the signal, and die. */
+static void
+take_hit(struct tracer_state *t, struct armed_thread *thread)
+{
+	const pid_t tid = thread->traced.tid;
+
+	wp_trace_take(tid);
+	if (wp_cpu_traps_before())
+		begin_step(t, thread);
+	else
+		send_hit(t, thread, wp_trace_registers_hit(tid, t->plan.slot,
+		    thread->on));
 }
 
 /* Until all are armed there is no reader, and waiting for a full socket would
@@ -308,7 +440,7 @@ get_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 		return info->si_signo;
 	if (!t->began && !t->leave)
 		return WP_TRACER_LATER;
-	take_hit(t, thread->tid);
+	take_hit(t, (struct armed_thread *)thread);
 	return 0;
 }
 
@@ -388,8 +520,8 @@ made(void *arg, struct wp_thread *thread, const struct wp_trace *trace)
 
 static const struct wp_ptrace_loop_calls calls = {
 	.size = sizeof(struct armed_thread), .arm = arm, .signal = get_signal,
-	.leaving = leaving, .made = made, .lost = lost, .end = end,
-	.executed = executed,
+	.stepped = stepped, .leaving = leaving, .made = made, .lost = lost,
+	.end = end, .executed = executed,
 };
 
 static void

@@ -52,6 +52,8 @@ enum {
 					   it */
 	TRACER_UNARMED,			/* a thread is not watched, with more
 					   behind it */
+	TRACER_EXCLUSIVE,		/* a watch is disarmed, with more behind
+					   it */
 	TRACER_UPTIME,			/* the last one, with more behind it */
 	TRACER_LEAVING,			/* it is about to end, and is held until
 					   debugreg_tracer_go, but not for
@@ -67,6 +69,13 @@ struct tracer_unarmed {
 	struct perf_event_header header;
 	pid_t tid;
 	int err;			/* -errno */
+};
+
+/* A watch, by its index in the target, whose word ldxr and stxr use, which never
+   succeed while it is watched. */
+struct tracer_exclusive {
+	struct perf_event_header header;
+	uint64_t watch;
 };
 
 /* A process that it made, which is not watched. */

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "hit/sample_group.h"
+#include "run/before.h"
 
 enum { LISTS = 256 };		/* of threads: by tid, modulo */
 
@@ -205,7 +206,7 @@ take_first(struct recorder *r, struct run *run)
 		return true;
 	}
 	return number == UNKNOWN || !run_decode(run, header, &record) ||
-	    session_record(&run->session, &record);
+	    before_record(run, &record);
 }
 
 /* Whether the record that comes first need not wait. */

@@ -9,6 +9,7 @@
 #include "follow/rotate.h"
 #include "os/clock.h"
 #include "pending/instances.h"
+#include "run/before.h"
 #include "run/counted_hits.h"
 #include "setup/mappers.h"
 #include "setup/objects.h"
@@ -174,7 +175,7 @@ ring_records_take(struct run *run, uint64_t horizon)
 			continue;
 		if (run->mappers != NULL && !run_is_of_mappers(run, &record))
 			continue;
-		if (!session_record(&run->session, &record))
+		if (!before_record(run, &record))
 			return false;
 	}
 	return write_records(run, horizon);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -49,21 +50,22 @@ run_choose_debugreg(struct run *run, struct wp_cause *cause)
 {
 	const struct options *o = run->options;
 	struct debugreg_run *own;
+	char refusal[sizeof(cause->text)];
 
-	if (!o->stop || (cause->err != EPERM && cause->err != EACCES &&
-	    cause->err != ENOSYS))
+	if (!o->stop || (cause->code != WP_CAUSE_NONE && cause->err != EPERM &&
+	    cause->err != EACCES && cause->err != ENOSYS))
 		return -cause->err;
-	if (o->follow)
-		return wp_cause_set(cause, WP_CAUSE_ATTR,
-		    "-f needs perf_event_open, which is refused here (see "
-		    "watchctl doctor): debug registers are not inherited by "
-		    "child processes");
-	if (o->follow_pointers || o->rotate)
-		return wp_cause_set(cause, WP_CAUSE_ATTR, o->rotate ?
-		    "--slots rotate needs perf_event_open, which is refused "
-		    "here (see watchctl doctor): leave it out" :
-		    "--follow needs perf_event_open, which is refused here "
-		    "(see watchctl doctor): leave it out");
+	if (o->follow || o->follow_pointers || o->rotate) {
+		(void)snprintf(refusal, sizeof(refusal), "%s %s: %s",
+		    o->follow ? "-f" : o->rotate ? "--slots rotate" :
+		    "--follow", cause->code != WP_CAUSE_NONE ?
+		    "needs perf_event_open, which is refused here (see "
+		    "watchctl doctor)" : "does not go with --stop on this "
+		    "processor, which traps an access before it is made",
+		    o->follow ? "debug registers are not inherited by child "
+		    "processes" : "leave it out");
+		return wp_cause_set(cause, WP_CAUSE_ATTR, refusal);
+	}
 	own = calloc(1, sizeof(*own));
 	if (own == NULL ||
 	    (own->record = malloc(ROOM)) == NULL) {
@@ -71,8 +73,9 @@ run_choose_debugreg(struct run *run, struct wp_cause *cause)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	}
 	memcpy(own->why, cause->text, sizeof(own->why));
+	if (cause->code != WP_CAUSE_NONE)
+		run->features.caps = wp_slot_usual;
 	*cause = (struct wp_cause){0};
-	run->features.caps = wp_slot_usual;
 	run->ops = &run_by_debugreg;
 	run->own = own;
 	return 0;
@@ -206,9 +209,12 @@ debugreg_announce(struct run *run)
 {
 	const struct debugreg_run *own = run->own;
 
-	session_warn(&run->session, "debug registers are set through ptrace, "
-	    "so the kernel's accesses on the program's behalf are not watched: "
-	    "%s", own->why);
+	if (own->why[0] == '\0')
+		run_announce_kernel(run);
+	else
+		session_warn(&run->session, "debug registers are set through "
+		    "ptrace, so the kernel's accesses on the program's behalf "
+		    "are not watched: %s", own->why);
 	for (size_t i = 0; i < run->nprocesses; i++) {
 		const pid_t pid = run->process[i].pid;
 
@@ -302,7 +308,8 @@ receive(const struct run *run, const struct traced *traced, int flags,
 		    header.type != TRACER_ALL;
 		if (!several && (!is_acting(run) ||
 		    header.type == TRACER_CHILD ||
-		    header.type == TRACER_UNARMED))
+		    header.type == TRACER_UNARMED ||
+		    header.type == TRACER_EXCLUSIVE))
 			return (ssize_t)len;
 		flags = 0;	/* the others come at once */
 	}
@@ -354,6 +361,15 @@ take_unarmed(struct run *run, const uint8_t *packet)
 	    unarmed.tid);
 }
 
+static void
+take_exclusive(struct run *run, const uint8_t *packet)
+{
+	struct tracer_exclusive exclusive;
+
+	memcpy(&exclusive, packet, sizeof(exclusive));
+	run_report_exclusive(run, exclusive.watch);
+}
+
 /* Explain this many bytes of records.  False: no more are wanted. */
 static bool
 feed(struct run *run, struct traced *traced, size_t len)
@@ -371,6 +387,8 @@ feed(struct run *run, struct traced *traced, size_t len)
 			take_uptime(traced, at);
 		if (header.type == TRACER_UNARMED)
 			take_unarmed(run, at);
+		if (header.type == TRACER_EXCLUSIVE)
+			take_exclusive(run, at);
 		if (header.type == TRACER_LEAVING)
 			let_end(run, traced);
 		if (header.type == TRACER_CHILD)

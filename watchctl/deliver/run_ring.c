@@ -246,7 +246,7 @@ counted(const struct run *run, size_t watch)
 static uint64_t
 counted_in_all(const struct run *run)
 {
-	uint64_t sum = 0;
+	uint64_t sum = run->also;
 
 	for (size_t w = 0; w < run->ndescribed; w++)
 		sum += hit_filter_is_full(run->session.filter,

@@ -11,8 +11,10 @@
 
 #include "handler/channel_futex.h"
 #include "os/clock.h"
+#include "os/operand.h"
 #include "proc/proc.h"
 #include "os/siginfo_perf.h"
+#include "os/trap_cpu.h"
 #include "watch/ptrace_refused.h"
 #include "stop/trace_sample.h"
 #include "stop/ptrace_loop.h"
@@ -260,26 +262,103 @@ fits(pid_t tid, bool *late)
 	return !*late || !wp_trace_pending(tid, WP_SIGNAL, WP_TRAP_PERF);
 }
 
+/* A thread is stopped before what it was trapped for.  False: it was reported
+   when it was stopped there for the first time. */
+static bool
+pass(struct thread_regs *regs, unsigned hit)
+{
+	struct wp_trace_regs at = {.pc = 0};
+	bool again;
+
+	(void)wp_trace_regs(regs->traced.tid, &at);
+	again = regs->again && regs->pc == at.pc && regs->sp == at.sp;
+	regs->again = false;
+	regs->pc = at.pc;
+	regs->sp = at.sp;
+	(void)thread_regs_pass(regs, hit);
+	return !again;
+}
+
+/* The handler of its signal has ended: back, where it was called.  There may be
+   another's before it. */
+static void
+go_over(struct thread_regs *regs, bool back)
+{
+	if (regs->off_for_step == 0)
+		return;
+	if (back && wp_trace_pc(regs->traced.tid) == regs->pc) {
+		regs->traced.step = true;
+		return;
+	}
+	regs->again = back;
+	(void)thread_regs_resume(regs);
+}
+
+static void
+stepped(void *arg, struct wp_thread *thread, bool done)
+{
+	struct thread_regs *regs = regs_of(thread);
+
+	(void)arg;
+	regs->again = !done;
+	(void)thread_regs_resume(regs);
+}
+
+/* With a watch on its word the instruction would fail for ever. */
+static bool
+let_exclusive(struct debugreg_table *table, const struct thread_regs *regs,
+    unsigned hit)
+{
+	bool any = false;
+
+	if (!wp_operand_is_exclusive(wp_trace_code(regs->traced.tid)))
+		return false;
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++) {
+		const struct thread_reg *reg = &regs->at[n];
+
+		if ((hit >> n & 1) == 0 || !thread_reg_fires(reg) ||
+		    reg->slot.type == HW_BREAKPOINT_X)
+			continue;
+		any = true;
+		reg->watch->on = false;
+		atomic_store(&table->channel->watch[reg->index].on, 0);
+	}
+	if (!any)
+		return false;
+	(void)atomic_fetch_add(&table->channel->unwatched, 1);
+	warn(table, "a watch is off: the program uses its word by ldxr and "
+	    "stxr, and stxr never succeeds on what is watched");
+	wp_ptrace_loop_update(&table->loop);
+	return true;
+}
+
 /* The trap of a debug register.  Result: the signal for it. */
 static int
-hit(struct debugreg_table *table, const struct thread_regs *regs,
+hit(struct debugreg_table *table, struct thread_regs *regs,
     siginfo_t *info)
 {
 	const pid_t tid = regs->traced.tid;
-	unsigned bits = wp_trace_registers_hit(tid);
+	unsigned bits = thread_regs_hit(regs);
 	struct wp_siginfo_perf trap = {
 		.signo = WP_SIGNAL, .code = WP_TRAP_PERF,
 		.type = PERF_TYPE_BREAKPOINT,
 	};
 	struct hits hits = {.n = 0};
-	bool late;
+	bool late, anew = true;
 
-	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
+	if (wp_cpu_traps_before()) {
+		if (let_exclusive(table, regs, bits))
+			return 0;
+		anew = pass(regs, bits);
+		regs->traced.step = true;
+	}
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS && anew; n++)
 		if ((bits >> n & 1) != 0 && thread_reg_fires(&regs->at[n]))
 			add_hit(table, &hits, &regs->at[n]);
 	if (hits.n == 0 || !is_caught(table, tid, WP_SIGNAL) ||
 	    !fits(tid, &late))
 		return 0;
+	regs->traced.step = regs->traced.step && late;
 	trap.addr = hits.at[0]->slot.addr;
 	trap.data = data_of(&hits);
 	trap.flags = late ? WP_TRAP_PERF_LATE : 0;
@@ -381,7 +460,8 @@ get_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 		return fired(table, regs, info);
 	if (trap.code != SI_QUEUE || !wp_sig_is_rearm(trap.data))
 		return trap.signo;
-	/* the handler of an event's signal has ended */
+	/* the handler of a hit's signal has ended */
+	go_over(regs, wp_sig_is_back(trap.data));
 	if ((err = thread_regs_rearm(regs)) < 0)
 		failed(table, thread->tid, err);
 	return 0;
@@ -389,7 +469,8 @@ get_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 
 static const struct wp_ptrace_loop_calls calls = {
 	.size = sizeof(struct thread_regs), .arm = arm, .signal = get_signal,
-	.leaving = leaving, .lost = lost, .end = end, .executed = executed,
+	.stepped = stepped, .leaving = leaving, .lost = lost, .end = end,
+	.executed = executed,
 };
 
 /* --- the table --- */

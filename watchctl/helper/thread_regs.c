@@ -2,6 +2,7 @@
 #include "helper/thread_regs.h"
 
 #include <errno.h>
+#include <linux/hw_breakpoint.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -80,26 +81,79 @@ thread_regs_look(struct thread_regs *regs, bool last)
 		debugreg_time_begin(time, tid, time->slot, time->on);
 }
 
+/* The slots of the registers, and which of them are on. */
+static unsigned
+registers(const struct thread_reg at[WP_DEBUG_REGISTERS],
+    struct wp_slot slot[WP_DEBUG_REGISTERS])
+{
+	unsigned on = 0;
+
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++) {
+		slot[n] = (struct wp_slot){0};
+		if (!is_register(&at[n]))
+			continue;
+		slot[n] = at[n].slot;
+		on |= (unsigned)at[n].on << n;
+	}
+	return on;
+}
+
+unsigned
+thread_regs_hit(const struct thread_regs *regs)
+{
+	struct wp_slot slot[WP_DEBUG_REGISTERS];
+	const unsigned on = registers(regs->at, slot);
+
+	return wp_trace_registers_hit(regs->traced.tid, slot,
+	    on & ~regs->off_for_step);
+}
+
+int
+thread_regs_pass(struct thread_regs *regs, unsigned hit)
+{
+	struct wp_slot slot[WP_DEBUG_REGISTERS];
+	const unsigned on = registers(regs->at, slot);
+	bool execution = false;
+
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
+		execution = execution || ((hit >> n & 1) != 0 &&
+		    slot[n].type == HW_BREAKPOINT_X);
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
+		regs->off_for_step |= (unsigned)((slot[n].type ==
+		    HW_BREAKPOINT_X) == execution) << n;
+	return wp_trace_registers(regs->traced.tid, slot,
+	    on & ~regs->off_for_step);
+}
+
+int
+thread_regs_resume(struct thread_regs *regs)
+{
+	struct wp_slot slot[WP_DEBUG_REGISTERS];
+	const unsigned on = registers(regs->at, slot);
+
+	if (regs->off_for_step == 0)
+		return 0;
+	regs->off_for_step = 0;
+	return wp_trace_registers(regs->traced.tid, slot, on);
+}
+
 static int
 set_registers(struct thread_regs *regs,
     const struct thread_reg want[WP_DEBUG_REGISTERS], bool anew)
 {
-	struct wp_slot slot[WP_DEBUG_REGISTERS] = {{0}};
+	struct wp_slot slot[WP_DEBUG_REGISTERS];
+	const unsigned on = registers(want, slot);
 	bool differs = anew, wanted = false;
-	unsigned on = 0;
 	int err = 0;
 
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++) {
 		differs = differs || !same_register(&regs->at[n], &want[n]);
-		if (!is_register(&want[n]))
-			continue;
-		wanted = true;
-		slot[n] = want[n].slot;
-		on |= (unsigned)want[n].on << n;
+		wanted = wanted || is_register(&want[n]);
 	}
 	if (differs) {
 		thread_regs_look(regs, true);
-		err = wp_trace_registers(regs->traced.tid, slot, on);
+		err = wp_trace_registers(regs->traced.tid, slot,
+		    on & ~regs->off_for_step);
 	}
 	if (err == -ENOTSUP && !wanted)
 		err = 0;

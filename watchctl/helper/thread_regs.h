@@ -60,6 +60,11 @@ struct thread_regs {
 				   (uptime.h), from the first other on; -1 */
 	uint64_t off[WP_DEBUG_REGISTERS];	/* ns that closed events were */
 	struct debugreg_time time;	/* of debug registers */
+	/* where the trap comes before the access: */
+	unsigned off_for_step;	/* those that are off until it is made, which
+				   is at */
+	uint64_t pc, sp;	/* this place, and the hit is reported; */
+	bool again;		/* it was not made, and comes again */
 };
 
 /* Of a thread of which nothing is known. */
@@ -82,6 +87,15 @@ int thread_regs_set(struct thread_regs *,
 
 /* Whether a debug register fires there. */
 bool thread_reg_fires(const struct thread_reg *);
+
+/* Which of those that are on were hit by the trap at which the thread is
+   stopped, bit n for n. */
+unsigned thread_regs_hit(const struct thread_regs *);
+
+/* Of data or of execution, as those that were hit: off until resumed.  0 or
+   -errno. */
+int thread_regs_pass(struct thread_regs *, unsigned hit);
+int thread_regs_resume(struct thread_regs *);
 
 /* How many accesses the event there has seen, if it is one, since this was last
    asked; as of wp_async_count_take. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "os/array.h"
+#include "os/clock.h"
 #include "proc/proc.h"
 #include "os/trap_cpu.h"
 #include "run/initial_values.h"
@@ -103,6 +104,22 @@ run_turn_off(struct run *run)
 		if (!watched[w].off && hit_filter_is_full(run->session.filter,
 		    run_session_index(run, w)))
 			run->ops->turn_off(run, w);
+}
+
+void
+run_report_exclusive(struct run *run, size_t watch)
+{
+	const struct ex_watch *w = run_watch(run, watch);
+
+	session_event(&run->session, &(struct watch_event){
+		.what = WATCH_DISARMED, .watch = w->id - 1,
+		.time = wp_clock_ns(), .pid = w->pid, .gap = WATCH_NO_GAP,
+	});
+	session_warn(&run->session, "%s is not watched any more: the program "
+	    "uses it by ldxr and stxr, and stxr never succeeds on what is "
+	    "watched", w->spec);
+	session_doubt(&run->session, "%s was not watched after an access by "
+	    "ldxr or stxr", w->spec);
 }
 
 int

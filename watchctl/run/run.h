@@ -224,6 +224,8 @@ struct run {
 					   tracer; npoll */
 	size_t npoll;
 	uint64_t began;			/* ns */
+	uint64_t also;			/* hits of which another watch's samples
+					   tell (before.h) */
 	bool uncovered_reported;	/* that a processor is not watched */
 	long counted_hits_due;		/* ms: when they are looked at next */
 	unsigned counted_hits_looks;
@@ -386,6 +388,10 @@ void run_disarm(struct run *, struct process *);
 
 /* Disarm those watches of which --each wants no more hits. */
 void run_turn_off(struct run *);
+
+/* A watch of the target is disarmed, because the program uses its word by pairs
+   of instructions that never succeed while it is watched: report it. */
+void run_report_exclusive(struct run *, size_t watch);
 
 /* Leave process i out, as if it had not been given. */
 void run_leave_out(struct run *, size_t i);

@@ -234,11 +234,8 @@ prepare(struct run *run)
 	    (o->command == NULL && !options_everywhere(o) &&
 	    each_process(run, check) < 0))
 		return -EINVAL;
-	if (o->stop && wp_cpu_kernel_steps())
-		return complain("--stop: this processor traps an access before "
-		    "it is made, where a stopped thread would not be watched "
-		    "any more: leave it out");
-	if (wp_probe_features(&run->features, &cause) < 0 &&
+	if ((wp_probe_features(&run->features, &cause) < 0 ||
+	    (o->stop && wp_cpu_kernel_steps())) &&
 	    (run->ops->without_events == NULL ||
 	    run->ops->without_events(run, &cause) < 0))
 		return complain("%s%s", cause.text, without_events(o, &cause));

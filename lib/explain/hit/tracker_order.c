@@ -256,11 +256,12 @@ ex_tracked_leave(struct ex_tracked *w, const struct ex_hit *hit, bool ordered)
 
 /* What a stop knows that the access found. */
 static void
-take_before(struct ex_tentative *tentative, const struct ex_value *before)
+take_before(struct ex_tentative *tentative, const struct ex_value *before,
+    bool read)
 {
 	struct ex_hit *hit = tentative->hit;
 
-	if (tentative->tracked != NULL && tentative->tracked->unseen)
+	if (!read && tentative->tracked != NULL && tentative->tracked->unseen)
 		return;
 	if (!ex_tracked_agree(before, &hit->old)) {
 		doubt(tentative);
@@ -338,7 +339,8 @@ ex_tracked_take_stop(const struct ex_value_tracker *s,
 	memcpy(old.byte, stop->old, sizeof(old.byte));
 	memcpy(new.byte, stop->new, sizeof(new.byte));
 	if (stop->flags & WP_STOP_EXACT)
-		take_before(tentative, &old);
+		take_before(tentative, &old,
+		    (stop->flags & WP_STOP_BEFORE) != 0);
 	if (stop->flags & (WP_STOP_EXACT | WP_STOP_LEFT)) {
 		take_left(tentative, &new);
 		return true;

@@ -7,12 +7,16 @@
  */
 #include "handler/capture.h"
 #include "handler/trap_run.h"
+#include "os/operand.h"
+#include "os/trap_cpu.h"
 
 enum { PERMITS_MAX = 1000 };
 
 static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
 	struct wp_scope *permits;	/* the innermost, or NULL */
 	bool permitted;			/* an access, since it was last asked */
+	uint64_t foresaw;		/* the instruction whose watches were
+					   all found; 0: none */
 } self;
 
 struct wp_scope **
@@ -56,6 +60,51 @@ is_candidate(struct wp_run *run, const struct wp_watch *w)
 	    (w->tid == 0 || w->tid == run->tid) && !wp_run_has(run, w);
 }
 
+/* What the run's instruction is going to touch; false: that is not known. */
+static bool
+operand_of(const struct wp_run *run, struct wp_operand *operand)
+{
+	uint64_t reg[WP_CPU_REGS_MAX];
+	uint32_t code;
+
+	(void)wp_cpu_regs(run->context, reg);
+	return wp_peek(&code, wp_cpu_pc(run->context), sizeof(code)) ==
+	    sizeof(code) && wp_operand(code, reg, operand);
+}
+
+bool
+wp_classify_foresaw(const struct wp_run *run)
+{
+	return self.foresaw == wp_cpu_pc(run->context);
+}
+
+/* Where the trap comes before the access, it is of one watch, and what the
+   access is going to touch is known. */
+static void
+match_touched(struct wp_run *run)
+{
+	struct wp_watch_walk walk = {.left = atomic_load(&wp_state.nopen)};
+	struct wp_operand operand;
+	struct wp_watch *w;
+
+	if (run->late || run->by_ptrace ||
+	    run->match[0].watch->region.access == WP_EXEC ||
+	    !operand_of(run, &operand))
+		return;
+	self.foresaw = wp_cpu_pc(run->context);
+	while (run->n < WP_MATCH_MAX && (w = wp_watch_next(&walk)) != NULL) {
+		uint32_t slots = 0;
+
+		for (unsigned i = 0; i < w->nslots && is_candidate(run, w); i++)
+			slots |= (uint32_t)wp_operand_hits(&operand,
+			    &w->slot[i]) << i;
+		if (slots != 0)
+			wp_run_add(run, w, slots, 1);
+		else
+			wp_watch_leave(w);
+	}
+}
+
 /* Add the other watches that the step touched; the async and ptrace deliveries
    report them all by themselves. */
 static void
@@ -65,7 +114,12 @@ match_also(struct wp_run *run)
 	struct wp_watch_walk walk = {.left = atomic_load(&wp_state.nopen)};
 	struct wp_watch *w;
 
-	if (!match.watch->delivery->counts_all || walk.left < 2)
+	self.foresaw = 0;
+	if (walk.left < 2)
+		return;
+	if (wp_cpu_traps_before())
+		match_touched(run);
+	if (!match.watch->delivery->counts_all)
 		return;
 	while (run->n < WP_MATCH_MAX && (w = wp_watch_next(&walk)) != NULL) {
 		if (is_candidate(run, w) && wp_account_also(w,

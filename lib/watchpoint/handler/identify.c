@@ -42,6 +42,16 @@ spend(struct wp_run *run, int fd, int code, unsigned index)
 		};
 }
 
+/* What the helper had armed; its tracer waits, also if all are closed by
+   now. */
+static void
+spend_helpers(struct wp_run *run)
+{
+	for (unsigned i = 0; i == 0 || i < run->n; i++)
+		spend(run, -1, POLL_HUP, i < run->n ?
+		    wp_watch_index(run->match[i].watch) : 0);
+}
+
 /* Take what this thread's events of an entered watch have counted.  Only the
    signal that is here has a code; other events are taken to have had one
    overflow. */
@@ -168,8 +178,10 @@ identify_signal(struct wp_run *run, const siginfo_t *info)
 	if (!has_magic(&by))
 		return false;
 	run->by_ptrace = true;
-	if (by.code == WP_TRAP_PERF)
+	if (by.code == WP_TRAP_PERF) {
 		match_perf(run, &by, 0);
+		spend_helpers(run);
+	}
 	return true;		/* else for the tracer, which has ended */
 }
 
@@ -185,9 +197,7 @@ identify_event(struct wp_run *run, const siginfo_t *info)
 
 	if (has_magic(&by) && by.code == WP_TRAP_PERF) {
 		match_perf(run, &by, by.addr);
-		for (unsigned i = 0; i < run->n; i++)
-			spend(run, -1, POLL_HUP,
-			    wp_watch_index(run->match[i].watch));
+		spend_helpers(run);
 		return true;
 	}
 	if (!from_fd) {

@@ -17,8 +17,10 @@
 #include <unistd.h>
 
 #include "os/libc.h"
+#include "os/operand.h"
 #include "os/perf.h"
 #include "os/trap_cpu.h"
+#include "handler/capture.h"
 #include "handler/step.h"
 #include "handler/trap_run.h"
 
@@ -86,7 +88,7 @@ rearm_event(struct wp_watch *w, int fd, int code)
    sees the signal when the handler has returned, before anything
    else is executed, and takes it away. */
 static int
-ask_tracer(void)
+ask_tracer(bool back)
 {
 	siginfo_t info = {0};
 	int saved = errno, err;
@@ -96,7 +98,7 @@ ask_tracer(void)
 	info.si_pid = getpid();
 	info.si_uid = getuid();
 	info.si_value.sival_ptr = (void *)(uintptr_t)wp_sig_data(
-	    (uint32_t)wp_state.copy << 24, WP_SIG_REARM, 0);
+	    (uint32_t)wp_state.copy << 24, WP_SIG_REARM, back);
 	err = syscall(SYS_rt_tgsigqueueinfo, getpid(), wp_libc_tid(), WP_SIGNAL,
 	    &info) == 0 ? 0 : -errno;
 	errno = saved;
@@ -105,9 +107,9 @@ ask_tracer(void)
 
 /* Arm those of the helper's in this thread again, whichever they are. */
 static void
-rearm_helpers(void)
+rearm_helpers(bool back)
 {
-	if (ask_tracer() < 0) {
+	if (ask_tracer(back) < 0) {
 		wp_fallback_unwatched();
 		wp_fallback_line("watchpoint: a thread is no longer watched: "
 		    "no signal can be queued, as the limit of them (ulimit -i) "
@@ -134,7 +136,7 @@ rearm_own(const struct wp_fired *spent)
 
 /* Events that fire once until they are armed again. */
 static void
-rearm(const struct wp_fired *spent, unsigned n)
+rearm(const struct wp_fired *spent, unsigned n, bool back)
 {
 	bool helpers = false;
 
@@ -144,7 +146,7 @@ rearm(const struct wp_fired *spent, unsigned n)
 		else
 			rearm_own(&spent[i]);
 	if (helpers)
-		rearm_helpers();
+		rearm_helpers(back);
 }
 
 void
@@ -153,8 +155,20 @@ wp_rearm_end_step(ucontext_t *context)
 	if (!self.step.on)
 		return;
 	wp_step_end(&self.step, context);
-	rearm(self.owed, self.nowed);
+	rearm(self.owed, self.nowed, true);
 	self.nowed = 0;
+}
+
+/* The watches that one instruction touches trap one after the other, each when
+   those before it are off. */
+bool
+wp_rearm_joins_step(const struct wp_run *run)
+{
+	if (!self.step.on || wp_cpu_pc(run->context) != self.step.pc)
+		return false;
+	for (unsigned i = 0; i < run->nspent && self.nowed < WP_TAKEN_MAX; i++)
+		self.owed[self.nowed++] = run->spent[i];
+	return true;
 }
 
 bool
@@ -165,10 +179,10 @@ wp_rearm_is_step_end(int sig, const siginfo_t *info)
 	    info->si_fd == self.step.fd;
 }
 
-/* If the instruction cannot be stepped over, the same hit would come again and
-   again. */
+/* If the instruction cannot be stepped over, or fails when it is, the same hit
+   would come again and again. */
 static void
-cannot_step(const struct wp_run *run)
+give_up(const struct wp_run *run, const char *why)
 {
 	for (unsigned i = 0; i < run->nspent; i++) {
 		struct wp_watch *w = wp_watch_enter(run->spent[i].index, 0, 0);
@@ -177,19 +191,34 @@ cannot_step(const struct wp_run *run)
 			continue;
 		(void)w->delivery->disable(w);
 		wp_fallback_unwatched();
-		wp_fallback_warning(w, " is disabled: going on after a hit "
-		    "needs a free execution breakpoint and a descriptor");
+		wp_fallback_warning(w, why);
 		wp_watch_leave(w);
 	}
+	/* for when it is enabled */
+	rearm(run->spent, run->nspent, true);
+}
+
+static bool
+is_exclusive(const ucontext_t *context)
+{
+	uint32_t code;
+
+	return wp_peek(&code, wp_cpu_pc(context), sizeof(code)) ==
+	    sizeof(code) && wp_operand_is_exclusive(code);
 }
 
 static void
 begin_step(struct wp_run *run)
 {
+	if (is_exclusive(run->context)) {
+		give_up(run, " is disabled: the program uses it by ldxr and "
+		    "stxr, and stxr never succeeds on what is watched");
+		return;
+	}
 	if (wp_step_begin(&self.step, run->context, run->tid,
 	    wp_state.event_signal) < 0) {
-		cannot_step(run);
-		rearm(run->spent, run->nspent);	/* for when it is enabled */
+		give_up(run, " is disabled: going on after a hit needs a free "
+		    "execution breakpoint and a descriptor");
 		return;
 	}
 	memcpy(self.owed, run->spent, run->nspent * sizeof(*self.owed));
@@ -219,11 +248,15 @@ drop_own(struct wp_run *run)
 void
 wp_rearm(struct wp_run *run, bool back)
 {
+	if (run->by_ptrace) {		/* its tracer steps */
+		rearm(run->spent, run->nspent, back);
+		return;
+	}
 	drop_own(run);
 	if (back && wp_cpu_traps_before())
 		begin_step(run);
 	else
-		rearm(run->spent, run->nspent);
+		rearm(run->spent, run->nspent, back);
 }
 
 void

@@ -59,8 +59,15 @@ wp_sig_is_of(uint64_t data, uint8_t copy)
 static inline bool
 wp_sig_is_rearm(uint64_t data)
 {
-	return (data & ~((uint64_t)UINT8_MAX << 48)) ==
+	return (data & ~((uint64_t)UINT8_MAX << 48 | 1)) ==
 	    wp_sig_data(0, WP_SIG_REARM, 0);
+}
+
+/* Of that: whether the thread goes back to where it was. */
+static inline bool
+wp_sig_is_back(uint64_t data)
+{
+	return (data & 1) != 0;
 }
 
 /* The slots that a slot's place names, a bit for each; 0: not known. */

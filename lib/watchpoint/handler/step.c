@@ -9,6 +9,7 @@
 #include "os/attr.h"
 #include "os/perf.h"
 #include "os/slot_cpu.h"
+#include "handler/capture.h"
 #include "handler/trap.h"
 
 /* What is blocked for the step: not what the instruction may raise, nor what
@@ -54,7 +55,7 @@ wp_step_begin(struct wp_step *step, ucontext_t *context, pid_t tid, int sig)
 	if (fd < 0)
 		return fd;
 	*step = (struct wp_step){
-		.on = true, .fd = fd, .before = wp_signal_mask(context),
+		.on = true, .fd = fd, .pc = wp_cpu_pc(context), .before = wp_signal_mask(context),
 		.during = step_mask(context, sig),
 	};
 	wp_context_mask_set(context, step->during);

@@ -35,6 +35,7 @@
 struct wp_step {
 	bool on;
 	int fd;			/* the event on the next instruction */
+	uint64_t pc;		/* of the instruction itself */
 	uint64_t before;	/* signals that the thread had blocked */
 	uint64_t during;	/* and has for the step */
 };

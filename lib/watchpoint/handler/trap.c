@@ -91,15 +91,15 @@ static void
 end(struct wp_run *run, bool back)
 {
 	wp_reentry_deferred();
+	if (run->by_ptrace) {
+		wp_reentry_counted();
+		wp_trap_keep();
+		if (wp_signal_take(WP_SIGNAL, &self.taken) &&
+		    !wp_signal_is_ours(&self.taken))
+			wp_signal_again(WP_SIGNAL, &self.taken);
+	}
 	if (run->nspent > 0)
 		wp_rearm(run, back);
-	if (!run->by_ptrace)
-		return;
-	wp_reentry_counted();
-	wp_trap_keep();
-	if (wp_signal_take(WP_SIGNAL, &self.taken) &&
-	    !wp_signal_is_ours(&self.taken))
-		wp_signal_again(WP_SIGNAL, &self.taken);
 }
 
 static void
@@ -163,6 +163,20 @@ wp_trap_forked(void)
 	wp_rearm_forked();
 }
 
+/* Another watch of the instruction that is stepped over.  Its hit is reported
+   already, if it could be seen that the instruction would touch it. */
+static void
+join(struct wp_run *run)
+{
+	self.run = run;
+	if (run->n > 0 && !wp_classify_foresaw(run))
+		hits(run);
+	else
+		for (unsigned i = 0; i < run->n; i++)
+			wp_watch_leave(run->match[i].watch);
+	self.run = NULL;
+}
+
 /* false: it is not ours. */
 static bool
 run_handler(int sig, siginfo_t *info, ucontext_t *context)
@@ -172,6 +186,10 @@ run_handler(int sig, siginfo_t *info, ucontext_t *context)
 
 	if (!ours && run.n == 0)
 		return false;
+	if (wp_rearm_joins_step(&run)) {
+		join(&run);
+		return ours;
+	}
 	wp_rearm_end_step(context);
 	self.run = &run;
 	if (run.n > 0)

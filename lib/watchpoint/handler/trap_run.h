@@ -121,6 +121,9 @@ bool wp_signal_take(int sig, siginfo_t *);
    that were not hit. */
 void wp_classify(struct wp_run *);
 
+/* Whether the last one had all that the same instruction touches. */
+bool wp_classify_foresaw(const struct wp_run *);
+
 /* Report its hits; the report's text is kept until it is forgotten. */
 void wp_report(struct wp_run *);
 void wp_report_forget(void);
@@ -146,6 +149,10 @@ void wp_rearm(struct wp_run *, bool back);
    on: the thread has made the step, or never will. */
 bool wp_rearm_is_step_end(int sig, const siginfo_t *);
 void wp_rearm_end_step(ucontext_t *);
+
+/* Whether a run is for the instruction that is being stepped over, and has not
+   been executed yet: then what has fired is armed again behind it, too. */
+bool wp_rearm_joins_step(const struct wp_run *);
 
 void wp_rearm_forked(void);
 

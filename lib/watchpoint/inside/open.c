@@ -43,6 +43,7 @@ static struct {
 	const struct wp_delivery *delivery;	/* NULL: not known yet */
 	struct wp_slot_caps caps;
 	bool kernel;
+	bool forced;			/* it is what the user wants */
 	struct wp_cause refused;	/* why perf_event_open is no use */
 } machine;
 
@@ -256,7 +257,8 @@ choose(void)
 	if (is_under_valgrind())
 		return wp_cause_set(&last, WP_CAUSE_VALGRIND);
 	err = wp_probe_features(&features, &last);
-	if (forced != NULL && *forced != '\0')
+	machine.forced = forced != NULL && *forced != '\0';
+	if (machine.forced)
 		return choose_forced(forced, &features, err);
 	if (err == 0)
 		return take_features(&features);
@@ -425,6 +427,19 @@ arm(struct wp_watch *w, const struct wp_delivery *delivery, uint32_t serial,
 	return 0;
 }
 
+/* Events of other threads need a tracer too, under which some processors trap
+   nothing after a hit: then debug registers are better. */
+static int
+arm_first(struct wp_watch *w, uint32_t serial, bool on, bool readable)
+{
+	if (machine.delivery == &wp_deliver_async && !machine.forced &&
+	    wp_cpu_kernel_steps() && w->tid == 0 &&
+	    wp_helper_start(NULL) == 0 &&
+	    arm(w, &wp_deliver_ptrace, serial, on, readable) == 0)
+		return 0;
+	return arm(w, machine.delivery, serial, on, readable);
+}
+
 /* Finish closing a watch, unless a handler is using it. */
 static void
 finish(struct wp_watch *w)
@@ -508,8 +523,7 @@ open_watch(const struct wp_attr *attr, struct wp_watch **out)
 		return err;
 	(void)wp_helper_start(NULL);	/* there are other ways */
 	(void)atomic_fetch_add(&wp_state.nreads, sees_reads(w));
-	err = arm(w, machine.delivery, serial,
-	    (attr->flags & WP_DISABLED) == 0, readable);
+	err = arm_first(w, serial, (attr->flags & WP_DISABLED) == 0, readable);
 	if (atomic_load(&w->serial) != 0)
 		(void)atomic_fetch_add(&wp_state.nopen, 1);
 	else

@@ -177,11 +177,20 @@ wp_trace_registers_hold(pid_t tid,
 
 /* The kernel makes DR6 anew for each trap. */
 unsigned
-wp_trace_registers_hit(pid_t tid)
+wp_trace_registers_hit(pid_t tid,
+    const struct wp_slot slot[WP_DEBUG_REGISTERS], unsigned on)
 {
 	unsigned long status;
 
-	return peek_register(tid, 6, &status) < 0 ? 0 : (unsigned)status & 15;
+	(void)slot;
+	return peek_register(tid, 6, &status) < 0 ? 0 : (unsigned)status & on;
+}
+
+uint32_t
+wp_trace_code(pid_t tid)
+{
+	(void)tid;
+	return 0;
 }
 
 #endif

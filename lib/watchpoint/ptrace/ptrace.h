@@ -177,6 +177,8 @@ bool wp_trace_any(void);
 
 void wp_trace_interrupt(pid_t tid);		/* let it stop soon */
 void wp_trace_continue(pid_t tid, int sig);	/* with a signal or 0 */
+void wp_trace_step(pid_t tid, int sig);	/* the same, for one instruction: then
+					   it is about to get SIGTRAP */
 void wp_trace_listen(pid_t tid);	/* stay stopped, with its process */
 void wp_trace_let_go(pid_t tid, int sig);	/* no longer traced */
 
@@ -229,8 +231,13 @@ int wp_trace_registers(pid_t tid,
 int wp_trace_registers_hold(pid_t tid,
     const struct wp_slot slot[WP_DEBUG_REGISTERS], unsigned on);
 
-/* Which of them were hit by the trap at which the thread is stopped, bit n for
-   n. */
-unsigned wp_trace_registers_hit(pid_t tid);
+/* Which of those that are on were hit by the trap at which the thread is
+   stopped, bit n for n. */
+unsigned wp_trace_registers_hit(pid_t tid,
+    const struct wp_slot slot[WP_DEBUG_REGISTERS], unsigned on);
+
+/* The instruction at which a thread is stopped, where they all have four bytes;
+   0: not known. */
+uint32_t wp_trace_code(pid_t tid);
 
 #endif

@@ -122,6 +122,12 @@ wp_trace_continue(pid_t tid, int sig)
 }
 
 void
+wp_trace_step(pid_t tid, int sig)
+{
+	(void)ptrace(PTRACE_SINGLESTEP, tid, 0, (void *)(intptr_t)sig);
+}
+
+void
 wp_trace_listen(pid_t tid)
 {
 	(void)ptrace(PTRACE_LISTEN, tid, 0, 0);

@@ -294,6 +294,8 @@ wp_thread_go_on(const struct wp_thread *thread, int sig)
 {
 	if (thread->group_stopped)
 		wp_trace_listen(thread->tid);
+	else if (thread->step)
+		wp_trace_step(thread->tid, sig);
 	else
 		wp_trace_continue(thread->tid, sig);
 }
@@ -305,10 +307,29 @@ is_process(pid_t pid)
 	return pid != 0 && syscall(SYS_tgkill, pid, pid, 0) == 0;
 }
 
+/* One that was to execute one instruction has stopped; whether for that. */
+static bool
+end_step(struct wp_ptrace_loop *loop, struct wp_thread *thread,
+    const struct wp_trace *trace)
+{
+	siginfo_t info;
+	const bool done = trace->what == WP_TRACE_SIGNAL &&
+	    trace->signal == SIGTRAP &&
+	    wp_trace_get_signal(thread->tid, &info) == 0 &&
+	    info.si_code == TRAP_TRACE;
+
+	thread->step = false;
+	if (done)	/* killed before, we would leave it with the signal */
+		(void)wp_trace_take(thread->tid);
+	loop->calls->stepped(loop->arg, thread, done);
+	return done;
+}
+
 static void
 handle_stop(struct wp_ptrace_loop *loop, struct wp_thread *thread,
     const struct wp_trace *trace)
 {
+	const bool stepped = thread->step && end_step(loop, thread, trace);
 	int sig = 0;
 
 	if (trace->what == WP_TRACE_EXIT) {
@@ -322,7 +343,9 @@ handle_stop(struct wp_ptrace_loop *loop, struct wp_thread *thread,
 	    !loop->calls->made(loop->arg, thread, trace))
 		return;
 	thread->group_stopped = trace->what == WP_TRACE_GROUP;
-	if (loop->calls->stopped != NULL)
+	if (stepped)
+		sig = 0;
+	else if (loop->calls->stopped != NULL)
 		sig = loop->calls->stopped(loop->arg, thread, trace);
 	else if (trace->what == WP_TRACE_SIGNAL)
 		sig = signal_for(loop, thread, trace->signal);

@@ -70,6 +70,10 @@ struct wp_ptrace_loop_calls {
 	   its siginfo, and else may have been changed; WP_TRACER_LATER: it
 	   stays where it is, and this is asked again by another step. */
 	int (*signal)(void *arg, struct wp_thread *, siginfo_t *info);
+	/* One that went on by one instruction (thread->step) has stopped: done,
+	   behind it, and it goes on with no signal; else the instruction was
+	   not executed, or has ended differently.  NULL: none does. */
+	void (*stepped)(void *arg, struct wp_thread *, bool done);
 	/* It is about to end, and is stopped for the last time; if the owner
 	   has that reported (wp_trace_report_exit).  NULL: nothing to do. */
 	void (*leaving)(void *arg, struct wp_thread *);

@@ -13,6 +13,8 @@ struct wp_thread {
 	pid_t tid, pid;
 	uint32_t update;		/* the last that it has had; 0: none */
 	bool group_stopped;		/* with its process, by SIGSTOP */
+	bool step;			/* it goes on by one instruction: its
+					   owner's wish, until it stops */
 };
 
 struct wp_thread_table {

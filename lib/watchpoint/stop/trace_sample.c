@@ -33,9 +33,11 @@ wp_trace_sample(void *bytes, size_t room, const struct wp_trace_sampled *what)
 	uint8_t *end;
 	size_t size, left;
 	ssize_t stack;
-	int err = wp_trace_regs(what->tid, &regs);
+	int err;
 
-	if (err < 0)
+	if (what->regs != NULL)
+		regs = *what->regs;
+	else if ((err = wp_trace_regs(what->tid, &regs)) < 0)
 		return err;
 	head.sample.ip = regs.pc;
 	head.abi = regs.abi;

@@ -14,20 +14,6 @@
 
 enum { WP_TRACE_REGS_MAX = 40 };
 
-/* The part of a sample that the thread does not have. */
-struct wp_trace_sampled {
-	uint64_t id;
-	uint64_t addr;		/* watched */
-	uint64_t time;		/* of the stop, ns: all its samples have it */
-	pid_t pid, tid;
-	uint32_t stack;		/* bytes to copy at most, a multiple of 8 */
-	const struct wp_stop_value *value;	/* NULL: none */
-};
-
-/* Make the record at bytes, of which room are there: enough for the stack and
-   1024 more.  0 or -errno: -ESRCH, the thread was killed. */
-int wp_trace_sample(void *bytes, size_t room, const struct wp_trace_sampled *);
-
 /*
  * What differs by processor: trace_sample_x86_64.c, trace_sample_aarch64.c.
  */
@@ -42,5 +28,24 @@ struct wp_trace_regs {
 
 /* 0 or -errno. */
 int wp_trace_regs(pid_t tid, struct wp_trace_regs *);
+
+/*
+ * What does not.
+ */
+
+/* The part of a sample that the thread does not have. */
+struct wp_trace_sampled {
+	uint64_t id;
+	uint64_t addr;		/* watched */
+	uint64_t time;		/* of the stop, ns: all its samples have it */
+	pid_t pid, tid;
+	uint32_t stack;		/* bytes to copy at most, a multiple of 8 */
+	const struct wp_trace_regs *regs;	/* NULL: those that it has */
+	const struct wp_stop_value *value;	/* NULL: none */
+};
+
+/* Make the record at bytes, of which room are there: enough for the stack and
+   1024 more.  0 or -errno: -ESRCH, the thread was killed. */
+int wp_trace_sample(void *bytes, size_t room, const struct wp_trace_sampled *);
 
 #endif

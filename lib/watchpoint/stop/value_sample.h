@@ -32,6 +32,9 @@ enum wp_stop_flags {
 	WP_STOP_LEFT = 2,
 	/* old is what the bytes were when the crowd that has ended began. */
 	WP_STOP_BEGAN = 4,
+	/* EXACT: old was read while the thread was stopped before the access,
+	   so it matters to nobody what was written earlier. */
+	WP_STOP_BEFORE = 8,
 };
 
 struct wp_stop_value {

@@ -69,7 +69,7 @@ get_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 		shared->shown++;
 	if (info->si_signo != SIGTRAP || info->si_code != TRAP_HWBKPT)
 		return info->si_signo;
-	if (wp_trace_registers_hit(thread->tid) != 1)
+	if (wp_trace_registers_hit(thread->tid, slots, 1) != 1)
 		shared->result = -2;
 	shared->hits++;
 	return 0;
