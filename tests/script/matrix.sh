@@ -223,6 +223,8 @@ arm64_root()
 	cross="clang --target=aarch64-linux-gnu --sysroot=$system
 	    -fuse-ld=lld -Wno-unused-command-line-argument"
 	mkdir -p "$work/arm64.build"
+	# what has another place now is not to be found in its old one
+	find "$work/arm64.build" -name '*.[ch]' -delete
 	(cd "$TOP" && tar -cf - --exclude='*.[oad]' --exclude='*.so*' \
 	    --exclude=watchctl/watchctl --exclude=watchctl/watchctl-explain \
 	    lib watchctl Makefile*) | tar -xf - -C "$work/arm64.build"
