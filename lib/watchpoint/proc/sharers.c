@@ -11,6 +11,7 @@
 
 #include "os/array.h"
 #include "os/clock.h"
+#include "proc/contrast.h"
 #include "proc/proc.h"
 
 /* What a process has mapped at most. */
@@ -44,7 +45,8 @@ exists(pid_t pid)
 }
 
 /* Where kcmp(2) says nothing.  If they have one memory, what it had at most in
-   between is no less than before, and no more than after. */
+   between is no less than before, and no more than after; and there is no
+   contrast in what is in it. */
 static bool
 may_have(pid_t tid, pid_t pid)
 {
@@ -56,8 +58,8 @@ may_have(pid_t tid, pid_t pid)
 	if (theirs == 0)
 		return false;
 	(void)wp_proc_peak(tid, &after);
-	return before == 0 || after == 0 ||
-	    (before <= theirs && theirs <= after);
+	return before == 0 || after == 0 || (before <= theirs &&
+	    theirs <= after && !wp_contrast(tid, wp_proc_living(pid)));
 }
 
 /* A first thread that has ended has no memory any more: then one that lives is

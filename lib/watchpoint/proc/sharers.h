@@ -7,7 +7,8 @@
  * other credentials, and they have not one memory: changing them closes it to
  * who could look into the other.  Where it is refused altogether, they may have
  * unless the most that they have mapped at a time (VmPeak, which is for
- * everyone to read and never falls) shows that they have not.
+ * everyone to read and never falls) shows that they have not, or what is in it
+ * (contrast.h).
  */
 #ifndef WP_SHARERS_H
 #define WP_SHARERS_H

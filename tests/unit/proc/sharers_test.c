@@ -242,7 +242,7 @@ TEST(who_leaves_soon_does_not_count)
 
 /* In a child, because that cannot be undone. */
 static void
-look_without_kcmp(pid_t sharer, pid_t other)
+look_without_kcmp(pid_t sharer, pid_t other, pid_t alike)
 {
 	assert_true(refuse_call(SYS_kcmp, EPERM, NULL, 0));
 	assert_int_equal(syscall(SYS_kcmp, 1, 1, 1, 0, 0), -1);
@@ -250,9 +250,12 @@ look_without_kcmp(pid_t sharer, pid_t other)
 	assert_true(is_found(getppid(), sharer));
 	assert_false(wp_sharers_has(getppid(), other));
 	assert_false(is_found(getppid(), other));
+	assert_false(wp_sharers_has(getppid(), alike));
+	assert_false(is_found(getppid(), alike));
 }
 
-/* Another memory had less at most, since this one had more. */
+/* Another memory had less at most, since this one had more; or as much, if it
+   was made later, and then it has not the same words. */
 TEST(does_without_kcmp)
 {
 	const size_t more = 64 << 20;
@@ -260,21 +263,26 @@ TEST(does_without_kcmp)
 	const pid_t sharer = start(sleep_on, CLONE_VM);
 	void *at = mmap(NULL, more, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 	    0);
-	pid_t pid;
+	pid_t pid, alike;
 	int status;
 
 	assert_true(at != MAP_FAILED);
 	assert_int_equal(munmap(at, more), 0);
+	alike = fork();
+	assert_true(alike >= 0);
+	if (alike == 0)
+		_exit(sleep_on(NULL));
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		look_without_kcmp(sharer, other);
+		look_without_kcmp(sharer, other, alike);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	end(sharer);
 	end(other);
+	end(alike);
 }
 
 static void

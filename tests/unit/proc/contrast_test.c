@@ -1,0 +1,67 @@
+/* contrast: whether two processes show different bytes. */
+#include "test.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "proc/contrast.h"
+
+enum { STACK = 65536, OFTEN = 500, WORDS = 512 };
+
+static _Alignas(16) char stack[STACK];
+static volatile unsigned long word[WORDS];
+
+static int
+write_on(void *unused)
+{
+	(void)unused;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		for (unsigned i = 0; i < WORDS; i++)
+			word[i] = ~word[i];
+	return 0;
+}
+
+static pid_t
+start(int flags)
+{
+	const pid_t pid = clone(write_on, stack + STACK, flags | SIGCHLD, NULL);
+
+	assert_true(pid > 0);
+	return pid;
+}
+
+static void
+end(pid_t pid)
+{
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* One that is found and lost all the time is no contrast. */
+TEST(one_memory_has_none)
+{
+	const pid_t pid = start(CLONE_VM);
+
+	for (unsigned i = 0; i < OFTEN; i++)
+		assert_false(wp_contrast(getpid(), pid));
+	end(pid);
+}
+
+TEST(a_child_has_its_own_words)
+{
+	const pid_t pid = start(0);
+
+	while (!wp_contrast(getpid(), pid))	/* as soon as it has begun */
+		;
+	for (unsigned i = 0; i < OFTEN / 10; i++)
+		assert_true(wp_contrast(pid, getpid()));
+	end(pid);
+	assert_false(wp_contrast(getpid(), pid));
+}
+
+RUN_TESTS()
