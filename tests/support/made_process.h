@@ -378,4 +378,14 @@ ex_object_declare(struct ex_process *process, uint64_t addr, const char *path,
 	(void)size;
 }
 
+bool
+ex_type_of_result(struct ex_module *module, uint64_t vaddr,
+    struct ex_type *type)
+{
+	(void)module;
+	(void)vaddr;
+	(void)type;
+	return false;
+}
+
 #endif

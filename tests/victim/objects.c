@@ -1,8 +1,12 @@
 /*
  * objects: makes and frees them.  For each line "go N US" that it reads, N times
- * one after the other: writes 1, 2 and 3 to its first word, 3 after so many us;
- * and says how many there were.  The function that makes it and the allocator
- * write there, too.
+ * one after the other: writes 1, 2 and 3 to its first word and its third one,
+ * 3 after so many us; and says how many there were.  The function that makes it and the allocator
+ * write there, too.  "late N US": it also asks for more memory than there is
+ * before it writes 3, writes 4 when the object is freed, and then has the
+ * allocator hand out the same memory, writes 5 there and frees it.  "pool N US": as
+ * go, with an allocator of its own, which writes to the first word; and 4 when
+ * the object is put back.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +32,7 @@ OWN void
 item_set(struct item *item, long value)
 {
 	item->value = value;
+	item->more[1] = value;
 }
 
 OWN void
@@ -36,27 +41,85 @@ item_free(struct item *item)
 	free(item);
 }
 
+static struct pool {
+	struct item *next;
+	struct item item;
+} pool;
+
+OWN struct item *
+pool_take(struct pool *p)
+{
+	struct item *item = p->next;
+
+	p->next = NULL;
+	item->value = -1;
+	return item;
+}
+
+OWN void
+pool_put(struct pool *p, struct item *item)
+{
+	item->value = -2;
+	p->next = item;
+}
+
+/* The most that a size can say, behind the compiler's back. */
+static volatile size_t most = ~(size_t)0 >> 1;
+
+OWN int
+late(struct item *item)
+{
+	struct item *again;
+
+	if (realloc(item, most) != NULL)
+		return 1;
+	item_set(item, 3);
+	item_free(item);
+	item_set(item, 4);
+	if ((again = realloc(NULL, sizeof(*again))) == NULL)
+		return 1;
+	item_set(again, 5);
+	item_free(again);
+	return 0;
+}
+
+static int
+go(char kind, long us)
+{
+	struct item *item = kind == 'p' ? pool_take(&pool) : item_new();
+
+	if (item == NULL)
+		return 1;
+	item_set(item, 1);
+	item_set(item, 2);
+	(void)usleep((useconds_t)us);
+	if (kind == 'l')
+		return late(item);
+	item_set(item, 3);
+	if (kind == 'g') {
+		item_free(item);
+		return 0;
+	}
+	pool_put(&pool, item);
+	item_set(item, 4);
+	return 0;
+}
+
 int
 main(void)
 {
-	char line[64];
+	char line[64], word[8];
 	long n, us;
+
+	pool_put(&pool, &pool.item);
 
 	(void)printf("pid %d at %p\n", (int)getpid(), (void *)line);
 	(void)fflush(stdout);
 	while (fgets(line, sizeof(line), stdin) != NULL &&
-	    sscanf(line, "go %ld %ld", &n, &us) == 2) {
-		for (long i = 0; i < n; i++) {
-			struct item *item = item_new();
-
-			if (item == NULL)
+	    sscanf(line, "%7s %ld %ld", word, &n, &us) == 3) {
+		for (long i = 0; i < n; i++)
+			if (go(*word, us) != 0)
 				return 1;
-			item_set(item, 1);
-			item_set(item, 2);
-			(void)usleep((useconds_t)us);
-			item_set(item, 3);
-			item_free(item);
-		}
 		(void)printf("done %ld\n", n);
 		(void)fflush(stdout);
 	}

@@ -225,8 +225,10 @@ take_more(const struct broker_message *answer, pid_t pid,
 {
 	int err = 0;
 
-	if (answer->value[3] > (spec->line != 0 || spec->follow ?
-	    SPEC_MORE_MAX : 0))
+	if (answer->value[3] > (spec->allocator != NULL ? 2 :
+	    spec->line != 0 || spec->follow || spec->all ? SPEC_MORE_MAX : 0) ||
+	    (spec->allocator != NULL && (answer->value[3] != 2 ||
+	    answer->value[4] > INT64_MAX)))
 		return wp_cause_errno(cause, spec->text, EPROTO);
 	place->nmore = (unsigned)answer->value[3];
 	place->narrow = (answer->value[2] & PLACE_NARROW) != 0;
@@ -237,7 +239,8 @@ take_more(const struct broker_message *answer, pid_t pid,
 		};
 
 		place->more[i] = one.addr;
-		err = spec->follow ? 0 : wp_target_mapped(pid, &one, cause);
+		err = spec->follow || spec->allocator != NULL ? 0 :
+		    wp_target_mapped(pid, &one, cause);
 	}
 	return err;
 }
@@ -250,14 +253,16 @@ take_place(const struct broker_message *answer, pid_t pid,
 	const uint64_t addr = answer->value[0], len = answer->value[1];
 	/* whether there is room for all of it is looked at later */
 	const struct wp_region begin = {
-		.addr = addr, .len = 1, .access = spec->access,
+		.addr = addr, .len = 1,
+		.access = spec->allocator != NULL ? WP_EXEC : spec->access,
 	};
 	int err = 0;
 
 	if (len == 0 || len - 1 > UINT64_MAX - addr ||
 	    (spec->len != 0 && len != spec->len) ||
 	    (spec->access == WP_EXEC && len != 1) ||
-	    (spec->symbol == NULL && addr != spec->addr))
+	    (spec->symbol == NULL && spec->allocator == NULL &&
+	    addr != spec->addr))
 		return wp_cause_errno(cause, spec->text, EPROTO);
 	place->local = answer->value[2] == PLACE_LOCAL;
 	place->code = spec->access == WP_EXEC &&
@@ -265,7 +270,8 @@ take_place(const struct broker_message *answer, pid_t pid,
 	if (place->local && (!spec->finds_local ||
 	    answer->value[3] != 0))
 		return wp_cause_errno(cause, spec->text, EPROTO);
-	if (spec->symbol != NULL && !place->local &&
+	if ((spec->symbol != NULL || spec->allocator != NULL) &&
+	    !place->local &&
 	    (err = wp_target_mapped(pid, &begin, cause)) < 0)
 		return err;
 	place->addr = addr;
@@ -307,7 +313,8 @@ live_broker_resolve(struct live_broker *live, pid_t pid,
 		.value = {(uint64_t)pid, spec->access, (early ? BROKER_EARLY :
 		    0) | (spec->unborn ? BROKER_UNBORN : 0) |
 		    (spec->follow ? BROKER_FOLLOW : 0) |
-		    (spec->finds_local ? BROKER_LOCAL : 0), cause != NULL},
+		    (spec->finds_local ? BROKER_LOCAL : 0) |
+		    (spec->all ? BROKER_ALL : 0), cause != NULL},
 	};
 	int err;
 

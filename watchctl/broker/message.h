@@ -38,7 +38,7 @@ enum broker_what {
 	/* questions, answered with what is asked for; of processes: value[0] */
 	BROKER_RESOLVE,	/* value[1]: an access; value[2]: BROKER_EARLY if
 				   libraries have still to be mapped,
-				   BROKER_UNBORN and BROKER_FOLLOW and
+				   BROKER_UNBORN, BROKER_FOLLOW, BROKER_ALL and
 				   BROKER_LOCAL (finds_local) as of struct spec;
 				   value[3]: 1 if it is to be said why not; a
 				   SPEC, and where its module leads as a path,
@@ -157,8 +157,8 @@ enum broker_what {
 	BROKER_END,		/* value[0]: the exit status */
 };
 
-enum { BROKER_EARLY = 1, BROKER_UNBORN = 2, BROKER_FOLLOW = 4, BROKER_LOCAL =
-    8 };
+enum { BROKER_EARLY = 1, BROKER_UNBORN = 2, BROKER_FOLLOW = 4,
+	BROKER_LOCAL = 8, BROKER_ALL = 16 };
 
 /* What is found is this. */
 enum { PLACE_NAMED = 1, PLACE_LOCAL = 2, PLACE_CODE = 4, PLACE_NARROW = 8 };

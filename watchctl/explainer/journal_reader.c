@@ -37,6 +37,8 @@ struct reader {
 	size_t size;
 	bool mapped;
 	struct ex_formats *formats;	/* of its records; NULL: none yet */
+	struct ex_formats *any;		/* of those that are of no event; the
+					   same */
 	void *unreported;	/* a tree of struct unreported */
 	uint64_t began;		/* the report, ns */
 	uint64_t number;	/* of the sample that is explained; 0: none */
@@ -120,6 +122,8 @@ read_format(struct reader *r, const struct journal_entry *e)
 		out_of_memory();
 	(void)ex_formats_add(r->formats, attr, ids,
 	    (e->len - sizeof(*attr)) / sizeof(*ids));
+	if (r->any == NULL && (r->any = ex_formats_new()) != NULL)
+		(void)ex_formats_add(r->any, attr, NULL, 0);
 }
 
 static void
@@ -183,6 +187,8 @@ read_watch(struct reader *r, const struct journal_entry *e)
 	    w->text + w->symbol, w->addr, w->len, (enum wp_access)w->access,
 	    w->slots) < 0)
 		out_of_memory();
+	r->session->watches[r->session->nwatches - 1]->freed = w->freed;
+	r->session->watches[r->session->nwatches - 1]->freed_by = w->freed_by;
 	free(found);
 }
 
@@ -336,6 +342,25 @@ read_record(struct reader *r, const struct journal_entry *e)
 	if (session_record(r->session, &record))
 		publish_sample(r);
 	r->number = 0;
+}
+
+/* What becomes of an object, and where. */
+static void
+read_instance(struct reader *r, const struct journal_entry *e)
+{
+	struct session *s = r->session;
+	struct object_event event;
+	struct ex_record record;
+
+	memcpy(&event, e->bytes, sizeof(event));
+	event.stack = NULL;
+	if (e->len > sizeof(event) && r->any != NULL && s->explainer != NULL &&
+	    ex_record_decode(r->any, e->bytes + sizeof(event), e->len -
+	    sizeof(event), &record) > 0)
+		event.stack = ex_explain_sample(s->explainer, &record,
+		    event.what != OBJECT_FREED);
+	if (s->started)
+		session_object_event(s, &event, NULL, 0);
 }
 
 static void
@@ -608,8 +633,7 @@ read_entry(struct reader *r, const struct journal_entry *e)
 			session_event(s, (const void *)e->bytes);
 		break;
 	case JOURNAL_INSTANCE:
-		if (s->started)
-			session_object_event(s, (const void *)e->bytes);
+		read_instance(r, e);
 		break;
 	case JOURNAL_TALLY:
 		session_tally(s, (const void *)e->bytes);

@@ -88,6 +88,7 @@ resolve(struct ex_process *process, const struct broker_message *question,
 		spec.unborn = (question->value[2] & BROKER_UNBORN) != 0;
 		spec.follow = (question->value[2] & BROKER_FOLLOW) != 0;
 		spec.finds_local = (question->value[2] & BROKER_LOCAL) != 0;
+		spec.all = (question->value[2] & BROKER_ALL) != 0;
 		err = ((question->value[2] & BROKER_EARLY) != 0 ?
 		    spec_resolve_early :
 		    spec_resolve)(&spec, process, &place,

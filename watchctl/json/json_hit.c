@@ -224,6 +224,23 @@ hit_counters(struct buffer *b, const struct ex_hit *hit)
 	buffer_put(b, "}", 1);
 }
 
+/* Where the object was freed that is hit. */
+static void
+hit_freed(struct report *r, const struct ex_watch *object)
+{
+	struct json *json = r->own;
+	struct buffer *b = &json->out;
+
+	field_flag(b, "after_free", true);
+	field(b, "freed");
+	buffer_put(b, "{", 1);
+	json_field_time(b, "time", r, object->freed);
+	field_dec(b, "tid", (uint64_t)object->freed_by);
+	if (object->freed_at != NULL)
+		json_hit_stack(r, object->freed_at);
+	buffer_put(b, "}", 1);
+}
+
 int
 json_hit(struct report *r, const struct ex_hit *hit)
 {
@@ -235,6 +252,9 @@ json_hit(struct report *r, const struct ex_hit *hit)
 		return rc;
 	written = r->stacks_once && hit->stack != NULL ?
 	    json_name_stack(r, hit->stack) : 0;
+	if (written == 0 && r->stacks_once && ex_hit_after_free(hit) &&
+	    hit->part->freed_at != NULL)
+		written = json_name_stack(r, hit->part->freed_at);
 	if (written != 0)	/* a hit without its backtrace is none */
 		return written;
 	b = json_line_begin(r, "hit");
@@ -242,6 +262,8 @@ json_hit(struct report *r, const struct ex_hit *hit)
 	field_dec(b, "watch", ex_watch_number(hit->watch));
 	if (hit->part != NULL && hit->part->object != 0)
 		field_dec(b, "object", hit->part->object);
+	if (ex_hit_after_free(hit))
+		hit_freed(r, hit->part);
 	json_field_time(b, "time", r, hit->time);
 	hit_thread(json, hit);
 	hit_access(json, hit);

@@ -169,15 +169,24 @@ static int
 json_object(struct report *r, const struct object_event *event)
 {
 	const struct ex_watch *watch = r->begin.watches[event->watch];
-	struct buffer *b = json_line_begin(r, "object");
+	const int written = r->stacks_once && event->stack != NULL ?
+	    json_name_stack(r, event->stack) : 0;
+	struct buffer *b;
 
-	field_text(b, "event", event->what == OBJECT_NEW ? "new" : "freed");
+	if (written != 0)
+		return written;
+	b = json_line_begin(r, "object");
+	field_text(b, "event", object_event_text(event));
 	field_dec(b, "watch", ex_watch_number(watch));
 	field_dec(b, "object", event->object);
 	json_field_time(b, "time", r, event->time);
 	field_dec(b, "pid", (uint64_t)event->pid);
 	field_dec(b, "tid", (uint64_t)event->tid);
 	field_hex(b, "addr", event->addr);
+	if (event->size != 0)
+		field_dec(b, "size", event->size);
+	if (event->stack != NULL)
+		json_hit_stack(r, event->stack);
 	return json_line_end(r);
 }
 

@@ -19,7 +19,7 @@ enum {
 	NO_PROCESS, REPORT, STOPPED, STOPPED_CHILDREN, BY_BPF, BY_RING,
 	BY_RINGS, PERF, COMPACT, NOT_JSON, NOT_TEXT, NOT_TABLE, NOT_FOR_HEAP,
 	NO_OUTPUT, OUTPUT_PID, EXECUTION, READS, KERNEL, EVERYWHERE, ADDRESS,
-	SHARED, OBJECTS, LINES, THREAD, ONE_PROGRAM, FACTS
+	SHARED, OBJECTS, NO_OBJECTS, LINES, THREAD, ONE_PROGRAM, FACTS
 };
 
 /*
@@ -178,6 +178,9 @@ static const struct rule rules[] = {
 	    "read, and nothing is vouched for: leave out $2"},
 
 	{.check = check_objects},
+	{ANY(OPT_AFTER_FREE, OPT_FREE_FUNCTION), ANY(NO_OBJECTS), "$1 is about "
+	    "objects that a function returns: give -w alloc:FUNCTION, or leave "
+	    "it out"},
 	{ANY(OBJECTS), ANY(OPT_EXE, OPT_CGROUP, OPT_ALL_CPUS, 'f', OPT_ON_HIT,
 	    OPT_STOP, OPT_INSIDE, OPT_COUNT, OPT_FOLLOW, OPT_SLOTS, OPT_WITH,
 	    OPT_EACH, OPT_LAST, OPT_IF_MISSING, BY_BPF, PERF), "$1 moves slots "
@@ -383,6 +386,7 @@ find_facts(const struct options *o, const char *called[FACTS])
 	    IF(options_shared(o) && !command, "shared memory");
 	called[SHARED] = IF(options_shared(o), o->spec[0].text);
 	called[OBJECTS] = IF(options_objects(o), o->spec[0].text);
+	called[NO_OBJECTS] = IF(!options_objects(o), "");
 	called[ONE_PROGRAM] = IF(!command && !options_any_program(o), "");
 #undef IF
 	find_specs(o, called);

@@ -38,6 +38,14 @@ const struct option_entry option_table[] = {
 	{0, "slots", OPT_SLOTS, "rotate", "rotate",
 	    FROM_OUTSIDE,
 	    "move the slots over an object that is wider than they are"},
+	{0, "after-free", OPT_AFTER_FREE, NULL, NULL,
+	    FROM_OUTSIDE | OPTION_APART,
+	    "watch an object (alloc:) also when it is freed, until its\n"
+	    "memory is handed out again: such hits are uses after free"},
+	{0, "free-function", OPT_FREE_FUNCTION, "NAME", NULL,
+	    FROM_OUTSIDE | OPTION_APART,
+	    "this function frees the object (alloc:) that it is called\n"
+	    "with, too; repeatable"},
 	{0, "exe", OPT_EXE, "PATH", NULL,
 	    OPTION_ATTACH | OPTION_APART,
 	    "attach to each process that executes this file, now and\n"

@@ -309,6 +309,29 @@ add_allow(struct options *o, const char *pattern)
 	return 0;
 }
 
+/* It is parsed where it is looked up, once more. */
+static int
+add_free_function(struct options *o, const char *name)
+{
+	struct wp_cause cause;
+	struct spec spec;
+	int err = spec_parse(name, WP_EXEC, &spec, &cause);
+	const bool good = err == 0 && spec.symbol != NULL && spec.line == 0 &&
+	    !spec.has_off;
+
+	if (err < 0)
+		return complain("--free-function: %s", cause.text);
+	spec_free(&spec);
+	if (!good)
+		return complain("--free-function %s: give the name of a "
+		    "function", name);
+	if (o->nfree_functions == FREE_FUNCTIONS_MAX)
+		return complain("--free-function %s: at most %u are looked at",
+		    name, (unsigned)FREE_FUNCTIONS_MAX);
+	o->free_function[o->nfree_functions++] = name;
+	return 0;
+}
+
 static int
 add_condition(const char *option, const char *text,
     struct condition *condition)
@@ -396,6 +419,7 @@ static const struct setting {
 	{OPT_CHANGED, FLAG, AT(changed)}, {OPT_ONCE, FLAG, AT(once)},
 	{OPT_TOP, FLAG, AT(top)}, {OPT_INSIDE, FLAG, AT(inside)},
 	{OPT_STOP, FLAG, AT(stop)}, {OPT_FOLLOW, FLAG, AT(follow_pointers)},
+	{OPT_AFTER_FREE, FLAG, AT(after_free)},
 	{OPT_NO_ASLR, FLAG, AT(no_aslr)},
 	{OPT_NO_CACHE, FLAG, AT(no_cache)},
 	{'n', NUMBER, AT(limit), UINT64_MAX / 2},
@@ -478,6 +502,8 @@ option_set(struct options *o, int option, const char *text)
 		return parse_delivery(text, &o->delivery);
 	case OPT_ALLOW:
 		return add_allow(o, text);
+	case OPT_FREE_FUNCTION:
+		return add_free_function(o, text);
 	case OPT_ERROR_EXITCODE:
 		return parse_status(text, &o->error_status);
 	case OPT_GITHUB:

@@ -43,6 +43,8 @@ enum heap_way { HEAP_NONE, HEAP_RERUN, HEAP_SAMPLE };
 #define HEAP_RUNS_NONE UINT64_MAX
 enum { HEAP_RUNS_USUAL = 3 };
 
+enum { FREE_FUNCTIONS_MAX = 4 };
+
 struct options {
 	char **argv;		/* as they were given */
 	struct spec *spec;	/* nspecs of them, in the order given */
@@ -96,6 +98,11 @@ struct options {
 	uint64_t buffer;	/* --buffer: bytes of memory for records that
 				   are not explained yet; 0: as usual */
 	enum delivery delivery;	/* --delivery */
+	bool after_free;	/* --after-free */
+	const char *free_function[FREE_FUNCTIONS_MAX];	/* --free-function:
+							   nfree_functions of
+							   them */
+	size_t nfree_functions;
 	const char **allow;	/* --allow: nallow patterns */
 	size_t nallow;
 	int error_status;	/* --error-exitcode; 0: none */

@@ -8,6 +8,8 @@
 /* The gap of one where nothing could be missed. */
 #define WATCH_NO_GAP UINT64_MAX
 
+struct ex_stack;
+
 struct watch_event {
 	enum watch_event_what {
 		WATCH_ARMED,
@@ -41,12 +43,29 @@ watch_event_text(const struct watch_event *event)
 
 /* What becomes of an object that is a part of a watch (alloc:). */
 struct object_event {
-	enum object_event_what { OBJECT_NEW, OBJECT_FREED } what;
-	unsigned watch;		/* its index, from 0 */
+	enum object_event_what {
+		OBJECT_NEW, OBJECT_FREED,
+		OBJECT_REUSED,	/* its memory is handed out again */
+	} what;
+	unsigned watch;		/* its index, from 0, */
+	unsigned part;		/* and that of the part that it is */
 	uint64_t object;	/* its number, from 1 */
 	uint64_t time;		/* ns on the records' clock */
 	pid_t pid, tid;
 	uint64_t addr;		/* of its first byte */
+	uint64_t size;		/* bytes; 0: not known */
+	const struct ex_stack *stack;	/* where; NULL: not known */
 };
+
+static inline const char *
+object_event_text(const struct object_event *event)
+{
+	static const char *const text[] = {
+		[OBJECT_NEW] = "new", [OBJECT_FREED] = "freed",
+		[OBJECT_REUSED] = "reused",
+	};
+
+	return text[event->what];
+}
 
 #endif

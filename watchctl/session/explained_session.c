@@ -9,6 +9,7 @@
 
 #include "util/complain.h"
 #include "report/last_hits.h"
+#include "policy/allocator.h"
 #include "policy/hit_condition.h"
 #include "policy/learned.h"
 #include "ci/ci.h"
@@ -231,6 +232,14 @@ is_after_end(const struct session *s, const struct ex_hit *hit)
 	    hit->time > s->thread_ends[i].time;
 }
 
+/* Whether it is of memory that is free, and of the allocator, whose that is. */
+static bool
+is_allocators(const struct session *s, const struct ex_hit *hit)
+{
+	return ex_hit_after_free(hit) && options_objects(s->options) &&
+	    allocator_made(hit, s->options);
+}
+
 /* A hit is complete: the explainer's way out. */
 static int
 give(void *arg, struct ex_hit *hit)
@@ -243,7 +252,7 @@ give(void *arg, struct ex_hit *hit)
 		return recall(s, hit);
 	hit->seq = s->reported + 1;
 	if (hit_filter_is_full(s->filter, hit->watch->id - 1) ||
-	    is_after_end(s, hit)) {
+	    is_after_end(s, hit) || is_allocators(s, hit)) {
 		leave_out(s, hit, SESSION_BEYOND);
 		return 0;
 	}

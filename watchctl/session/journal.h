@@ -52,7 +52,7 @@ enum journal_what {
 	JOURNAL_LOST,		/* value[0]: hits */
 	JOURNAL_WARNING,	/* bytes: text */
 	JOURNAL_EVENT,		/* bytes: struct watch_event */
-	JOURNAL_INSTANCE,	/* bytes: struct object_event */
+	JOURNAL_INSTANCE,	/* bytes: struct object_event, and a sample */
 	JOURNAL_DAMAGE,		/* bytes: struct hg_finding */
 	JOURNAL_TALLY,		/* bytes: struct wp_target_tally, of hits that
 				   were only counted; its watch is the
@@ -102,6 +102,8 @@ struct journal_watch {
 	uint64_t since;
 	unsigned whole;		/* as of session_part */
 	uint64_t object;	/* as of session_instance, like since */
+	uint64_t freed;		/* as of struct ex_watch, like freed_by */
+	pid_t freed_by;
 	uint32_t symbol;	/* where it is in text; 0: it has none */
 	char text[];		/* the SPEC */
 };

@@ -272,11 +272,31 @@ session_event(struct session *s, const struct watch_event *event)
 		session_note(s, s->report.ops->event(&s->report, event));
 }
 
-void
-session_object_event(struct session *s, const struct object_event *event)
+/* From here on, what hits it hits what is free. */
+static void
+note_freed(struct session *s, const struct object_event *event)
 {
+	struct ex_watch *part = event->what == OBJECT_FREED &&
+	    event->part < s->nwatches ? s->watches[event->part] : NULL;
+
+	if (part == NULL || part->object != event->object || part->freed != 0)
+		return;
+	part->freed = event->time;
+	part->freed_by = event->tid;
+	part->freed_at = event->stack;
+	ex_stack_hold(event->stack);
+}
+
+void
+session_object_event(struct session *s, const struct object_event *event,
+    const void *sample, size_t len)
+{
+	const struct journal_entry entry = {.what = JOURNAL_INSTANCE};
+
+	note_freed(s, event);
 	if (s->journal != NULL)
-		session_put(s, JOURNAL_INSTANCE, event, sizeof(*event));
+		s->journal->put(s->journal, &entry, event, sizeof(*event),
+		    sample, len);
 	else if (session_reports(s) && s->report.ops->object != NULL &&
 	    event->watch < s->nwatches)
 		session_note(s, s->report.ops->object(&s->report, event));

@@ -328,8 +328,11 @@ void session_lost(struct session *, uint64_t count);
 /* Report what has become of a watch; as of the same time as the next record. */
 void session_event(struct session *, const struct watch_event *);
 
-/* The same of an object that is a part of one. */
-void session_object_event(struct session *, const struct object_event *);
+/* The same of an object that is a part of one; with the len bytes of a sample
+   of where it happened, which are of the layout of the watches'; 0: there is
+   none. */
+void session_object_event(struct session *, const struct object_event *,
+    const void *sample, size_t len);
 
 /* Report what was found in a program's heap. */
 void session_damage(struct session *, const struct hg_finding *);

@@ -70,6 +70,7 @@ put_watch(struct session *s, const struct ex_watch *watch, pid_t in)
 		.moves = watch->moves, .since = watch->since,
 		.whole = watch->whole != NULL ? watch->whole->id : 0,
 		.block = watch->block, .object = watch->object,
+		.freed = watch->freed, .freed_by = watch->freed_by,
 		.symbol = symbol != 0 ? (uint32_t)len : 0,
 	};
 	memcpy(w->comm, watch->comm, sizeof(w->comm));

@@ -223,6 +223,12 @@ run_find_watches(struct run *run, struct process *process,
 		err = objects_plan(run->objects, process, regions, &n, cause);
 	if (err >= 0)
 		err = wp_target_watch(run->target, regions, n, cause);
+	if (err >= 0 && run->objects != NULL) {
+		const int first = err;
+
+		err = objects_open_probes(run->objects, (size_t)first, cause);
+		err = err < 0 ? err : first;
+	}
 	if (err < 0)
 		explain_too_wide(o, cause);
 	process->first = err >= 0 ? (size_t)err : 0;

@@ -18,6 +18,7 @@
 #include "proc/proc.h"
 #include "run/initial_values.h"
 #include "run/run.h"
+#include "setup/allocator_functions.h"
 #include "util/complain.h"
 
 #define PAUSE	UINT64_C(10000000)	/* ns between two objects of a slot, at
@@ -26,21 +27,31 @@
 enum {
 	SHARE = 20,		/* threads wait for all slots at most one part
 				   of the time in so many */
-	ENDS = 2,		/* functions that free */
 	THREADS = 2,
+	OUT_OF_LINE = 4096,	/* bytes of a process */
+	SAMPLES = 3 * WP_SLOTS_MAX,	/* that are not taken yet, at most */
+};
+
+/* A sample that came before its record; or which a life has: malloc'd, NULL:
+   none. */
+struct sample {
+	struct perf_event_header *at;
+	pid_t tid;
 };
 
 /* An object that was given to a slot. */
 struct life {
 	uint64_t addr;		/* of the bytes that are watched */
 	uint64_t number;
-	uint64_t born, armed, ended;	/* ns; 0: not yet */
+	uint64_t born, armed, ended, reused;	/* ns; 0: not yet */
 	uint64_t gap;		/* ns; WATCH_NO_GAP: none */
 	uint64_t cost;		/* ns that it has taken of a processor */
 	unsigned slot;
-	pid_t tid, freed_by;
+	pid_t tid, freed_by, reused_by;
+	bool kept;		/* when it had ended */
 	bool failed;		/* the slot could not be moved there */
 	enum { GIVEN, ARMED, ENDED, TOLD } told;	/* of it, so far */
+	struct perf_event_header *at[OBJECT_REUSED + 1];	/* samples */
 	int place;		/* its watch of the session; < 0: none */
 	size_t before;		/* the one that its slot had before it, from 1;
 				   0: none */
@@ -49,7 +60,9 @@ struct life {
 struct objects {
 	struct run *run;
 	struct wp_objects *probes;
-	uint64_t function, end[ENDS];	/* addresses */
+	struct wp_objects_what what;
+	struct sample sample[SAMPLES];	/* whose records have not come */
+	uint64_t size;		/* of each; 0: not known */
 	pid_t pid;
 	size_t spec, first;	/* its first watch in the target */
 	struct wp_region region;	/* from an object's start on */
@@ -69,6 +82,8 @@ struct objects {
 	size_t nopen, open_cap, ntaken;
 	atomic_bool any;	/* there is something to report */
 	uint64_t foreign;	/* records that are no hits */
+	uint64_t out_of_line;	/* where the kernel executes instructions that
+				   uprobes are on; 0: not known */
 	uint64_t ended;		/* ns; 0: not yet */
 	struct wp_objects_sum sum;	/* as of then */
 	bool warned, blind;
@@ -93,6 +108,15 @@ objects_open(struct objects **out, struct run *run)
 	return 0;
 }
 
+static void
+forget_samples(struct life *life)
+{
+	for (unsigned i = 0; i <= OBJECT_REUSED; i++) {
+		free(life->at[i]);
+		life->at[i] = NULL;
+	}
+}
+
 void
 objects_close(struct objects *o)
 {
@@ -104,6 +128,10 @@ objects_close(struct objects *o)
 		(void)close(o->stop);
 	(void)pthread_mutex_destroy(&o->take);
 	(void)pthread_mutex_destroy(&o->lock);
+	for (size_t i = 0; i < o->nlives; i++)
+		forget_samples(&o->life[i]);
+	for (unsigned i = 0; i < SAMPLES; i++)
+		free(o->sample[i].at);
 	free(o->life);
 	free(o->open);
 	free(o);
@@ -111,51 +139,26 @@ objects_close(struct objects *o)
 
 /* --- before they are armed --- */
 
-/* Where a function begins. */
-static int
-find_function(struct objects *o, const struct process *process,
-    const char *name, bool early, struct spec_place *place,
-    struct wp_cause *cause)
-{
-	struct spec spec;
-	int err = spec_parse(name, WP_EXEC, &spec, cause);
-
-	if (err < 0)
-		return err;
-	/* not behind its prologue, where its arguments are */
-	spec.has_off = true;
-	err = live_broker_resolve(&o->run->live, process->pid, &spec, early,
-	    place, cause);
-	spec_free(&spec);
-	return err;
-}
-
 int
 objects_resolve(struct objects *o, const struct process *process,
     const struct spec *spec, bool early, struct spec_place *place,
     struct wp_cause *cause)
 {
-	static const char *const ends[ENDS] = {"free", "realloc"};
-	struct spec_place function = {.symbol = NULL};
-	int err = find_function(o, process, spec->allocator, early, place,
-	    cause);
+	int err = live_broker_resolve(&o->run->live, process->pid, spec, early,
+	    place, cause);
 
 	if (err < 0)
 		return err;
-	o->function = place->addr;
-	for (unsigned i = 0; i < ENDS && err == 0; i++) {
-		err = find_function(o, process, ends[i], early, &function,
-		    cause);
-		o->end[i] = function.addr;
-		free(function.symbol);
-		function.symbol = NULL;
-	}
-	free(place->symbol);
-	*place = (struct spec_place){
-		.len = spec->len != 0 ? spec->len : spec_alignment(spec->off),
-		.rotates = true,
+	o->pid = process->pid;
+	o->what = (struct wp_objects_what){
+		.function = place->addr, .part = place->more[0],
+		.stays = o->run->options->after_free,
 	};
-	return err;
+	o->size = place->more[1];
+	free(place->symbol);
+	*place = (struct spec_place){.len = place->len, .rotates = true};
+	return allocator_functions_find(o->run, o->pid, early, &o->what,
+	    cause);
 }
 
 int
@@ -173,7 +176,7 @@ objects_plan(struct objects *o, struct process *process,
 		    "they are watched in one process: give one");
 	caps = &o->run->features.caps;
 	o->region = (struct wp_region){
-		.addr = o->run->options->spec->off, .len = regions->len,
+		.addr = o->what.part, .len = regions->len,
 		.access = regions->access,
 	};
 	/* as if an object began at 0 */
@@ -187,8 +190,22 @@ objects_plan(struct objects *o, struct process *process,
 		process->spec[i] = 0;
 	}
 	*n = o->slots;
-	return wp_objects_open(&o->probes, o->pid, o->function, o->end, ENDS,
-	    o->run->options->spec->instance, o->slots, cause);
+	return 0;
+}
+
+int
+objects_open_probes(struct objects *o, size_t first, struct wp_cause *cause)
+{
+	struct wp_objects_what *what = &o->what;
+	uint64_t *ids;
+
+	what->only = o->run->options->spec->instance;
+	what->places = o->slots;
+	what->len = o->region.len;
+	if (wp_target_slot_ids(o->run->target, first, 0, &what->attr, &ids) < 0)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	free(ids);
+	return wp_objects_open(&o->probes, o->pid, what, cause);
 }
 
 /* --- the threads --- */
@@ -214,6 +231,40 @@ life_of(struct objects *o, unsigned slot, uint64_t number)
 	    &o->life[last - 1];
 }
 
+/* A sample, for the record of its thread. */
+static void
+take_sample(struct objects *o, const struct perf_event_header *header)
+{
+	const struct wp_sample *sample = (const void *)header;
+
+	for (unsigned i = 0; i < SAMPLES; i++) {
+		struct sample *s = &o->sample[i];
+
+		if (s->at != NULL && s->tid != (pid_t)sample->tid)
+			continue;
+		free(s->at);
+		s->tid = (pid_t)sample->tid;
+		if ((s->at = malloc(header->size)) != NULL)
+			memcpy(s->at, header, header->size);
+		return;
+	}
+}
+
+/* The one that came before a record; malloc'd, NULL: there is none. */
+static struct perf_event_header *
+sample_of(struct objects *o, const struct wp_object_record *r)
+{
+	for (unsigned i = 0; i < SAMPLES; i++) {
+		struct perf_event_header *at = o->sample[i].at;
+
+		if (at == NULL || o->sample[i].tid != (pid_t)r->tid)
+			continue;
+		o->sample[i].at = NULL;
+		return at;
+	}
+	return NULL;
+}
+
 /* A slot has an object. */
 static void
 take_new(struct objects *o, const struct wp_object_record *r)
@@ -222,20 +273,25 @@ take_new(struct objects *o, const struct wp_object_record *r)
 		.addr = r->addr + o->region.addr, .number = r->number,
 		.born = r->time, .gap = WATCH_NO_GAP, .slot = r->place,
 		.tid = (pid_t)r->tid, .place = -1,
+		.at = {[OBJECT_NEW] = sample_of(o, r)},
 		.before = o->last[r->place],
 	};
 	struct life *it;
 	uint64_t began, now;
 	bool room, good;
 
-	if (o->ended != 0)
+	if (o->ended != 0) {
+		free(life.at[OBJECT_NEW]);
 		return;
+	}
 	(void)pthread_mutex_lock(&o->lock);
 	room = wp_array_room(&o->life, o->nlives, &o->cap,
 	    sizeof(*o->life)) == 0;
 	if (room) {
 		o->life[o->nlives++] = life;
 		o->last[r->place] = o->nlives;
+	} else {
+		free(life.at[OBJECT_NEW]);
 	}
 	atomic_store(&o->any, true);
 	(void)pthread_mutex_unlock(&o->lock);
@@ -258,45 +314,109 @@ take_new(struct objects *o, const struct wp_object_record *r)
 	(void)pthread_mutex_unlock(&o->lock);
 }
 
-/* The object of a slot is freed.  The longer a thread has waited for it, or its
-   move has taken, the longer none needs to for the next. */
+/* A slot is done with its object.  The longer a thread has waited for it, or
+   its move has taken, the longer none needs to for the next. */
 static void
-take_ended(struct objects *o, const struct wp_object_record *r)
+leave(struct objects *o, unsigned slot)
 {
 	const uint64_t parts = (uint64_t)SHARE * o->slots;
 	uint64_t pause = PAUSE;
+
+	(void)pthread_mutex_lock(&o->lock);
+	if (o->last[slot] != 0 &&
+	    o->life[o->last[slot] - 1].cost * parts > pause)
+		pause = o->life[o->last[slot] - 1].cost * parts;
+	(void)pthread_mutex_unlock(&o->lock);
+	(void)move(o, slot, 0);
+	o->due[slot] = wp_clock_ns() + pause;
+}
+
+/* A slot may be given another one. */
+static void
+reuse(struct objects *o, unsigned slot)
+{
+	bool kept;
+
+	(void)pthread_mutex_lock(&o->lock);
+	kept = o->last[slot] != 0 && o->life[o->last[slot] - 1].kept;
+	(void)pthread_mutex_unlock(&o->lock);
+	o->due[slot] = 0;
+	wp_objects_reuse(o->probes, slot, kept);
+}
+
+/* The object of a slot is freed. */
+static void
+take_ended(struct objects *o, const struct wp_object_record *r)
+{
+	struct perf_event_header *at = sample_of(o, r);
 	struct life *it;
+	bool kept = false;
 
 	(void)pthread_mutex_lock(&o->lock);
 	if ((it = life_of(o, r->place, r->number)) != NULL) {
 		it->ended = r->time;
 		it->freed_by = (pid_t)r->tid;
-		if (it->cost * parts > pause)
-			pause = it->cost * parts;
+		it->at[OBJECT_FREED] = at;
+		at = NULL;
+		/* what is returned anew was not free */
+		it->kept = kept = o->what.stays && wp_objects_reused(o->probes,
+		    r->place, r->number) != r->time;
 	}
 	atomic_store(&o->any, true);
 	(void)pthread_mutex_unlock(&o->lock);
-	(void)move(o, r->place, 0);
-	o->due[r->place] = wp_clock_ns() + pause;
+	free(at);
+	if (!kept)
+		leave(o, r->place);
+}
+
+/* Memory of what slots have is handed out again. */
+static void
+take_reused(struct objects *o, const struct wp_object_record *r)
+{
+	struct perf_event_header *at = sample_of(o, r);
+
+	for (unsigned i = 0; i < o->slots; i++) {
+		struct life *it;
+		bool kept = false;
+
+		if ((r->place >> i & 1) == 0)
+			continue;
+		(void)pthread_mutex_lock(&o->lock);
+		it = o->last[i] == 0 ? NULL : &o->life[o->last[i] - 1];
+		if (it != NULL && it->kept && it->reused == 0) {
+			kept = true;
+			it->reused = r->time;
+			it->reused_by = (pid_t)r->tid;
+			it->at[OBJECT_REUSED] = at;
+			at = NULL;
+		}
+		atomic_store(&o->any, true);
+		(void)pthread_mutex_unlock(&o->lock);
+		if (kept)
+			leave(o, i);
+	}
+	free(at);
 }
 
 static void
 take_records(struct objects *o)
 {
-	const struct wp_object_record *r;
+	const struct perf_event_header *header;
 	const uint64_t now = wp_clock_ns();
 
 	(void)pthread_mutex_lock(&o->take);
-	while ((r = wp_objects_next(o->probes)) != NULL)
-		if (r->header.type == WP_OBJECT_NEW)
-			take_new(o, r);
+	while ((header = wp_objects_next(o->probes)) != NULL)
+		if (header->type == PERF_RECORD_SAMPLE)
+			take_sample(o, header);
+		else if (header->type == WP_OBJECT_REUSED)
+			take_reused(o, (const void *)header);
+		else if (header->type == WP_OBJECT_NEW)
+			take_new(o, (const void *)header);
 		else
-			take_ended(o, r);
+			take_ended(o, (const void *)header);
 	for (unsigned i = 0; i < o->slots; i++)
-		if (o->due[i] != 0 && o->due[i] <= now) {
-			o->due[i] = 0;
-			wp_objects_reuse(o->probes, i);
-		}
+		if (o->due[i] != 0 && o->due[i] <= now)
+			reuse(o, i);
 	(void)pthread_mutex_unlock(&o->take);
 }
 
@@ -424,15 +544,23 @@ describe(struct objects *o, struct life *life)
 static void
 report(struct objects *o, const struct life *life, enum object_event_what what)
 {
-	const bool freed = what == OBJECT_FREED;
-
-	session_object_event(&o->run->session, &(struct object_event){
+	struct perf_event_header *at = life->at[what];
+	struct object_event event = {
 		.what = what, .watch = run_watch(o->run, o->first)->id - 1,
-		.object = life->number, .pid = o->pid,
-		.time = freed ? life->ended : life->born,
-		.tid = freed ? life->freed_by : life->tid,
-		.addr = life->addr - o->region.addr,
-	});
+		.part = (unsigned)life->place, .object = life->number,
+		.pid = o->pid, .time = life->born, .tid = life->tid,
+		.addr = life->addr - o->region.addr, .size = o->size,
+	};
+
+	if (what == OBJECT_FREED) {
+		event.time = life->ended;
+		event.tid = life->freed_by;
+	} else if (what == OBJECT_REUSED) {
+		event.time = life->reused;
+		event.tid = life->reused_by;
+	}
+	session_object_event(&o->run->session, &event, at, at == NULL ? 0 :
+	    at->size);
 }
 
 static void
@@ -458,28 +586,55 @@ report_armed(struct objects *o, const struct life *life)
 		});
 }
 
+/* Say what is to be said next of an object.  How far that is then; what it was:
+   there is nothing. */
+static int
+say_next(struct objects *o, const struct life *life)
+{
+	switch (life->told) {
+	case GIVEN:
+		if (life->armed == 0)
+			return GIVEN;
+		report_armed(o, life);
+		return ARMED;
+	case ARMED:
+		if (life->ended == 0)
+			return ARMED;
+		if (!life->failed)
+			report(o, life, OBJECT_FREED);
+		return life->kept ? ENDED : TOLD;
+	case ENDED:
+		if (life->reused == 0)
+			return ENDED;
+		if (!life->failed)
+			report(o, life, OBJECT_REUSED);
+		return TOLD;
+	default:
+		return TOLD;
+	}
+}
+
 /* The next thing to be said of an object.  False: there is none. */
 static bool
 report_next(struct objects *o, size_t i)
 {
 	struct life life;
+	int told;
 
 	(void)pthread_mutex_lock(&o->lock);
 	life = o->life[i];
 	(void)pthread_mutex_unlock(&o->lock);
+	told = (int)life.told;
 	if (life.place < 0)
 		describe(o, &life);
-	else if (life.told == GIVEN && life.armed != 0)
-		report_armed(o, &life);
-	else if (life.told == ARMED && life.ended != 0 && !life.failed)
-		report(o, &life, OBJECT_FREED);
-	else if (life.told != ARMED || life.ended == 0)
+	else if ((told = say_next(o, &life)) == (int)life.told)
 		return false;
 	(void)pthread_mutex_lock(&o->lock);
 	if (o->life[i].place < 0)
 		o->life[i].place = life.place;
-	else
-		o->life[i].told = life.told == GIVEN ? ARMED : TOLD;
+	o->life[i].told = told;
+	if (told == TOLD)
+		forget_samples(&o->life[i]);
 	(void)pthread_mutex_unlock(&o->lock);
 	return o->run->session.err == 0;
 }
@@ -522,14 +677,49 @@ objects_report(struct objects *o)
 
 /* --- hits --- */
 
-/* Whether it was not freed then.  That it is freed is known here at once. */
+/* Whether it was freed by then.  That is known here at once. */
 static bool
-was_there(const struct objects *o, const struct life *life, uint64_t time)
+is_freed(const struct objects *o, const struct life *life, uint64_t time)
 {
 	const uint64_t ended = life->ended != 0 ? life->ended :
 	    wp_objects_ended(o->probes, life->slot, life->number);
 
-	return ended == 0 || time < ended;
+	return ended != 0 && time >= ended;
+}
+
+/* Whether it was not, or its memory was not handed out again. */
+static bool
+was_there(const struct objects *o, const struct life *life, uint64_t time)
+{
+	uint64_t reused;
+
+	if (!is_freed(o, life, time))
+		return true;
+	if (!o->what.stays || (life->ended != 0 && !life->kept))
+		return false;
+	reused = life->reused != 0 ? life->reused :
+	    wp_objects_reused(o->probes, life->slot, life->number);
+	return reused == 0 || time < reused;
+}
+
+static int
+find_out_of_line(void *arg, const struct wp_proc_map *map)
+{
+	struct objects *o = arg;
+
+	if (strcmp(map->path, "[uprobes]") == 0)
+		o->out_of_line = map->start;
+	return o->out_of_line != 0;
+}
+
+/* Whether a hit is of the first instruction of a function that frees. */
+static bool
+is_of_uprobe(struct objects *o, const struct ex_record *record)
+{
+	if (o->out_of_line == 0)
+		(void)wp_proc_maps(o->pid, find_out_of_line, o);
+	return o->out_of_line != 0 &&
+	    record->sample.ip - o->out_of_line < OUT_OF_LINE;
 }
 
 /* The object that a slot had then; NULL: none yet. */
@@ -543,24 +733,79 @@ life_at(const struct objects *o, unsigned slot, uint64_t time)
 	return i == 0 ? NULL : &o->life[i - 1];
 }
 
+/* The object that a hit is of, from 1; 0: of none. */
+static size_t
+hit_life(struct objects *o, const struct ex_record *record)
+{
+	for (unsigned i = 0; i < o->slots; i++) {
+		const struct life *life = life_at(o, i, record->time);
+
+		if (life != NULL && record->sample.addr >= life->addr &&
+		    record->sample.addr < life->addr + o->region.len &&
+		    was_there(o, life, record->time) &&
+		    (!is_freed(o, life, record->time) ||
+		    !is_of_uprobe(o, record)))
+			return (size_t)(life - o->life) + 1;
+	}
+	return 0;
+}
+
+/* What is mapped where memory was that a slot keeps is not that memory. */
+static void
+take_mapping(struct objects *o, const struct ex_record *record)
+{
+	const struct ex_mmap *map = &record->mmap;
+
+	(void)pthread_mutex_lock(&o->take);
+	for (unsigned i = 0; i < o->slots; i++) {
+		struct life *it;
+		bool over;
+
+		(void)pthread_mutex_lock(&o->lock);
+		it = o->last[i] == 0 ? NULL : &o->life[o->last[i] - 1];
+		over = it != NULL && it->kept && it->reused == 0 &&
+		    record->time >= it->ended && it->addr - map->start <
+		    map->len;
+		if (over) {
+			it->reused = record->time;
+			it->reused_by = record->tid;
+			atomic_store(&o->any, true);
+		}
+		(void)pthread_mutex_unlock(&o->lock);
+		if (over)
+			leave(o, i);
+	}
+	(void)pthread_mutex_unlock(&o->take);
+}
+
 bool
 objects_take(struct objects *o, const struct ex_record *record)
 {
-	bool is = false;
+	const uint64_t late = wp_clock_ns() + PAUSE;
+	bool unsaid = true;
+	size_t life = 0;
 
-	if (o == NULL || !session_is_sample(&o->run->session, record))
+	if (o == NULL)
 		return true;
-	(void)pthread_mutex_lock(&o->lock);
-	for (unsigned i = 0; i < o->slots && !is; i++) {
-		const struct life *life = life_at(o, i, record->time);
-
-		is = life != NULL && record->sample.addr >= life->addr &&
-		    record->sample.addr < life->addr + o->region.len &&
-		    was_there(o, life, record->time);
+	if (o->what.stays && record->pid == o->pid &&
+	    (record->type == PERF_RECORD_MMAP ||
+	    record->type == PERF_RECORD_MMAP2))
+		take_mapping(o, record);
+	if (!session_is_sample(&o->run->session, record))
+		return true;
+	while (unsaid && wp_clock_ns() <= late) {
+		(void)pthread_mutex_lock(&o->lock);
+		life = hit_life(o, record);
+		unsaid = life != 0 && o->life[life - 1].told < ENDED &&
+		    is_freed(o, &o->life[life - 1], record->time);
+		(void)pthread_mutex_unlock(&o->lock);
+		if (unsaid) {	/* its record may still be written */
+			take_records(o);
+			objects_report(o);
+		}
 	}
-	o->foreign += !is;
-	(void)pthread_mutex_unlock(&o->lock);
-	return is;
+	o->foreign += life == 0 || unsaid;
+	return life != 0 && !unsaid;
 }
 
 uint64_t

@@ -47,6 +47,10 @@ int objects_resolve(struct objects *, const struct process *,
 int objects_plan(struct objects *, struct process *, struct wp_region *,
     size_t *n, struct wp_cause *);
 
+/* Begin to look for objects, which are not seen yet; first: the first of these
+   watches.  NULL has none.  0 or -errno with a cause. */
+int objects_open_probes(struct objects *, size_t first, struct wp_cause *);
+
 /* The process is about to be armed: objects are seen from now on; and it is:
    they are watched. */
 void objects_expect(struct objects *);

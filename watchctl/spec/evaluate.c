@@ -272,6 +272,8 @@ evaluate_node(struct evaluation *e, const struct node *node, struct value *v)
 		    node->number.size, node->number.is_signed);
 		value_set_result(v, &number);
 		return true;
+	case NODE_RESULT:
+		return evaluate_result(e, node, v);
 	case NODE_NAME:
 		return evaluate_name(e, node, v);
 	case NODE_MEMBER:
@@ -452,6 +454,47 @@ evaluate(const struct spec *spec, struct ex_process *process, bool early,
 		return value_error(&e, root);
 	return take_place(&e, &v, place) && take_symbol_name(&e, place) ? 0 :
 	    e.err;
+}
+
+int
+evaluate_part(const struct spec *spec, struct ex_process *process, bool early,
+    uint64_t *offset, uint64_t *len, struct wp_cause *cause)
+{
+	const struct node *root = spec->expression->root;
+	struct evaluation e = {
+		.spec = spec, .process = process, .cause = cause,
+		.early = early,
+	};
+	struct trace trace;
+	struct spec_place place = {.len = 0};
+	struct buffer why = {0};
+	struct value v;
+
+	if (!trace_object(&e, &trace, 0, &v))
+		return e.err;
+	if (trace.n == 0 && trace.other == NULL) {
+		if (!take_place(&e, &v, &place))
+			return e.err;
+		*offset = place.addr;
+		*len = place.len;
+		return 0;
+	}
+	buffer_puts(&why, "this is not in what the function returns, but where "
+	    "a pointer in there leads: give a member of it, or +OFF:LEN");
+	(void)evaluate_fail_with(&e, root->at, &why);
+	return e.err;
+}
+
+uint64_t
+evaluate_size(struct ex_process *process, struct ex_module *module,
+    uint64_t vaddr)
+{
+	struct ex_type result, target;
+
+	return ex_type_of_result(module, vaddr, &result) &&
+	    ex_type_kind(&result) == EX_POINTER &&
+	    ex_type_target(process, &result, &target) ?
+	    ex_type_size(&target) : 0;
 }
 
 static int

@@ -15,6 +15,16 @@
 int evaluate(const struct spec *, struct ex_process *, bool early,
     struct spec_place *, struct wp_cause *);
 
+/* How far behind the beginning of what spec->allocator returns the object of
+   spec->expression is, and how long.  As above. */
+int evaluate_part(const struct spec *, struct ex_process *, bool early,
+    uint64_t *offset, uint64_t *len, struct wp_cause *);
+
+/* How long what the function at a module's vaddr returns a pointer to is, by
+   its type; 0: not known. */
+uint64_t evaluate_size(struct ex_process *, struct ex_module *,
+    uint64_t vaddr);
+
 /* Whether a SPEC that is good as a symbol names a reference, which is what it
    refers to. */
 bool evaluate_is_reference(const struct spec *, struct ex_process *,

@@ -160,3 +160,31 @@ evaluate_name(struct evaluation *e, const struct node *node, struct value *v)
 	free(named.copy);
 	return good;
 }
+
+bool
+evaluate_result(struct evaluation *e, const struct node *node, struct value *v)
+{
+	struct found_symbol found;
+	struct spec function;
+	struct buffer why = {0};
+
+	e->err = spec_parse(e->spec->allocator, WP_EXEC, &function, e->cause);
+	if (e->err < 0)
+		return false;
+	e->err = find_symbol(&function, e->process, e->early, &found,
+	    e->cause);
+	spec_free(&function);
+	if (e->err < 0)
+		return false;
+	v->known = ex_type_of_result(found.module, found.symbol.value,
+	    &v->type);
+	v->size = sizeof(v->number);
+	if (v->known)
+		return value_is_pointer(v) || evaluate_fail_type(e, node, v,
+		    node->at, "it returns no pointer, so that what it returns "
+		    "has no members");
+	evaluate_put_part(&why, node->begin, node->end);
+	buffer_puts(&why, " has no debug information, so that what it returns "
+	    "is not known: give +OFF:LEN");
+	return evaluate_fail_with(e, node->at, &why);
+}

@@ -93,6 +93,9 @@ bool evaluate_number(struct evaluation *, const struct node *, struct value *);
 bool evaluate_integer(struct evaluation *, const struct node *, struct value *);
 bool evaluate_name(struct evaluation *, const struct node *, struct value *);
 
+/* What a function returns, as if that were 0. */
+bool evaluate_result(struct evaluation *, const struct node *, struct value *);
+
 /* Fortran's pointers have the members of what they point to. */
 bool value_follow_fortran(struct evaluation *, const struct node *,
     struct value *);

@@ -145,12 +145,10 @@ parse_index(struct parser *parser, const struct node *left, char close)
 	return add(parser, &node);
 }
 
-/* An operand with all that is behind it. */
+/* All that is behind an operand. */
 static const struct node *
-parse_postfix(struct parser *parser)
+parse_steps(struct parser *parser, const struct node *left)
 {
-	const struct node *left = parse_primary(parser);
-
 	while (left != NULL) {
 		const char *p = token_skip(parser->p);
 		const bool arrow = strncmp(p, "->", 2) == 0;
@@ -167,6 +165,12 @@ parse_postfix(struct parser *parser)
 		}
 	}
 	return left;
+}
+
+static const struct node *
+parse_postfix(struct parser *parser)
+{
+	return parse_steps(parser, parse_primary(parser));
 }
 
 /* --- operators in front --- */
@@ -339,6 +343,16 @@ misplaced(const char *p)
 	    "an operator, or :LEN, is wanted";
 }
 
+static const char *
+finish(struct parser *parser, const char **p)
+{
+	*p = parser->wrong != NULL ? parser->wrong_at : token_skip(parser->p);
+	if (parser->wrong != NULL)
+		return parser->wrong;
+	return **p == '\0' || (**p == ':' && (*p)[1] != ':') ? NULL :
+	    misplaced(*p);
+}
+
 const char *
 expression_parse(const char **p, struct expression *tree)
 {
@@ -346,11 +360,22 @@ expression_parse(const char **p, struct expression *tree)
 
 	tree->n = 0;
 	tree->root = parse_all(&parser);
-	*p = parser.wrong != NULL ? parser.wrong_at : token_skip(parser.p);
-	if (parser.wrong != NULL)
-		return parser.wrong;
-	return **p == '\0' || (**p == ':' && (*p)[1] != ':') ? NULL :
-	    misplaced(*p);
+	return finish(&parser, p);
+}
+
+const char *
+expression_parse_steps(const char **p, const char *function, size_t len,
+    struct expression *tree)
+{
+	struct parser parser = {.tree = tree, .p = *p};
+	const struct node result = {
+		.kind = NODE_RESULT, .text = function, .len = len,
+		.begin = function, .end = function + len, .at = function,
+	};
+
+	tree->n = 0;
+	tree->root = parse_steps(&parser, add(&parser, &result));
+	return finish(&parser, p);
 }
 
 bool

@@ -16,6 +16,8 @@
 enum node_kind {
 	NODE_NUMBER,		/* number */
 	NODE_NAME,		/* text */
+	NODE_RESULT,		/* text: what the function of this name
+				   returns */
 	NODE_MEMBER,		/* left.text */
 	NODE_ARROW,		/* left->text */
 	NODE_INDEX,		/* left[right] */
@@ -55,6 +57,11 @@ struct expression {
 /* Parse from *p on as far as it goes; texts outlive the tree.  NULL; or what is
    wrong at *p. */
 const char *expression_parse(const char **p, struct expression *);
+
+/* The same of the steps at *p from what a function of this name returns:
+   "->member[1].name". */
+const char *expression_parse_steps(const char **p, const char *function,
+    size_t len, struct expression *);
 
 /* Whether it is a value wherever it is, and no object: &x, p + 1. */
 bool expression_is_value(const struct node *);

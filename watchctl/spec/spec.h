@@ -5,7 +5,7 @@
  *	FILE:LINE   [MODULE!]THREAD_LOCAL[+OFF]@TID[:LEN]
  *	kernel!SYMBOL[+OFF][:LEN]
  *	shm:/NAME+OFF[:LEN]  file:PATH+OFF[:LEN]
- *	alloc:[MODULE!]FUNCTION[#N][+OFF][:LEN]
+ *	alloc:[MODULE!]FUNCTION[#N][->MEMBER|+OFF][:LEN]
  *
  * ADDR, OFF and LEN are decimal, or hex with 0x.  MODULE may be a source file,
  * for its static names; then "::" may be in place of "!".  What can be a
@@ -36,13 +36,16 @@ struct spec {
 				   it is none */
 	bool follow;		/* for resolving: the way to it is wanted */
 	pid_t thread;		/* of a thread-local one: whose; 0: not given */
+	bool all;		/* for resolving: where each function of this
+				   name begins is wanted */
 	bool finds_local;	/* for resolving: where it is in its module's
 				   thread-local storage is wanted */
 	char *shared;		/* a file's path, malloc'd: the bytes at off in
 				   it, wherever it is mapped shared; NULL: in a
 				   process */
-	char *allocator;	/* [MODULE!]FUNCTION, malloc'd: the bytes at off
-				   in what it returns; NULL: no such */
+	char *allocator;	/* [MODULE!]FUNCTION, malloc'd: the bytes at
+				   off, or of the expression, in what it
+				   returns; NULL: no such */
 	uint64_t instance;	/* of those, the one of this number; 0: all */
 	bool kernel;		/* kernel!SYMBOL, or an address of the
 				   kernel's */
@@ -59,7 +62,9 @@ struct spec_place {
 	uint64_t addr, len;
 	/* nmore of them: of a line, its other addresses; of what is to be
 	   followed: addr is that of the first of so many pointers, and the
-	   object or the next one lies this far behind where each points to */
+	   object or the next one lies this far behind where each points to;
+	   of objects: addr is the function's; the bytes are so far behind the
+	   beginning of each, of which there are so many, 0: not known; of all that is called so: the others */
 	uint64_t more[SPEC_MORE_MAX];
 	unsigned nmore;
 	bool narrow;		/* pointers that are followed have 4 bytes */

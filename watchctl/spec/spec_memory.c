@@ -125,11 +125,11 @@ allocator_end(const char *p)
 	return p;
 }
 
-/* FUNCTION[#N][+OFF][:LEN] */
+/* FUNCTION[#N][->MEMBER|+OFF][:LEN] */
 static const char *
 parse_allocator(const char **p, struct spec *spec, bool *memory)
 {
-	const char *end = allocator_end(*p), *wrong = NULL;
+	const char *function = *p, *end = allocator_end(*p), *wrong = NULL;
 
 	if (end == *p)
 		return "a function's name is wanted";
@@ -147,16 +147,21 @@ parse_allocator(const char **p, struct spec *spec, bool *memory)
 			wrong = "objects are numbered from 1";
 		}
 	}
-	if (wrong == NULL && strncmp(*p, "->", 2) == 0)
-		wrong = "a member is not known here (give +OFF:LEN)";
-	if (wrong == NULL && **p == '+') {
+	if (wrong == NULL && strncmp(*p, "->", 2) == 0) {
+		spec->expression = calloc(1, sizeof(*spec->expression));
+		*memory = spec->expression != NULL;
+		if (*memory)
+			wrong = expression_parse_steps(p, function,
+			    strlen(spec->allocator), spec->expression);
+	}
+	if (*memory && wrong == NULL && **p == '+') {
 		++*p;
 		spec->has_off = true;
 		wrong = spec_parse_number(p, &spec->off);
 	}
 	if (wrong == NULL && **p == ':')
 		wrong = spec_parse_length(p, spec);
-	else if (wrong == NULL && **p != '\0')
+	else if (*memory && wrong == NULL && **p != '\0')
 		wrong = "only :LEN can follow";
 	return wrong;
 }

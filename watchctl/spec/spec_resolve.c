@@ -225,7 +225,7 @@ choose_symbol(struct search *s, struct ex_process *process,
 		return symbol_module_unknown(s, process, cause);
 	if (s->n == 0 || are_hardly_meant(s))
 		return symbol_unknown(s, process, cause);
-	return s->n > 1 ? symbol_ambiguous(s, cause) : 0;
+	return s->n > 1 && !s->spec->all ? symbol_ambiguous(s, cause) : 0;
 }
 
 /* Where it is in its module's thread-local storage, of which each thread has
@@ -257,6 +257,9 @@ resolve_symbol(struct search *s, struct ex_process *process,
 	if (!s->found[0].symbol.tls && s->spec->thread != 0)
 		return spec_refuse(s->spec, "this is not thread-local: leave "
 		    "out @TID", cause);
+	if (s->spec->all)
+		for (size_t i = 1; i < s->n && i <= SPEC_MORE_MAX; i++)
+			place->more[place->nmore++] = s->found[i].addr;
 	if (!s->found[0].symbol.tls)
 		return place_symbol(s->spec, &s->found[0], place, cause);
 	if (s->spec->access == WP_EXEC)
@@ -374,6 +377,41 @@ resolve_as_symbol(const struct spec *spec, struct ex_process *process,
 	rc = resolve_symbol(s, process, place, cause);
 	free(s);
 	return rc;
+}
+
+/* What is in an object that a function returns. */
+static int
+resolve_part(const struct spec *spec, struct ex_process *process, bool early,
+    struct spec_place *place, struct wp_cause *cause)
+{
+	uint64_t vaddr;
+	struct ex_module *module = ex_process_module(process, place->addr,
+	    &vaddr);
+
+	place->more[0] = spec->off;
+	place->more[1] = module == NULL ? 0 :
+	    evaluate_size(process, module, vaddr);
+	place->nmore = 2;
+	place->len = spec->len != 0 ? spec->len : spec_alignment(spec->off);
+	return spec->expression == NULL ? 0 : evaluate_part(spec, process,
+	    early, &place->more[0], &place->len, cause);
+}
+
+static int
+resolve_objects(const struct spec *spec, struct ex_process *process,
+    bool early, struct spec_place *place, struct wp_cause *cause)
+{
+	struct spec function;
+	int err = spec_parse(spec->allocator, WP_EXEC, &function, cause);
+
+	if (err < 0)
+		return err;
+	/* not behind its prologue, where its arguments are */
+	function.has_off = true;
+	err = resolve_as_symbol(&function, process, early, place, cause);
+	spec_free(&function);
+	return err < 0 ? err : resolve_part(spec, process, early, place,
+	    cause);
 }
 
 /* A name that may be both is a symbol's, if there is one that is no reference;
@@ -508,6 +546,8 @@ resolve(const struct spec *spec, struct ex_process *process, bool early,
     struct spec_place *place, struct wp_cause *cause)
 {
 	memset(place, 0, sizeof(*place));
+	if (spec->allocator != NULL)
+		return resolve_objects(spec, process, early, place, cause);
 	if (spec->line != 0)
 		return resolve_line(spec, process, place, cause);
 	if (spec->symbol == NULL)

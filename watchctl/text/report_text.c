@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "policy/culprit.h"
 #include "report/change.h"
 #include "report/damage.h"
 #include "text/short_name.h"
@@ -171,6 +172,24 @@ text_event(struct report *r, const struct watch_event *event)
 	return text_write(r, start, false);
 }
 
+/* " in conn_close at server.c:41" */
+static void
+put_caller(struct report *r, struct buffer *b, const struct ex_stack *stack)
+{
+	const struct ex_frame *frame = stack == NULL ? NULL :
+	    culprit_of(stack);
+
+	if (frame != NULL) {
+		buffer_puts(b, " in ");
+		text_put_name(b, frame);
+		if (frame->file != NULL) {
+			buffer_puts(b, " at ");
+			text_put_place(r->own, b, frame);
+		}
+	}
+	buffer_puts(b, "  ");
+}
+
 /* "object 3 of alloc:conn_new+8:4 in victim[4335] at 0x55d0c0: new
    +1.250000s". */
 static int
@@ -183,9 +202,11 @@ text_object(struct report *r, const struct object_event *event)
 	buffer_printf(b, "object %llu of ", (unsigned long long)event->object);
 	text_put_watch_name(r, b, watch);
 	text_put_process(b, watch);
-	buffer_printf(b, " at %#llx: %s by thread %d  ",
+	buffer_printf(b, " at %#llx: %s by thread %d",
 	    (unsigned long long)event->addr, event->what == OBJECT_NEW ?
-	    "made" : "freed", (int)event->tid);
+	    "made" : event->what == OBJECT_FREED ? "freed" :
+	    "its memory is handed out again", (int)event->tid);
+	put_caller(r, b, event->stack);
 	text_put_time(r, b, event->time, "s");
 	buffer_puts(b, "\n");
 	return text_write(r, start, false);
@@ -263,6 +284,8 @@ put_what(struct report *r, struct buffer *b, const struct ex_hit *hit,
 		text_paint(r, b, PAINT_PLAIN);
 	buffer_puts(b, "  ");
 	text_put_watch_name(r, b, watch);
+	if (ex_hit_after_free(hit))
+		buffer_puts(b, ", freed");
 	if (full || (hit->len != 0 && hit->len < watch->len)) {
 		buffer_puts(b, " ");
 		text_put_bytes(r, b, watch, hit->addr, hit->len,
@@ -421,6 +444,24 @@ put_counters(struct buffer *b, const struct ex_hit *hit)
 	buffer_puts(b, "\n");
 }
 
+/* Where the object that was hit was freed. */
+static void
+put_freed(struct report *r, struct buffer *b, const struct ex_hit *hit,
+    bool full)
+{
+	const struct ex_stack *at;
+
+	if (!ex_hit_after_free(hit))
+		return;
+	at = hit->part->freed_at;
+	buffer_printf(b, INDENT "freed by thread %d", (int)hit->part->freed_by);
+	put_caller(r, b, at);
+	text_put_time(r, b, hit->part->freed, "s");
+	buffer_puts(b, "\n");
+	if (full && at != NULL)
+		text_put_stack(r, at);
+}
+
 static void
 put_hit_again(struct report *r, struct buffer *b, const struct ex_hit *hit,
     uint64_t seq)
@@ -432,6 +473,7 @@ put_hit_again(struct report *r, struct buffer *b, const struct ex_hit *hit,
 	    "delivered late, unblocked at the " : "",
 	    (unsigned long long)seq);
 	put_counters(b, hit);
+	put_freed(r, b, hit, false);
 }
 
 static void
@@ -451,6 +493,7 @@ put_hit(struct report *r, struct buffer *b, const struct ex_hit *hit)
 		text_put_stack(r, hit->stack);
 	else
 		buffer_puts(b, INDENT "no backtrace: out of memory\n");
+	put_freed(r, b, hit, true);
 }
 
 static int

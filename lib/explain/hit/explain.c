@@ -109,6 +109,16 @@ ex_explain_callers(struct ex_explainer *e, pid_t pid, const uint64_t *pc,
 	    ex_stack_of_callers(e->stacks, process, pc, n, whole);
 }
 
+const struct ex_stack *
+ex_explain_sample(struct ex_explainer *e, const struct ex_record *record,
+    bool after)
+{
+	struct ex_process *process = ex_space_process(e->space, record->pid);
+
+	return process == NULL ? NULL : ex_stack_of(e->stacks, process,
+	    &record->sample, 0, after);
+}
+
 static void
 free_list(struct pending *list)
 {

@@ -47,6 +47,9 @@ struct ex_watch {
 				   0: it is not */
 	uint64_t object;	/* that part is the object of this number, as
 				   long as that is there; 0: it is none */
+	uint64_t freed;		/* ns: when it was; 0: it has not been, */
+	pid_t freed_by;		/* by this thread, */
+	const struct ex_stack *freed_at;	/* here; NULL: not known */
 };
 
 static inline unsigned
@@ -153,6 +156,14 @@ ex_hit_object(const struct ex_hit *hit)
 	    hit->watch;
 }
 
+/* Whether it is of an object that was freed by then. */
+static inline bool
+ex_hit_after_free(const struct ex_hit *hit)
+{
+	return hit->part != NULL && hit->part->freed != 0 &&
+	    hit->time >= hit->part->freed;
+}
+
 /* What an event (by its index in the formats) is a slot of. */
 struct ex_slot {
 	const struct ex_watch *watch;	/* NULL: none, ignored */
@@ -187,6 +198,11 @@ void ex_explainer_free(struct ex_explainer *);
 /* As ex_stack_of_callers, of a process of its space. */
 const struct ex_stack *ex_explain_callers(struct ex_explainer *, pid_t,
     const uint64_t *pc, unsigned n, bool whole);
+
+/* The backtrace of a sample that is of no watch; after: the thread has left the
+   instruction in front of its pc. */
+const struct ex_stack *ex_explain_sample(struct ex_explainer *,
+    const struct ex_record *, bool after);
 
 /*
  * How the values of hits are found.

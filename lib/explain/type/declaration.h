@@ -53,6 +53,10 @@ bool ex_type_find(struct ex_module *, const char *name, enum ex_tag,
 /* The type of what an entry of a module declares.  False: it says none. */
 bool ex_type_of(struct ex_module *, Dwarf_Die *, struct ex_type *);
 
+/* The type of what the function that begins at a module's vaddr returns.
+   False: it is not known. */
+bool ex_type_of_result(struct ex_module *, uint64_t vaddr, struct ex_type *);
+
 /* One of C's own ("unsigned long"), for void one without layout.  False: there
    is none. */
 bool ex_type_own(const char *name, struct ex_type *);

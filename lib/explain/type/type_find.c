@@ -9,6 +9,7 @@
 
 #include "debug/debug_info.h"
 #include "debug/die.h"
+#include "symbol/line.h"
 #include "module/module_private.h"
 #include "type/declaration.h"
 #include "type/qualified.h"
@@ -261,6 +262,16 @@ ex_type_of(struct ex_module *m, Dwarf_Die *declared, struct ex_type *type)
 
 	return dwarf_formref_die(dwarf_attr_integrate(declared, DW_AT_type,
 	    &attr), &die) != NULL && take(m, &die, type);
+}
+
+bool
+ex_type_of_result(struct ex_module *m, uint64_t vaddr, struct ex_type *type)
+{
+	uint64_t start, bias;
+	Dwarf_Die function;
+
+	return ex_line_function(m, vaddr, &function, &start, &bias) &&
+	    start == vaddr && ex_type_of(m, &function, type);
 }
 
 bool

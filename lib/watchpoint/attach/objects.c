@@ -14,8 +14,10 @@
 
 enum {
 	OBJECTS_MAX = 1 << 17,	/* that are not ended */
-	RING = 1 << 16,		/* bytes; a place has two records at most */
-	ENDS_MAX = 8,		/* functions */
+	CALLS_MAX = 1 << 14,	/* threads */
+	RING = 1 << 20,		/* bytes; a place has three records at most,
+				   each with a sample */
+	PROBES_MAX = 1 + WP_OBJECT_ENDS + 2 * WP_OBJECT_CALLS,
 };
 
 struct wp_objects {
@@ -25,7 +27,7 @@ struct wp_objects {
 	bool taken;		/* a record is */
 	pid_t tid;		/* that they are opened on */
 	int programs;		/* turns them off at execve(2) */
-	int fd[1 + ENDS_MAX];	/* the uprobes */
+	int fd[PROBES_MAX];	/* the uprobes */
 	unsigned nfds;
 };
 
@@ -47,6 +49,8 @@ wp_objects_close(struct wp_objects *o)
 		(void)close(o->maps.table);
 	if (o->maps.objects >= 0)
 		(void)close(o->maps.objects);
+	if (o->maps.calls >= 0)
+		(void)close(o->maps.calls);
 	free(o);
 }
 
@@ -67,6 +71,9 @@ make_maps(struct wp_objects *o)
 	if ((o->maps.objects = wp_bpf_hash(sizeof(uint64_t), sizeof(uint64_t),
 	    OBJECTS_MAX)) < 0)
 		return o->maps.objects;
+	if ((o->maps.calls = wp_bpf_hash(sizeof(uint64_t),
+	    WP_OBJECT_CALLED, CALLS_MAX)) < 0)
+		return o->maps.calls;
 	if (wp_bpf_ring_open(&o->ring, RING) < 0)
 		return -ENOMEM;
 	o->maps.ring = o->ring.map;
@@ -79,12 +86,10 @@ make_maps(struct wp_objects *o)
 _Static_assert(offsetof(struct wp_object_table, on) == 0 &&
     offsetof(struct wp_guarded, on) == 0, "one program turns off either");
 
-/* A uprobe with its program; 0 or -errno. */
+/* A uprobe with its program, which is closed; 0 or -errno. */
 static int
-add_uprobe(struct wp_objects *o, uint64_t addr, bool returns)
+add_uprobe(struct wp_objects *o, uint64_t addr, bool returns, int program)
 {
-	const int program = returns ? wp_object_load_begin(&o->maps) :
-	    wp_object_load_end(&o->maps);
 	int fd, err;
 
 	if (program < 0)
@@ -99,33 +104,51 @@ add_uprobe(struct wp_objects *o, uint64_t addr, bool returns)
 	return err < 0 ? err : 0;
 }
 
+/* What ends them first: none is made that is not seen to end. */
+static int
+add_uprobes(struct wp_objects *o, const struct wp_objects_what *what)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < what->nends; i++)
+		err = add_uprobe(o, what->end[i].addr, false,
+		    wp_object_load_end(&o->maps, what->end[i].arguments));
+	for (size_t i = 0; err == 0 && i < what->ncalls; i++) {
+		err = add_uprobe(o, what->call[i].addr, false,
+		    wp_object_load_call(&o->maps, what->call[i].which));
+		if (err == 0)
+			err = add_uprobe(o, what->call[i].addr, true,
+			    wp_object_load_handed(&o->maps,
+			    what->call[i].which));
+	}
+	return err < 0 ? err : add_uprobe(o, what->function, true,
+	    wp_object_load_begin(&o->maps));
+}
+
 int
-wp_objects_open(struct wp_objects **out, pid_t pid, uint64_t function,
-    const uint64_t *ends, size_t n, uint64_t only, unsigned places,
-    struct wp_cause *cause)
+wp_objects_open(struct wp_objects **out, pid_t pid,
+    const struct wp_objects_what *what, struct wp_cause *cause)
 {
 	struct wp_objects *o = calloc(1, sizeof(*o));
 	int err;
 
-	if (o == NULL || n > ENDS_MAX) {
-		free(o);
+	if (o == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
-	}
 	o->maps = (struct wp_object_maps){
-		.table = -1, .objects = -1, .ring = -1, .pid = pid,
+		.table = -1, .objects = -1, .calls = -1, .ring = -1,
+		.pid = pid, .attr = what->attr,
 	};
 	o->ring.map = o->programs = -1;
 	o->tid = wp_proc_living(pid);
-	err = make_maps(o);
-	for (unsigned i = 0; err == 0 && i < WP_OBJECT_PLACES; i++)
-		o->table->place[i].addr = i < places ? 0 : WP_OBJECT_CLOSED;
-	if (err == 0)
-		o->table->only = only;
-	/* what ends them first: none is made that is not seen to end */
-	for (size_t i = 0; err == 0 && i < n; i++)
-		err = add_uprobe(o, ends[i], false);
-	if (err == 0)
-		err = add_uprobe(o, function, true);
+	if ((err = make_maps(o)) == 0) {
+		o->table->only = what->only;
+		o->table->part = what->part;
+		o->table->len = what->len;
+		o->table->stays = what->stays;
+		for (unsigned i = what->places; i < WP_OBJECT_PLACES; i++)
+			o->table->place[i].addr = WP_OBJECT_CLOSED;
+		err = add_uprobes(o, what);
+	}
 	if (err == 0) {
 		*out = o;
 		return 0;
@@ -147,7 +170,7 @@ wp_objects_fd(const struct wp_objects *o)
 	return o->ring.map;
 }
 
-const struct wp_object_record *
+const struct perf_event_header *
 wp_objects_next(struct wp_objects *o)
 {
 	const struct perf_event_header *header;
@@ -160,7 +183,7 @@ wp_objects_next(struct wp_objects *o)
 		header = wp_bpf_ring_record(&o->ring);
 	}
 	o->taken = header != NULL;
-	return (const void *)header;
+	return header;
 }
 
 bool
@@ -173,23 +196,42 @@ wp_objects_go_on(struct wp_objects *o, unsigned place)
 }
 
 void
-wp_objects_reuse(struct wp_objects *o, unsigned place)
+wp_objects_reuse(struct wp_objects *o, unsigned place, bool kept)
 {
 	struct wp_object_place *it = &o->table->place[place];
 
+	if (kept)
+		__atomic_sub_fetch(&o->table->kept, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&it->ended, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&it->reused, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&it->armed, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&it->addr, 0, __ATOMIC_SEQ_CST);
+}
+
+/* What is there of the object of this number. */
+static uint64_t
+time_of(const struct wp_object_place *it, const uint64_t *at, uint64_t number)
+{
+	const uint64_t time = __atomic_load_n(at, __ATOMIC_SEQ_CST);
+
+	return __atomic_load_n(&it->number, __ATOMIC_SEQ_CST) == number ?
+	    time : 0;
 }
 
 uint64_t
 wp_objects_ended(const struct wp_objects *o, unsigned place, uint64_t number)
 {
 	const struct wp_object_place *it = &o->table->place[place];
-	const uint64_t ended = __atomic_load_n(&it->ended, __ATOMIC_SEQ_CST);
 
-	return __atomic_load_n(&it->number, __ATOMIC_SEQ_CST) == number ?
-	    ended : 0;
+	return time_of(it, &it->ended, number);
+}
+
+uint64_t
+wp_objects_reused(const struct wp_objects *o, unsigned place, uint64_t number)
+{
+	const struct wp_object_place *it = &o->table->place[place];
+
+	return time_of(it, &it->reused, number);
 }
 
 void

@@ -44,4 +44,15 @@ struct wp_sampler {
  */
 int wp_sampler_load(const struct perf_event_attr *, const struct wp_sampler *);
 
+/*
+ * In a program of a uprobe: write the sample of where it runs, of this
+ * attribute, which is without tickets.  Without room, or of 32-bit code, there
+ * is none.  R6 is what the program is given, and at the stack's end are the
+ * thread and, behind it, the process; the other registers are changed, and what
+ * is from WP_SAMPLE_OWN to WP_SAMPLE_KEPT.
+ */
+enum { WP_SAMPLE_OWN = -48, WP_SAMPLE_KEPT = -16 };
+struct code;
+void wp_code_sample(struct code *, const struct perf_event_attr *, int ringbuf);
+
 #endif

@@ -13,3 +13,11 @@ wp_sampler_load(const struct perf_event_attr *attr,
 	(void)sampler;
 	return -ENOTSUP;
 }
+
+void
+wp_code_sample(struct code *c, const struct perf_event_attr *attr, int ringbuf)
+{
+	(void)c;
+	(void)attr;
+	(void)ringbuf;
+}

@@ -44,6 +44,7 @@ enum stack {
 	COUNTS = WP_CODE_COUNTS,	/* and below it: of the counters */
 };
 _Static_assert((int)COUNTS < (int)TIME, "they do not overlap");
+_Static_assert((int)TIME == (int)WP_SAMPLE_OWN, "nothing is below");
 
 /*
  * The bytes are read between two looks at the counter that found it the same,
@@ -614,8 +615,6 @@ submit(struct code *c)
 	copy(c, BPF_REG_1, BPF_REG_7);
 	set(c, BPF_REG_2, BPF_RB_NO_WAKEUP);
 	call(c, BPF_FUNC_ringbuf_submit);
-	set(c, BPF_REG_0, 0);
-	emit(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
 static void
@@ -626,7 +625,7 @@ take_time(struct code *c)
 }
 
 static void
-put_sample(struct code *c, const struct perf_event_attr *attr,
+write_sample(struct code *c, const struct perf_event_attr *attr,
     const struct wp_sampler *sampler, struct extent extent)
 {
 	const size_t size = record_size(attr, sampler, extent);
@@ -653,6 +652,16 @@ put_sample(struct code *c, const struct perf_event_attr *attr,
 	if ((attr->sample_type & PERF_SAMPLE_REGS_INTR) != 0)
 		(void)put_registers(c, at, attr->sample_regs_intr);
 	submit(c);
+}
+
+/* And that is all. */
+static void
+put_sample(struct code *c, const struct perf_event_attr *attr,
+    const struct wp_sampler *sampler, struct extent extent)
+{
+	write_sample(c, attr, sampler, extent);
+	set(c, BPF_REG_0, 0);
+	emit(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
 /* Samples of the stack that is known. */
@@ -784,10 +793,16 @@ put_known(struct code *c, const struct perf_event_attr *attr,
 }
 
 static void
-end(struct code *c)
+land_passes(struct code *c)
 {
 	while (c->npass > 0)
 		land(c, c->pass[--c->npass]);
+}
+
+static void
+end(struct code *c)
+{
+	land_passes(c);
 	set(c, BPF_REG_0, 1);
 	emit(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
@@ -843,4 +858,22 @@ wp_sampler_load(const struct perf_event_attr *attr,
 	end(&c);
 	return is_full(&c) ? -E2BIG : (sampler->uprobe != NULL ?
 	    wp_bpf_load_uprobe : wp_bpf_load)(c.insn, c.n);
+}
+
+void
+wp_code_sample(struct code *c, const struct perf_event_attr *attr, int ringbuf)
+{
+	static const struct wp_uprobe_guard here = {.map = -1};
+	const struct wp_sampler sampler = {
+		.ringbuf = ringbuf, .uprobe = &here, .tickets = -1,
+		.known.map = -1,
+	};
+	const struct extent whole = {attr->sample_stack_user, 0};
+
+	if (record_size(attr, &sampler, whole) > UINT16_MAX)
+		return;
+	load(c, BPF_DW, BPF_REG_1, BPF_REG_6, REG(cs));
+	pass_if(c, BPF_JNE, BPF_REG_1, CS_64);
+	write_sample(c, attr, &sampler, whole);
+	land_passes(c);
 }

@@ -33,6 +33,7 @@ can(void)
 struct seen {
 	double made, freed;	/* s; 0: it does not */
 	unsigned long long addr;
+	double reused;		/* when its memory was, s; 0: it does not */
 	bool gap;		/* it was not watched at once */
 	unsigned hits;
 };
@@ -63,11 +64,14 @@ take_event(struct seen seen[OBJECTS + 1], const json_t *line)
 		assert_true(s->made == 0);
 		s->made = time_of(line);
 		s->addr = hex_of(line, "addr");
-	} else {
-		assert_string_equal(text_of(line, "event"), "freed");
+	} else if (strcmp(text_of(line, "event"), "freed") == 0) {
 		assert_true(s->made != 0 && s->freed == 0);
 		assert_int_equal(hex_of(line, "addr"), s->addr);
 		s->freed = time_of(line);
+	} else {
+		assert_string_equal(text_of(line, "event"), "reused");
+		assert_true(s->freed != 0 && s->reused == 0);
+		s->reused = time_of(line);
 	}
 }
 
@@ -126,6 +130,15 @@ coverage_of(const struct outcome *o)
 	return first_of(o, "coverage");
 }
 
+/* Let it make all of them, and end. */
+static void
+let_make(struct target *t, const char *go)
+{
+	say(&t->run, go);
+	assert_int_equal(target_done(&t->run), OBJECTS);
+	target_end(t, 7);
+}
+
 /* Let it make some, each for so long. */
 static void
 watch_objects(const char *spec, const char *go, struct outcome *o)
@@ -135,9 +148,7 @@ watch_objects(const char *spec, const char *go, struct outcome *o)
 
 	target_start(&t, LIST(victim("objects")));
 	watch_target(&w, &t, "-w", spec, NULL);
-	say(&t.run, go);
-	assert_int_equal(target_done(&t.run), OBJECTS);
-	target_end(&t, 7);
+	let_make(&t, go);
 	finish(&w, o);
 	assert_int_equal(o->status, 0);
 }
@@ -173,6 +184,167 @@ TEST(from_the_return_to_the_free)
 	share = json_number_value(json_object_get(coverage_of(&o), "share"));
 	assert_true(share > 0 && share <= 1);
 	assert_int_equal(number_of(first_of(&o, "end"), "lost"), 0);
+	outcome_free(&o);
+}
+
+/* Whether a line's backtrace has a function. */
+static bool
+has_function(const json_t *of, const char *name)
+{
+	size_t i;
+	json_t *frame;
+
+	json_array_foreach(json_object_get(of, "frames"), i, frame)
+		if (json_object_get(frame, "function") != NULL &&
+		    strcmp(text_of(frame, "function"), name) == 0)
+			return true;
+	return false;
+}
+
+/* Where it was made, and where it was freed. */
+TEST(backtraces)
+{
+	struct outcome o;
+	size_t i;
+	json_t *line;
+	unsigned made = 0, freed = 0;
+
+	NEEDS_UPROBES;
+	watch_objects("alloc:item_new:8", "go 12 6000\n", &o);
+	json_array_foreach(o.lines, i, line) {
+		if (strcmp(text_of(line, "type"), "object") != 0)
+			continue;
+		if (strcmp(text_of(line, "event"), "new") == 0) {
+			made++;
+			assert_int_equal(number_of(line, "size"), 48);
+			assert_true(has_function(line, "main"));
+			assert_false(has_function(line, "item_free"));
+		} else {
+			freed++;
+			assert_true(has_function(line, "item_free"));
+			assert_true(has_function(line, "main"));
+		}
+	}
+	assert_true(made > 0 && made == freed);
+	outcome_free(&o);
+}
+
+/* The function's type says where a member is. */
+TEST(members)
+{
+	unsigned long long at[OBJECTS + 1] = {0};
+	struct outcome o;
+	unsigned hits = 0;
+	size_t i;
+	json_t *line;
+
+	NEEDS_UPROBES;
+	watch_objects("alloc:item_new->more[1]", "go 12 6000\n", &o);
+	json_array_foreach(o.lines, i, line)
+		if (strcmp(text_of(line, "type"), "object") == 0)
+			at[number_of(line, "object")] = hex_of(line, "addr");
+	each_hit(&o, i, line) {
+		hits++;
+		assert_int_equal(hex_of(line, "addr"),
+		    at[number_of(line, "object")] + 16);
+		assert_int_equal(number_of(line, "len"), 8);
+		expect_function(line, 0, "item_set");
+	}
+	assert_true(hits > 0);
+	outcome_free(&o);
+}
+
+/* What is written between the free and the next owner is a use after free, with
+   where it was freed; what the allocator and the next owner write is no hit. */
+static void
+expect_uses_after_free(const struct outcome *o, const char *freer)
+{
+	struct seen seen[OBJECTS + 1] = {{0}};
+	unsigned uses = 0, reused = 0;
+	size_t i;
+	json_t *line;
+
+	json_array_foreach(o->lines, i, line)
+		if (strcmp(text_of(line, "type"), "object") == 0)
+			take_event(seen, line);
+	for (i = 1; i <= OBJECTS; i++)
+		reused += seen[i].reused != 0;
+	each_hit(o, i, line) {
+		const struct seen *s = object_of(seen, line);
+		const json_t *freed = json_object_get(line, "freed");
+		const uint64_t value = hex_of(line, "new");
+
+		assert_in_range(value, 1, 4);
+		expect_function(line, 0, "item_set");
+		if ((freed != NULL) != (value == 4))
+			fail_msg("%s", json_dumps(line, 0));
+		assert_true((json_object_get(line, "after_free") != NULL) ==
+		    (value == 4));
+		if (value != 4)
+			continue;
+		uses++;
+		assert_true(time_of(freed) == s->freed);
+		assert_true(time_of(line) > s->freed);
+		assert_true(s->reused == 0 || time_of(line) < s->reused);
+		assert_true(has_function(freed, freer));
+		assert_true(json_object_get(freed, "stack") != NULL);
+	}
+	print_message("%u uses, %u handed out again\n", uses, reused);
+	assert_true(uses > 0 && reused > 0);
+	assert_int_equal(number_of(first_of(o, "end"), "lost"), 0);
+}
+
+/* A realloc for which there is no memory frees nothing. */
+TEST(after_it_is_freed)
+{
+	struct outcome o;
+	struct target t;
+	struct running w;
+
+	NEEDS_UPROBES;
+	target_start(&t, LIST(victim("objects")));
+	watch_target(&w, &t, "-w", "alloc:item_new->value", "--after-free");
+	let_make(&t, "late 12 30000\n");
+	finish(&w, &o);
+	expect_uses_after_free(&o, "item_free");
+	outcome_free(&o);
+}
+
+/* One that the program has itself, to which the object is the second
+   argument. */
+TEST(an_allocator_of_its_own)
+{
+	struct outcome o;
+	struct target t;
+	struct running w;
+
+	NEEDS_UPROBES;
+	target_start(&t, LIST(victim("objects")));
+	watch_start(&w, LIST(watchctl(), "-w", "alloc:pool_take->value",
+	    "--after-free", "--free-function", "pool_put", "-o", "json", "-p",
+	    t.pid));
+	let_make(&t, "pool 12 30000\n");
+	finish(&w, &o);
+	expect_uses_after_free(&o, "pool_put");
+	outcome_free(&o);
+}
+
+TEST(text_after_it_is_freed)
+{
+	struct running w;
+	struct outcome o;
+
+	NEEDS_UPROBES;
+	start(&w, LIST(watchctl(), "-w", "alloc:item_new->value",
+	    "--after-free", "--", victim("objects")));
+	say(&w, "late 12 30000\nend\n");
+	finish(&w, &o);
+	assert_int_equal(o.status, 7);
+	assert_non_null(strstr(o.err, ", freed (8 bytes at 0x"));
+	assert_non_null(strstr(o.err, "     freed by thread "));
+	assert_non_null(strstr(o.err, "  item_free"));
+	assert_non_null(strstr(o.err, ": its memory is handed out again by "
+	    "thread "));
 	outcome_free(&o);
 }
 
@@ -254,7 +426,22 @@ TEST(bad_input)
 	} bad[] = {
 		{"alloc:item_neu", "no symbol 'item_neu'"},
 		{"alloc:item_new:64", "take 8 slots"},
+		{"alloc:item_new->valeu", "struct item has no member 'valeu', "
+		    "nearest: value (column 17)"},
+		{"alloc:item_new#2->more.x", "'item_new#2->more' is of type "
+		    "long[5]: that has no members (column 24)"},
+		{"alloc:item_new->", "a member's name is wanted"},
+		{"alloc:item_new->value+1", "an operator, or :LEN, is wanted"},
+		{"alloc:main->x", "'main' is of type int: it returns no "
+		    "pointer"},
+		{"alloc:malloc->x", "'malloc' "},
 		{"alloc:none.so!f", "none.so"},
+	}, names[] = {
+		{"pool_putt", "no symbol 'pool_putt'"},
+		{"0x1000", "--free-function 0x1000: give the name of a "
+		    "function"},
+		{"pool_put+4", "give the name of a function"},
+		{"", "--free-function: "},
 	};
 	struct target t;
 
@@ -267,6 +454,16 @@ TEST(bad_input)
 		assert_int_equal(o.status, 125);
 		if (strstr(o.err, bad[i].line) == NULL)
 			fail_msg("%s: %s", bad[i].spec, o.err);
+		outcome_free(&o);
+	}
+	for (size_t i = 0; i < COUNT(names); i++) {
+		struct outcome o;
+
+		run(&o, LIST(watchctl(), "-w", "alloc:item_new",
+		    "--free-function", names[i].spec, "-p", t.pid));
+		assert_int_equal(o.status, 125);
+		if (strstr(o.err, names[i].line) == NULL)
+			fail_msg("%s: %s", names[i].spec, o.err);
 		outcome_free(&o);
 	}
 	target_end(&t, 7);

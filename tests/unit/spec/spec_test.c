@@ -227,8 +227,12 @@ static const struct {
 	{"alloc:#1", "a function's name is wanted at '#1' (column 7)"},
 	{"alloc:f#", "a number is wanted at its end (column 9)"},
 	{"alloc:f#0", "objects are numbered from 1 at '0' (column 9)"},
-	{"alloc:f->x", "a member is not known here (give +OFF:LEN) at '->x' "
-	    "(column 8)"},
+	{"alloc:f->", "a member's name is wanted at its end (column 10)"},
+	{"alloc:f->x+1", "an operator, or :LEN, is wanted at '+1' "
+	    "(column 11)"},
+	{"alloc:f#2->x[1", "this is never closed at '[1' (column 13)"},
+	{"alloc:f->x = 1", "what would change the program, or compare, is not "
+	    "evaluated at '= 1' (column 12)"},
 	{"alloc:f+x", "a number is wanted at 'x' (column 9)"},
 	{"alloc:f+8#1", "only :LEN can follow at '#1' (column 10)"},
 	{"alloc:f:0", "the length is zero at '0' (column 9)"},

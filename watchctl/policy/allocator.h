@@ -1,0 +1,18 @@
+/*
+ * allocator: which hits are of the allocator itself, that has the memory of an
+ * object which was freed.
+ */
+#ifndef ALLOCATOR_H
+#define ALLOCATOR_H
+
+#include <stdbool.h>
+
+#include "hit/hit.h"
+#include "option/options.h"
+
+/* Whether a function that hands out memory or frees it made a hit: C's, or C++'s
+   own, by their names and those that allocators have for them; or those that
+   options name.  A backtrace that shows none is of none. */
+bool allocator_made(const struct ex_hit *, const struct options *);
+
+#endif
