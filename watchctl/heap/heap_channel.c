@@ -52,7 +52,9 @@ heap_channel_set(const struct heap_channel *channel, const char *guard,
 	char family[64];
 	bool set;
 
-	buffer_printf(&b, "%s:%s", guard, watching);
+	/* of several libraries that are to be initialized first the last is:
+	   the guard, so that it is on when others begin to allocate */
+	buffer_printf(&b, "%s:%s", watching, guard);
 	(void)snprintf(family, sizeof(family), "/proc/%d/fd/%d",
 	    (int)getpid(), channel->fd);
 	set = preloaded_set(buffer_text(&b)) == 0 &&

@@ -182,6 +182,20 @@ keep(struct hg_thread *t, struct hg_entry *e)
 	t->held += e->size;
 }
 
+/* Of what is not in the ledger: it is the allocator's. */
+static bool
+is_unguarded(uint64_t block)
+{
+	return atomic_load(&hg_state.exhausted) || hg_early_has(block);
+}
+
+static void *
+resize_unguarded(void *p, size_t size)
+{
+	hg_early_forget((uintptr_t)p);
+	return hg_early_note(hg_next.realloc(p, size));
+}
+
 /* One that is no block; or whose number a write in front of it has taken. */
 static struct hg_entry *
 find_lost(uint64_t block, enum hg_family family, const struct hg_frame *from)
@@ -190,7 +204,7 @@ find_lost(uint64_t block, enum hg_family family, const struct hg_frame *from)
 
 	if (e != NULL)
 		return e;
-	if (!atomic_load(&hg_state.exhausted))
+	if (!is_unguarded(block))
 		hg_report_free(HG_INVALID_FREE, NULL, block, family, from);
 	return NULL;
 }
@@ -223,8 +237,10 @@ hg_free(void *p, enum hg_family family, const struct hg_frame *from)
 		hg_block_fetch(block);
 	e = hg_block_entry(p);
 	if (e == NULL && (e = find_lost(block, family, from)) == NULL) {
-		if (atomic_load(&hg_state.exhausted))
+		if (is_unguarded(block)) {
+			hg_early_forget(block);
 			hg_next.free(p);
+		}
 		return;
 	}
 	if (t == NULL)		/* it is never given back */
@@ -309,8 +325,8 @@ hg_realloc(void *p, size_t size, const struct hg_frame *from)
 
 	if (e == NULL && (e = find_lost((uintptr_t)p, HG_MALLOC,
 	    from)) == NULL)
-		return atomic_load(&hg_state.exhausted) ?
-		    hg_next.realloc(p, size) : hg_alloc(size, 0, HG_MALLOC,
+		return is_unguarded((uintptr_t)p) ?
+		    resize_unguarded(p, size) : hg_alloc(size, 0, HG_MALLOC,
 		    from);
 	if (atomic_load(&e->state) != HG_LIVE) {
 		hg_report_free(HG_DOUBLE_FREE, e, (uintptr_t)p, HG_MALLOC,

@@ -38,8 +38,8 @@ plain(size_t size, size_t align)
 {
 	if (!is_ready())
 		return hg_arena_alloc(size, align);
-	return align <= 16 ? hg_next.malloc(size) :
-	    hg_next.memalign(align, size);
+	return hg_early_note(align <= 16 ? hg_next.malloc(size) :
+	    hg_next.memalign(align, size));
 }
 
 static void *
@@ -86,7 +86,8 @@ calloc(size_t n, size_t size)
 	}
 	if (hg_state.on)
 		return hg_zeroed(all, &HG_CALLER);
-	return is_ready() ? hg_next.calloc(n, size) : hg_arena_alloc(all, 0);
+	return is_ready() ? hg_early_note(hg_next.calloc(n, size)) :
+	    hg_arena_alloc(all, 0);
 }
 
 static void *
@@ -108,7 +109,8 @@ reallocate(void *p, size_t size, const struct hg_frame *from)
 	if (hg_arena_has(p))
 		return from_arena(p, size, from);
 	if (!hg_state.on)
-		return is_ready() ? hg_next.realloc(p, size) : NULL;
+		return is_ready() ? hg_early_note(hg_next.realloc(p, size)) :
+		    NULL;
 	if (size == 0) {		/* as glibc does */
 		hg_free(p, HG_MALLOC, from);
 		return NULL;
@@ -190,12 +192,15 @@ pvalloc(size_t size)
 EXPORTED size_t
 malloc_usable_size(void *p)
 {
+	size_t size = 0;
+
 	if (p == NULL)
 		return 0;
 	if (hg_arena_has(p))
 		return 0;
-	if (hg_state.on)
-		return hg_size(p);
+	if (hg_state.on && ((size = hg_size(p)) > 0 ||
+	    !hg_early_has((uintptr_t)p)))
+		return size;
 	return is_ready() && hg_next.usable_size != NULL ?
 	    hg_next.usable_size(p) : 0;
 }

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { ARENA = 64 << 10 };
+enum { ARENA = 64 << 10, EARLY = 1 << 14 };
 
 struct hg_next hg_next;
 
@@ -57,6 +57,44 @@ hg_next_begin(void)
 	/* last: then all are there */
 	hg_next.malloc = (void *(*)(size_t))(uintptr_t)
 	    symbol("malloc");
+}
+
+static _Atomic uint64_t early[EARLY];
+static _Atomic uint32_t nearly;
+
+void *
+hg_early_note(void *p)
+{
+	const uint32_t i = p == NULL || atomic_load(&nearly) >= EARLY ? EARLY :
+	    atomic_fetch_add(&nearly, 1);
+
+	if (i < EARLY)
+		atomic_store(&early[i], (uintptr_t)p);
+	return p;
+}
+
+/* Of more than there is room for it is not known. */
+bool
+hg_early_has(uint64_t block)
+{
+	const uint32_t n = atomic_load(&nearly);
+
+	for (uint32_t i = 0; i < n && i < EARLY; i++)
+		if (atomic_load(&early[i]) == block)
+			return true;
+	return n >= EARLY;
+}
+
+void
+hg_early_forget(uint64_t block)
+{
+	const uint32_t n = atomic_load(&nearly);
+
+	for (uint32_t i = 0; i < n && i < EARLY; i++) {
+		uint64_t at = block;
+
+		(void)atomic_compare_exchange_strong(&early[i], &at, 0);
+	}
 }
 
 void *

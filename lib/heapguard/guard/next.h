@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 extern struct hg_next {
 	void *(*malloc)(size_t);
@@ -29,5 +30,11 @@ bool hg_next_is_before(const char *name, const void *ours);
 void *hg_arena_alloc(size_t size, size_t align);
 bool hg_arena_has(const void *);
 size_t hg_arena_left(const void *);
+
+/* Blocks that were handed out before the guard was on, which the allocator gets
+   back: constructors of other libraries may run first.  Result: the block. */
+void *hg_early_note(void *);
+bool hg_early_has(uint64_t block);
+void hg_early_forget(uint64_t block);
 
 #endif

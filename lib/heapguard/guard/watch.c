@@ -67,7 +67,7 @@ static atomic_flag lock = ATOMIC_FLAG_INIT;
 static _Thread_local bool inside __attribute__((tls_model("initial-exec")));
 
 #define FIND(name)							\
-	((__typeof__(&wp_##name))(uintptr_t)dlsym(RTLD_NEXT, "wp_" #name))
+	((__typeof__(&wp_##name))(uintptr_t)dlsym(RTLD_DEFAULT, "wp_" #name))
 
 static bool
 is_sound(const struct hg_wanted *w)

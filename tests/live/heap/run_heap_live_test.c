@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "live.h"
+#include "scratch.h"
 #include "watching.h"
 
 /* Run the victim, or another command, with the guard. */
@@ -640,6 +641,35 @@ TEST(a_further_run_leaves_nobody_behind)
 	assert_true(kill(pid, 0) != 0 || state_of(pid) == 'Z');
 }
 
+/* A library whose constructor runs before the guard's. */
+TEST(what_was_allocated_before_the_guard_was_on_may_be_freed)
+{
+	static const char *const ways[] = {"--heap", "--heap=sample"};
+
+	if (getenv("LD_PRELOAD") != NULL)	/* the sanitizers' */
+		skip();
+	scratch_run("printf '#include <stdlib.h>\\nstatic void *a, *b;\\n"
+	    "__attribute__((constructor)) static void begin(void) "
+	    "{ a = malloc(40); b = calloc(3, 40); }\\n"
+	    "__attribute__((destructor)) static void end(void) "
+	    "{ free(realloc(a, 4000)); free(b); }\\n' > early.c && "
+	    "%s -shared -fPIC -Wl,-z,initfirst -o libearly.so early.c",
+	    getenv("CC"));
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		struct outcome o;
+
+		(void)setenv("LD_PRELOAD", scratch_path("libearly.so"), 1);
+		guard(&o, LIST(ways[i], "--error-exitcode", "66"),
+		    LIST(victim("heap"), "nothing"));
+		(void)unsetenv("LD_PRELOAD");
+		expect_report(&o);
+		if (o.status != 3 || count_of(&o, "finding") != 0)
+			fail_msg("%s: %d %s%s", ways[i], o.status, o.out,
+			    o.err);
+		outcome_free(&o);
+	}
+}
+
 static const struct {
 	const char *argv[8];
 } clean[] = {
@@ -647,6 +677,9 @@ static const struct {
 	{{"perl", "-e", "my %h; $h{$_} = [$_] for 1..5000; print keys %h"}},
 	{{"bash", "-c", "for i in 1 2 3; do echo $i | sed s/1/2/ | cat; done"}},
 	{{"git", "--version"}},
+	{{"curl", "--version"}},
+	{{"gio", "list", "/usr/share"}},
+	{{"redis-server", "--version"}},
 	{{"cc", "-x", "c", "-c", "-o", "/dev/null", "/dev/null"}},
 };
 
@@ -655,16 +688,16 @@ TEST(programs_without_damage_are_clean)
 	static const char if_there[] =
 	    "command -v \"$0\" >/dev/null || exit 0; \"$0\" \"$@\"";
 
-	for (size_t i = 0; i < sizeof(clean) / sizeof(clean[0]); i++) {
+	for (size_t i = 0; i < 2 * sizeof(clean) / sizeof(clean[0]); i++) {
+		const char *way = i % 2 == 0 ? "--heap" : "--heap=sample";
+		const char *const *of = clean[i / 2].argv;
 		struct outcome o;
 
-		run(&o, LIST(watchctl(), "--heap", "--error-exitcode", "66",
-		    "--", "sh", "-c", if_there, clean[i].argv[0],
-		    clean[i].argv[1], clean[i].argv[2], clean[i].argv[3],
-		    clean[i].argv[4], clean[i].argv[5], clean[i].argv[6]));
+		run(&o, LIST(watchctl(), way, "--error-exitcode", "66",
+		    "--", "sh", "-c", if_there, of[0], of[1], of[2], of[3],
+		    of[4], of[5], of[6]));
 		if (o.status != 0)
-			fail_msg("%s: %d %s", clean[i].argv[0], o.status,
-			    o.err);
+			fail_msg("%s %s: %d %s", way, of[0], o.status, o.err);
 		outcome_free(&o);
 	}
 }
@@ -672,7 +705,8 @@ TEST(programs_without_damage_are_clean)
 static int
 prepare(void **state)
 {
-	(void)state;
+	if (scratch_make(state) < 0)
+		return -1;
 	return plain_library();
 }
 
@@ -684,5 +718,6 @@ main(void)
 	};
 
 	return run_live_tests(.before_all = prepare,
+	    .after_all = scratch_remove,
 	    .except = getenv("THOROUGH") != NULL ? NULL : slow);
 }
