@@ -5,8 +5,8 @@
  * of the victim `counter' is asked for first is in its own file's name: crash,
  * hang, sleep, memory; slow, which goes on after a second; asks, for files and
  * without end; or try, and then every thing that may not work is tried, and if
- * one does, it crashes.  With `once' it does so in the first process of all
- * only.
+ * one does, it crashes, or if one that has to work does not.  With `once' it
+ * does so in the first process of all only.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -40,6 +40,8 @@ must_fail(long result)
 		abort();
 }
 
+static long pages;		/* of memory, as seen before the sandbox */
+
 static void
 try_all(void)
 {
@@ -67,6 +69,8 @@ try_all(void)
 	must_fail(syscall(SYS_prlimit64, 0, RLIMIT_DATA, 0, 0));
 	must_fail(syscall(SYS_ftruncate, 4, 0));
 	must_fail(syscall(SYS_unlink, "/tmp/intruder"));
+	if (sysconf(_SC_PHYS_PAGES) != pages)
+		abort();
 }
 
 static int done;
@@ -78,6 +82,7 @@ begin(void)
 	char path[4096];
 	Dl_info own;
 
+	pages = sysconf(_SC_PHYS_PAGES);
 	if (!is("once") || strcmp(program_invocation_short_name,
 	    "watchctl-explain") != 0 ||
 	    dladdr((const void *)(uintptr_t)is, &own) == 0 ||

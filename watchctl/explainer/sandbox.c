@@ -32,6 +32,10 @@ static const int allowed[] = {
 	SCMP_SYS(recvmsg), SCMP_SYS(sendmsg),
 	/* paths of source files are reported from there */
 	SCMP_SYS(getcwd),
+	/* how much memory the machine has: what a compressed section may claim,
+	   and how qsort(3) goes about it.  glibc takes what lies on the stack
+	   for the answer if it is refused */
+	SCMP_SYS(sysinfo),
 	/* locks of libraries, time, and chance for malloc(3) and tables */
 	SCMP_SYS(clock_gettime), SCMP_SYS(futex), SCMP_SYS(getrandom),
 	/* the end */
