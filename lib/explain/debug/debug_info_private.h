@@ -38,6 +38,7 @@ struct debug_info {
 	bool counted;		/* line tables were, */
 	bool as_many_lines;	/* and are as many as tables of abbreviations
 				   for units */
+	bool passed;		/* .debug_info went by once, for a search */
 	bool searched;		/* what follows is known */
 	struct ex_aranges aranges;
 	struct ex_gdb_index gdb;

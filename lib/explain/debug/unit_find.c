@@ -46,6 +46,28 @@ seek(struct debug_info *d, uint64_t at, const void *bytes, size_t len)
 	    (uint64_t)(hit - info)) : NULL;
 }
 
+/* The same of what goes by and is not kept: writing it to memory that nobody
+   has touched yet takes nearly as long as unpacking it. */
+static const struct unit_start *
+seek_passing(struct debug_info *d, uint64_t at, const void *bytes, size_t len)
+{
+	const uint8_t *have, *hit;
+	size_t n = EX_UNPACKED_PEEK;
+
+	d->passed = true;
+	while ((have = ex_unpacked_peek(d->unpacked, at, &n)) != NULL &&
+	    n >= len) {
+		if ((hit = memmem(have, n, bytes, len)) != NULL)
+			return ex_debug_info_unit_upto(d,
+			    at + (uint64_t)(hit - have));
+		/* their headers are still there */
+		(void)ex_debug_info_unit_upto(d, at + n - 1);
+		at += n - len + 1;
+		n = EX_UNPACKED_PEEK;
+	}
+	return NULL;
+}
+
 /* What came of a search before; NULL: it is a new one. */
 static const struct ex_index_sought *
 sought_before(const struct debug_info *d, uint64_t at, const void *bytes,
@@ -69,22 +91,31 @@ remember_sought(struct debug_info *d, const struct ex_index_sought *sought)
 		ex_debug_info_note(d);
 }
 
-bool
-ex_unit_search(struct ex_module *m, uint64_t *at, const void *bytes,
-    size_t len, uint64_t *unit)
+/* Whether the first search of a file may be the only one. */
+static bool
+may_pass(const struct debug_info *d)
 {
-	struct debug_info *d = ex_debug_info_of(m);
+	return d->unpacked != NULL && ex_debug_info_reads_in_part(d) &&
+	    !d->passed;
+}
+
+static bool
+search(struct debug_info *d, uint64_t *at, const void *bytes, size_t len,
+    bool passing, uint64_t *unit)
+{
 	struct ex_index_sought sought = {.from = *at, .len = len};
 	const struct ex_index_sought *before;
 	const struct unit_start *found;
 
-	if (d == NULL || d->info == NULL || len > sizeof(sought.bytes))
+	if (len > sizeof(sought.bytes))
 		return false;
 	if ((before = sought_before(d, *at, bytes, len)) != NULL) {
 		sought = *before;
 	} else {
 		memcpy(sought.bytes, bytes, len);
-		if ((found = seek(d, *at, bytes, len)) != NULL) {
+		found = passing ? seek_passing(d, *at, bytes, len) :
+		    seek(d, *at, bytes, len);
+		if (found != NULL) {
 			sought.unit = found->offset;
 			sought.end = ex_debug_info_unit_end(d, found);
 		}
@@ -95,6 +126,16 @@ ex_unit_search(struct ex_module *m, uint64_t *at, const void *bytes,
 	*unit = sought.unit;
 	*at = sought.end;
 	return true;
+}
+
+bool
+ex_unit_search(struct ex_module *m, uint64_t *at, const void *bytes,
+    size_t len, uint64_t *unit)
+{
+	struct debug_info *d = ex_debug_info_of(m);
+
+	return d != NULL && d->info != NULL &&
+	    search(d, at, bytes, len, may_pass(d), unit);
 }
 
 /* Where the next string of .debug_str is that is a name or ends in one: linkers
@@ -145,14 +186,14 @@ ex_unit_named(struct ex_module *m, struct ex_unit_names *names, uint64_t *unit)
 			break;
 		}
 		place = (uint32_t)names->string;
-		if (ex_unit_search(m, &names->at, &place, sizeof(place), unit))
+		if (search(d, &names->at, &place, sizeof(place), false, unit))
 			return true;
 		names->strings++;
 		names->string++;
 		names->at = 0;
 	}
-	if (names->phase == IN_PLACE && ex_unit_search(m, &names->at,
-	    names->name + len - part, part, unit))
+	if (names->phase == IN_PLACE && search(d, &names->at,
+	    names->name + len - part, part, false, unit))
 		return true;
 	names->phase = NAMES_END;
 	names->all = has_other_names(d);
