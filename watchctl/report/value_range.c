@@ -80,29 +80,21 @@ are_alike(const struct range_value *a, const struct range_value *b)
 	    x->size == y->size;
 }
 
-/* a OPERATOR b.  NaN is in no order. */
-static bool
-holds(enum ex_operator operator, const struct range_value *a,
-    const struct range_value *b)
-{
-	struct ex_number truth;
-
-	return ex_number_apply(operator, &a->number, &b->number, &truth) &&
-	    ex_number_truth(&truth);
-}
-
 static void
 widen(struct value_range *range, const struct range_value *v)
 {
-	if (!are_alike(&range->least, v) || !are_alike(&range->largest, v) ||
-	    (!holds(EX_NOT_ABOVE, &range->least, v) &&
-	    !holds(EX_ABOVE, &range->least, v))) {
+	enum ex_number_order order = EX_ORDER_NONE;
+
+	if (are_alike(&range->least, v) && are_alike(&range->largest, v))
+		order = ex_number_order(&v->number, &range->least.number);
+	if (order == EX_ORDER_NONE) {
 		range->least.known = range->largest.known = false;
 		return;
 	}
-	if (holds(EX_LESS, v, &range->least))
+	if (order == EX_ORDER_LESS)
 		range->least = *v;
-	if (holds(EX_ABOVE, v, &range->largest))
+	if (ex_number_order(&v->number, &range->largest.number) ==
+	    EX_ORDER_ABOVE)
 		range->largest = *v;
 }
 
@@ -118,7 +110,7 @@ value_range_add(struct value_range *range, const struct ex_hit *hit, bool alone)
 	}
 	range->first = range->least = range->largest = *v;
 	range->least.known = range->largest.known = v->known && v->comparable &&
-	    holds(EX_EQUAL, v, v);
+	    ex_number_order(&v->number, &v->number) == EX_ORDER_EQUAL;
 }
 
 void

@@ -142,26 +142,21 @@ static bool
 compare(enum ex_operator operator, const struct ex_number *a,
     const struct ex_number *b)
 {
-	const bool less = a->is_float ? a->real < b->real : a->is_signed ?
-	    (int64_t)a->bits < (int64_t)b->bits : a->bits < b->bits;
-	const bool above = a->is_float ? a->real > b->real : a->is_signed ?
-	    (int64_t)a->bits > (int64_t)b->bits : a->bits > b->bits;
-	const bool equal = a->is_float ? a->real == b->real :
-	    a->bits == b->bits;
+	const enum ex_number_order order = ex_number_order(a, b);
 
 	switch (operator) {
 	case EX_LESS:
-		return less;
+		return order == EX_ORDER_LESS;
 	case EX_ABOVE:
-		return above;
+		return order == EX_ORDER_ABOVE;
 	case EX_NOT_ABOVE:
-		return less || equal;
+		return order == EX_ORDER_LESS || order == EX_ORDER_EQUAL;
 	case EX_NOT_LESS:
-		return above || equal;
+		return order == EX_ORDER_ABOVE || order == EX_ORDER_EQUAL;
 	case EX_EQUAL:
-		return equal;
+		return order == EX_ORDER_EQUAL;
 	default:	/* EX_UNEQUAL */
-		return !equal;
+		return order != EX_ORDER_EQUAL;
 	}
 }
 

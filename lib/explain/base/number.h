@@ -52,6 +52,23 @@ struct ex_number ex_number_bool(const struct ex_number *);
 bool ex_number_apply(enum ex_operator, const struct ex_number *left,
     const struct ex_number *right, struct ex_number *);
 
+/* In which order two numbers of one type are.  NaN is in none. */
+enum ex_number_order {
+	EX_ORDER_LESS, EX_ORDER_EQUAL, EX_ORDER_ABOVE, EX_ORDER_NONE,
+};
+static inline enum ex_number_order
+ex_number_order(const struct ex_number *a, const struct ex_number *b)
+{
+	const bool less = a->is_float ? a->real < b->real : a->is_signed ?
+	    (int64_t)a->bits < (int64_t)b->bits : a->bits < b->bits;
+	const bool equal = a->is_float ? a->real == b->real :
+	    a->bits == b->bits;
+
+	return less ? EX_ORDER_LESS : equal ? EX_ORDER_EQUAL :
+	    a->is_float && !(a->real > b->real) ? EX_ORDER_NONE :
+	    EX_ORDER_ABOVE;
+}
+
 /* -x, and ~x.  False: a floating-point number has none. */
 struct ex_number ex_number_negate(const struct ex_number *);
 bool ex_number_complement(const struct ex_number *, struct ex_number *);

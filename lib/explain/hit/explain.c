@@ -429,6 +429,20 @@ ex_explain_counted(const struct ex_explainer *e, const struct ex_watch *watch,
 	return ex_stack_listener_counted(&e->notices, watch, pid, stack, hit);
 }
 
+/* Of texts and counts, only that there are none: most hits have none, and each
+   would take as long to clear as all else. */
+static void
+clear(struct ex_hit *hit)
+{
+	struct ex_change *c = &hit->change;
+
+	memset(hit, 0, offsetof(struct ex_hit, call.file));
+	hit->call.file[0] = c->old_text[0] = c->new_text[0] = '\0';
+	c->has_old = c->has_new = false;
+	c->object = NULL;
+	c->type = c->path = NULL;
+}
+
 static void
 explain_insn(struct ex_process *process, const struct ex_sample *sample,
     const struct ex_watch *watch, struct ex_insn *insn)
@@ -451,7 +465,7 @@ explain_sample(struct ex_explainer *e, const struct ex_slot *slot,
 	uint64_t first = 0;
 	bool user;
 
-	memset(hit, 0, sizeof(*hit));
+	clear(hit);
 	hit->watch = watch;
 	hit->time = record->time;
 	hit->pid = record->pid;

@@ -169,6 +169,20 @@ by_number(const void *a, const void *b)
 	    (*(struct ex_history_hit *const *)b)->number);
 }
 
+/* Put those that wait in order.  Most come in it. */
+static void
+sort_waiting(struct ex_history *h)
+{
+	size_t i = 1;
+
+	while (i < h->waiting.n && h->waiting.hit[i - 1]->number <=
+	    h->waiting.hit[i]->number)
+		i++;
+	if (i < h->waiting.n)
+		qsort(h->waiting.hit, h->waiting.n, sizeof(*h->waiting.hit),
+		    by_number);
+}
+
 /* Begin anew behind a number: of what is up to it nothing more is claimed. */
 static void
 restart(struct ex_history *h, uint64_t number)
@@ -320,9 +334,7 @@ fill(struct ex_history *h, uint64_t upto)
 static void
 place_upto(struct ex_history *h, uint64_t upto)
 {
-	if (h->waiting.n > 0)
-		qsort(h->waiting.hit, h->waiting.n, sizeof(*h->waiting.hit),
-		    by_number);
+	sort_waiting(h);
 	settle_upto(h, h->done);
 	fill(h, upto);
 	for (size_t i = 0; i < h->waiting.n &&

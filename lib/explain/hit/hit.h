@@ -109,7 +109,6 @@ struct ex_hit {
 				   "read-write" */
 	bool kernel;		/* the kernel's access on the program's
 				   behalf */
-	struct ex_syscall call;	/* kernel: the system call */
 	uint64_t addr;		/* watched bytes touched: first, and how many */
 	uint64_t len;
 	uint64_t pc;		/* as sampled (user pc, for kernel hits too) */
@@ -117,7 +116,6 @@ struct ex_hit {
 	struct ex_value old, new;	/* of the bytes of ex_hit_place; of
 					   those that were touched or of more */
 	enum ex_value_source source;	/* of new */
-	struct ex_change change;	/* in words */
 	bool unchanged;		/* a write that left every touched byte as it
 				   was; both values are known */
 	const struct ex_stack *stack;	/* NULL: out of memory */
@@ -125,10 +123,8 @@ struct ex_hit {
 						   executed from its beginning
 						   on, until the hit was given;
 						   NULL: it is none */
-	struct ex_counted with[WP_COUNTERS];	/* nwith of them; 0: there are
-						   none, or it is the first
-						   hit that is known */
-	unsigned nwith;
+	unsigned nwith;		/* members of with; 0: there are none, or it is
+				   the first hit that is known */
 	unsigned samples;	/* how many were joined in this hit */
 	bool stray;		/* made by a function that is not allowed to:
 				   set from hints, or by the policy */
@@ -139,6 +135,10 @@ struct ex_hit {
 	bool late;		/* set from hints: delivered when the thread
 				   unblocked the signal; pc and backtrace are
 				   those of that moment */
+	/* what is large, and mostly not used, comes last */
+	struct ex_syscall call;	/* kernel: the system call */
+	struct ex_change change;	/* of old and new, in words */
+	struct ex_counted with[WP_COUNTERS];
 };
 
 /* The watch, or part of it, whose bytes old and new are. */

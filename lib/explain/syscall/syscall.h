@@ -36,12 +36,12 @@ struct ex_syscall {
 				   written */
 	bool has_fd;
 	int fd;			/* has_fd */
+	bool file_later;	/* file: it was looked up when the thread may
+				   have gone on, and opened another */
 	char file[256];		/* has_fd: what it is open on, as /proc shows
 				   it ("/etc/hosts", "socket:[4711]"), the end
 				   of it behind "..." if it is long; "": not
 				   known (a recording, or closed by now) */
-	bool file_later;	/* file: it was looked up when the thread may
-				   have gone on, and opened another */
 };
 
 /* What is asked for. */
