@@ -80,7 +80,7 @@ pure_explain()
 
 inside()
 {
-	timeout -k 5 60 /bin/truth "$1"
+	timeout -k 5 240 /bin/truth "$1"
 }
 
 in_sigtrap() { inside in_sigtrap; }
@@ -157,7 +157,7 @@ watch()
 	wanted=$1
 	shift
 	rm -f out
-	${talk-go_on} | $as timeout -k 5 60 watchctl -o json -O out "$@" \
+	${talk-go_on} | $as timeout -k 5 240 watchctl -o json -O out "$@" \
 	    > said 2>&1
 	status=$?
 	[ $status -eq "$wanted" ] || {

@@ -291,7 +291,7 @@ boot()
 		;;
 	esac
 	said=$work/guest.$suite.$processor
-	timeout --foreground -k 5 1200 $emulator -accel tcg -smp 2 -m 768 -display none \
+	timeout --foreground -k 5 1800 $emulator -accel tcg -smp 2 -m 768 -display none \
 	    -nodefaults -monitor none -serial "file:$said" -no-reboot \
 	    -kernel "$work/kernel.$suite.$processor" \
 	    -initrd "$work/$processor.cpio" \
