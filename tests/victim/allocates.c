@@ -1,6 +1,6 @@
 /* allocates: does nothing but allocate and free blocks of 16 to 512 bytes, so
    often; "lifo": each is freed before the next; "random": 4,096 live, and any
-   one of them is next. */
+   one of them is next; "keep": none is freed. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +16,18 @@ next(uint32_t *seed)
 	return *seed >> 8;
 }
 
+static void
+keep(long n)
+{
+	uint32_t seed = 1;
+
+	while (n-- > 0) {
+		char *volatile p = malloc(16 + next(&seed) % 497);
+
+		*p = 1;
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -24,6 +36,10 @@ main(int argc, char **argv)
 	    LIVE - 1 : 0;
 	uint32_t seed = 1;
 
+	if (argc > 1 && strcmp(argv[1], "keep") == 0) {
+		keep(n);
+		return 0;
+	}
 	for (long i = 0; i < n; i++) {
 		char *volatile *at = &live[next(&seed) & mask];
 
