@@ -16,6 +16,7 @@
 #include "deliver/deliver.h"
 #include "follow/follow.h"
 #include "follow/rotate.h"
+#include "pending/held_modules.h"
 #include "pending/instances.h"
 #include "run/run.h"
 #include "setup/arrivals.h"
@@ -116,6 +117,7 @@ run_free(struct run *run)
 	arrivals_close(run->arrivals);
 	mappers_close(run->mappers);
 	follow_close(run->follow);
+	held_modules_close(run->held_modules);
 	rotate_close(run->rotate);
 	objects_close(run->objects);
 	instances_free(run);

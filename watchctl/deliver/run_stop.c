@@ -25,6 +25,7 @@
 #include "follow/follow.h"
 #include "follow/rotate.h"
 #include "pending/new_program.h"
+#include "pending/held_modules.h"
 #include "pending/instances.h"
 #include "watch/ptrace_refused.h"
 #include "stop/ptrace_loop.h"
@@ -243,7 +244,10 @@ scouted(void *arg, const struct wp_sample *sample)
 {
 	const struct stop_run *stop = arg;
 
-	follow_scouted(stop->run->follow, sample);
+	if (stop->run->held_modules != NULL)
+		held_modules_called(stop->run->held_modules, sample);
+	else
+		follow_scouted(stop->run->follow, sample);
 }
 
 /* What was recorded before it moves is explained before. */
@@ -253,7 +257,9 @@ held(void *arg, const struct wp_stops_held *process)
 	struct stop_run *stop = arg;
 
 	(void)feed(stop, UINT64_MAX, true);
-	if (stop->run->rotate != NULL)
+	if (stop->run->held_modules != NULL)
+		held_modules_look(stop->run->held_modules, process);
+	else if (stop->run->rotate != NULL)
 		rotate_held(stop->run->rotate, process->pid);
 	else
 		follow_held(stop->run->follow, process);
@@ -412,7 +418,7 @@ stop_loop(struct run *run)
 	(void)signal(SIGCHLD, SIG_DFL);	/* ignored, it would not come */
 	run_act_begin(run);
 	stop->loops = true;
-	if (run->follow != NULL)
+	if (run->follow != NULL || run->held_modules != NULL)
 		wp_stops_begin_moving(stop->stops);
 	if (run->waits)
 		(void)run_program(run, run->process->pid);

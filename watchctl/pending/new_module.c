@@ -38,7 +38,7 @@ run_changes_not_with(const struct options *o)
 const char *
 run_waits_not_with(const struct options *o)
 {
-	return o->stop ? "--stop" : run_changes_not_with(o);
+	return run_changes_not_with(o);
 }
 
 /* --- names --- */

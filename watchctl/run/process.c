@@ -304,6 +304,9 @@ add_watch(struct run *run, const struct process *process, size_t w,
 {
 	const size_t i = run_spec_of(process, w);
 	const struct spec *spec = &run->options->spec[i];
+	/* it moves to where its module is, each time */
+	const bool waits = run->held_modules != NULL &&
+	    process->waits != NULL && process->waits[i];
 
 	/* of a command its first program is another one in the list */
 	if (run->nprocesses > (run->waits ? 2 : 1) || run->npending > 0 ||
@@ -313,13 +316,14 @@ add_watch(struct run *run, const struct process *process, size_t w,
 	if (process->place[i].rotates)
 		return add_rotating(run, process, w);
 	session_moves(&run->session, is_followed(run, process, i) ||
-	    process->place[i].local, 0);
+	    process->place[i].local || waits, 0);
 	session_local(&run->session, process->place[i].local, 0);
 	session_pending(&run->session, watched->region.addr == 0 &&
-	    is_followed(run, process, i));
+	    (is_followed(run, process, i) || waits));
 	return session_add_watch(&run->session, spec->text,
 	    process->place[i].symbol, watched->region.addr,
-	    watched->region.len, spec->access, watched->uprobe ? 0 :
+	    waits ? spec->len : watched->region.len, spec->access,
+	    watched->uprobe ? 0 :
 	    watched->nslots);
 }
 

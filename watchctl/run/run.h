@@ -39,6 +39,7 @@
 struct arrivals;
 struct exec_tracer;
 struct follow;
+struct held_modules;
 struct mappers;
 struct objects;
 struct process;
@@ -177,6 +178,8 @@ struct run {
 		bool starved;		/* there was no memory for that */
 		atomic_bool any;	/* something was said */
 	} instances;
+	struct held_modules *held_modules;	/* that come while threads stop
+					   at hits; NULL: none do */
 	struct rotate *rotate;		/* --slots rotate; NULL: it was not
 					   given */
 	struct objects *objects;	/* alloc:; NULL: it was not given */

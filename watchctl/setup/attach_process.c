@@ -12,6 +12,7 @@
 #include "follow/rotate.h"
 #include "proc/proc.h"
 #include "os/trap_cpu.h"
+#include "pending/held_modules.h"
 #include "pending/loader.h"
 #include "pending/new_module.h"
 #include "pending/thread_local.h"
@@ -74,10 +75,11 @@ resolve_one(struct run *run, struct process *process, size_t i, bool early,
 	    &process->place[i], cause);
 }
 
-/* Find each SPEC in a process; early: before its libraries are mapped.  0 or
+/* Find each SPEC in a process; early: before its libraries are mapped; all: all
+   that its program begins with are, and only modules to come are missing.  0 or
    -errno with a cause; -ENOENT: not there, as far as its modules are mapped. */
 static int
-resolve(struct run *run, struct process *process, bool early,
+resolve(struct run *run, struct process *process, bool early, bool all,
     struct wp_cause *cause)
 {
 	int err = 0;
@@ -88,6 +90,11 @@ resolve(struct run *run, struct process *process, bool early,
 		run->options->spec[i].unborn = run->options->command != NULL;
 		run->options->spec[i].follow = run->follow != NULL;
 		err = resolve_one(run, process, i, early, cause);
+		if (err < 0 && all && held_modules_wait(run->held_modules,
+		    process, i, cause)) {
+			*cause = (struct wp_cause){0};
+			err = 0;
+		}
 		if (err < 0)
 			explain_not_waiting(run, &run->options->spec[i], cause);
 	}
@@ -103,12 +110,12 @@ resolve_launched(struct run *run, struct wp_cause *cause)
 	struct process *process = run->process;
 	const unsigned first = loader_count(process->pid);
 	struct loader loader;
-	bool early = true;
+	bool early = true, all = false;
 	int err, at = HOOK;
 
 	loader_find(process->pid, &run->live, &loader);
 	/* it takes an event to stop it elsewhere */
-	while (((err = resolve(run, process, early, cause)) == -ENOENT ||
+	while (((err = resolve(run, process, early, all, cause)) == -ENOENT ||
 	    err == -EAGAIN) && at == HOOK && !run->ops->registers &&
 	    !wp_cpu_kernel_steps()) {
 		const uint64_t stop[STOPS] = {loader.hook, loader.entry};
@@ -124,11 +131,21 @@ resolve_launched(struct run *run, struct wp_cause *cause)
 		if ((err = run_learn(run, process, false, cause)) < 0)
 			return err;
 		early = at == HOOK && loader_count(process->pid) == first;
+		/* before any constructor runs */
+		all = at == ENTRY || (!early &&
+		    loader_is_consistent(process->pid));
 	}
 	if (err == -EAGAIN && at == ENTRY && wp_target_run_to_storage(
 	    run->target, NULL, &run->command_status) == 0)
-		err = resolve(run, process, false, cause);
+		err = resolve(run, process, false, true, cause);
 	return err;
+}
+
+/* Whether a SPEC's module is not there yet. */
+static bool
+waits_for(const struct process *process, size_t i)
+{
+	return process->waits != NULL && process->waits[i];
 }
 
 /* Whether the bytes are there; of a command an address need not be yet, such as
@@ -212,11 +229,13 @@ run_find_watches(struct run *run, struct process *process,
 	if ((regions = calloc(n + WP_SLOTS_MAX, sizeof(*regions))) == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	err = o->command != NULL ? resolve_launched(run, cause) :
-	    resolve(run, process, false, cause);
+	    resolve(run, process, false, true, cause);
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
 		regions[i] = run_region(run, process, i);
 	if (err >= 0 && run->follow != NULL)
 		err = follow_plan(run->follow, process, regions, cause);
+	if (err >= 0)
+		held_modules_plan(run->held_modules, process, regions);
 	if (err >= 0)
 		err = rotate_plan(run->rotate, process, regions, &n, cause);
 	if (err >= 0)
@@ -251,7 +270,7 @@ run_find_watches(struct run *run, struct process *process,
 		explain_too_many(run, cause);
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
 		if ((o->spec[i].line != 0 || process->place[i].nmore == 0) &&
-		    run->objects == NULL)
+		    run->objects == NULL && !waits_for(process, i))
 			err = check_mapped(run, process, i, &regions[i],
 			    cause);
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
@@ -273,6 +292,8 @@ run_arm(struct run *run, struct process *process, struct wp_cause *cause)
 		run_track_children(run, process);
 	if (run->follow != NULL &&
 	    (err = follow_arm(run->follow, process, cause)) < 0)
+		return err;
+	if ((err = held_modules_arm(run->held_modules, process, cause)) < 0)
 		return err;
 	objects_expect(run->objects);
 	if ((err = run->ops->attach(run, process, cause)) == 0 &&

@@ -30,6 +30,7 @@
 #include "follow/follow.h"
 #include "follow/rotate.h"
 #include "pending/exec_tracer.h"
+#include "pending/held_modules.h"
 #include "pending/new_module.h"
 #include "pending/thread_local.h"
 #include "processes/cgroup.h"
@@ -157,7 +158,7 @@ waits_for_modules(const struct run *run)
 {
 	const struct options *o = run->options;
 
-	if (run_waits_not_with(o) != NULL || run->ops->registers ||
+	if (run_waits_not_with(o) != NULL || o->stop || run->ops->registers ||
 	    options_everywhere(o))
 		return false;
 	for (size_t i = 0; i < o->nspecs; i++)
@@ -260,7 +261,8 @@ prepare(struct run *run)
 		    "without", wp_target_no_bpf(run->target)->text);
 	if ((o->follow_pointers && follow_open(&run->follow, run) < 0) ||
 	    (o->rotate && rotate_open(&run->rotate, run) < 0) ||
-	    (options_objects(o) && objects_open(&run->objects, run) < 0))
+	    (options_objects(o) && objects_open(&run->objects, run) < 0) ||
+	    held_modules_open(&run->held_modules, run) < 0)
 		return -ENOMEM;
 	if (run_poll_make(run) < 0 ||
 	    (run->ops->open != NULL && run->ops->open(run) < 0))

@@ -121,6 +121,79 @@ TEST(at_another_address)
 	outcome_free(&o);
 }
 
+/* --- with stops --- */
+
+TEST(with_stops_before_its_constructor)
+{
+	struct outcome o;
+	size_t i;
+	json_t *hit;
+
+	watch_opener(&o, LIST("--stop", VOUCHED), LIST("0", victim("plug")));
+	expect_stores(&o, 1);
+	assert_string_equal(text_of(hit_at(&o, 0), "old"), "0x0");
+	each_hit(&o, i, hit)
+		assert_string_equal(text_of(hit, "value_source"), "stop");
+	outcome_free(&o);
+}
+
+TEST(with_stops_in_any_thread_and_each_time)
+{
+	struct outcome o;
+
+	watch_opener(&o, LIST("--stop", VOUCHED), LIST("5", victim("plug")));
+	expect_stores(&o, 5);
+	outcome_free(&o);
+	watch_opener(&o, LIST("--stop", VOUCHED), LIST("2", victim("plug"),
+	    "move"));
+	expect_stores(&o, 2);
+	outcome_free(&o);
+}
+
+/* Beside what is there, which is watched before any constructor runs. */
+TEST(with_stops_beside_another)
+{
+	struct outcome o;
+	size_t i, n = 0;
+	json_t *hit;
+
+	watch_opener(&o, LIST("--stop", "-w", "nothing!word", "-x", "main"),
+	    LIST("1", victim("plug")));
+	each_hit(&o, i, hit)
+		n += number_of(hit, "watch") == 3;
+	assert_int_equal(n, 1);
+	assert_int_equal(count_of(&o, "hit"), 4);
+	assert_int_equal(count_events(&o, "armed"), 1);
+	outcome_free(&o);
+}
+
+TEST(with_stops_in_a_child_it_is_doubted)
+{
+	struct outcome o;
+
+	watch_opener(&o, LIST("-f", "--stop", VOUCHED), LIST("0",
+	    victim("plug"), "fork"));
+	if (o.status != 120 || strstr(o.err, "opened or closed a module where "
+	    "it is not watched") == NULL)
+		fail_msg("status %d: %s", o.status, o.err);
+	outcome_free(&o);
+}
+
+TEST(with_stops_an_extension_of_python)
+{
+	struct outcome o;
+
+	run(&o, LIST(watchctl(), "-x", "_bz2!PyInit__bz2", "--stop", "-o",
+	    "json", "-O", "-", "--", "/usr/bin/python3", "-I", "-S", "-c",
+	    "import bz2, os; os._exit(3)"));
+	assert_int_equal(o.status, 3);
+	assert_int_equal(count_of(&o, "hit"), 1);
+	expect_function(hit_at(&o, 0), 0, "PyInit__bz2");
+	outcome_free(&o);
+}
+
+/* --- with rings again --- */
+
 TEST(in_a_program_that_a_shell_executes)
 {
 	struct outcome o;
@@ -292,7 +365,8 @@ watch_ready(struct outcome *o, struct running *r, int status,
 
 /* An opener's stores to its module, in so many threads. */
 static void
-expect_opener(const char *threads, const char *how, unsigned n)
+expect_opener(const char *threads, const char *how, unsigned n,
+    const char *option)
 {
 	struct running r;
 	struct outcome o;
@@ -300,14 +374,15 @@ expect_opener(const char *threads, const char *how, unsigned n)
 
 	start_opener(&r, pid, threads, how);
 	watch_ready(&o, &r, 7, LIST(watchctl(), "-w", "plug!plug_state", "-o",
-	    "json", "-p", pid, VOUCHED));
+	    "json", "-p", pid, VOUCHED, option));
 	expect_stores(&o, n);
 	outcome_free(&o);
 }
 
 TEST(of_a_process_that_runs_in_all_its_threads)
 {
-	expect_opener("5", "wait", 5);
+	expect_opener("5", "wait", 5, NULL);
+	expect_opener("5", "wait", 5, "--stop");
 }
 
 /* What it has mapped is watched from the beginning, and until it is closed. */
@@ -347,7 +422,7 @@ TEST(of_two_processes)
 
 TEST(of_a_process_that_executes_another_program)
 {
-	expect_opener("2", "execute", 2);
+	expect_opener("2", "execute", 2, NULL);
 }
 
 static bool
@@ -439,12 +514,14 @@ TEST(what_a_process_that_runs_cannot_wait_for)
 
 	target_start(&t, LIST(victim("counter_static")));
 	expect_refused(t.pid, "its program is static", LIST("-n", "1"));
+	expect_refused(t.pid, "its program is static", LIST("--stop"));
 	target_end(&t, 7);
 	start_opener(&r, pid, "1", "wait");
 	expect_refused(pid, " slot", LIST("-w", "library:8", "-w",
 	    "move:4", "-w", "urgent:4", "-w", "turn:8"));
 	expect_refused(pid, "no symbol 'nosuch'", LIST("-w", "nosuch"));
-	expect_refused(pid, "--stop cannot wait for it", LIST("--stop"));
+	expect_refused(pid, " slots", LIST("--stop", "-w", "library:8", "-w",
+	    "move:4", "-w", "urgent:4", "-w", "turn:8"));
 	expect_refused(pid, "--count cannot wait for it", LIST("--count"));
 	let_go(&r, 7);
 }
