@@ -83,39 +83,36 @@ held_modules_wait(struct held_modules *m, struct process *process, size_t spec,
 	return true;
 }
 
-/* How many slots each of what waits, of an unknown length, may have. */
+/* How many slots each region may have that waits and has no length. */
 static unsigned
-share(const struct held_modules *m, const struct process *process,
-    const struct wp_region *regions)
+share(const struct held_modules *m, const struct wp_region *regions, size_t n)
 {
-	const struct options *o = m->run->options;
 	unsigned slots = m->run->features.caps.slots - 1, unknown = 0;
 	struct wp_slot slot[WP_SLOTS_MAX];
 
-	for (size_t i = 0; i < o->nspecs; i++) {
-		const int n = regions[i].len == 0 ? 0 : wp_slot_plan(
+	for (size_t i = 0; i < n; i++) {
+		const int takes = regions[i].len == 0 ? 0 : wp_slot_plan(
 		    &regions[i], &m->run->features.caps, slot, NULL);
 
-		unknown += process->waits[i] && regions[i].len == 0;
-		slots -= n < 0 || (unsigned)n > slots ? slots : (unsigned)n;
+		unknown += regions[i].addr == 0 && regions[i].len == 0;
+		slots -= takes < 0 || (unsigned)takes > slots ? slots :
+		    (unsigned)takes;
 	}
 	return unknown == 0 || slots < unknown ? 1 : slots / unknown;
 }
 
 void
 held_modules_plan(struct held_modules *m, const struct process *process,
-    struct wp_region *regions)
+    struct wp_region *regions, size_t n)
 {
-	const struct options *o;
 	unsigned each;
 
 	if (m == NULL || process->waits == NULL)
 		return;
-	o = m->run->options;
-	each = share(m, process, regions);
-	for (size_t i = 0; i < o->nspecs; i++)
-		if (process->waits[i] && regions[i].len == 0)
-			regions[i].len = o->spec[i].access == WP_EXEC ? 1 :
+	each = share(m, regions, n);
+	for (size_t i = 0; i < n; i++)
+		if (regions[i].addr == 0 && regions[i].len == 0)
+			regions[i].len = regions[i].access == WP_EXEC ? 1 :
 			    each * sizeof(uint64_t);
 }
 
@@ -140,8 +137,11 @@ held_modules_arm(struct held_modules *m, struct process *process,
 	unsigned slots = 1;
 	int first;
 
-	if (m == NULL || !has_waiting(m, process))
+	if (m == NULL)
 		return 0;
+	if (!has_waiting(m, process))	/* nor has it the last one's hook */
+		return m->run->ops->scout(m->run, m->hooks, process->pid, 0, 0,
+		    cause);
 	hook.addr = process->hook = loader_hook_of(process->pid);
 	if (hook.addr == 0)
 		return wp_cause_set(cause, WP_CAUSE_STATIC, m->run->options->
@@ -159,12 +159,23 @@ held_modules_arm(struct held_modules *m, struct process *process,
 
 /* --- what is mapped --- */
 
+/* The watch of a SPEC. */
+static size_t
+watch_of(const struct process *process, size_t spec)
+{
+	size_t w = process->first;
+
+	while (run_spec_of(process, w) != spec)
+		w++;
+	return w;
+}
+
 /* Each time that it is there it is another place of its watch. */
 static int
 describe(struct run *run, const struct process *process, size_t spec,
     const struct wp_region *region, uint64_t time)
 {
-	const size_t w = process->first + spec;
+	const size_t w = watch_of(process, spec);
 	const struct ex_watch *whole = run_watch(run, w);
 	struct session *s = &run->session;
 	size_t all;
@@ -194,7 +205,7 @@ report(struct run *run, const struct process *process, size_t spec,
 		.what = what, .time = time, .pid = process->pid, .gap = gap,
 		.watch = what == WATCH_ARMED ?
 		    (unsigned)run->session.nwatches - 1 :
-		    run_watch(run, process->first + spec)->id - 1,
+		    run_watch(run, watch_of(process, spec))->id - 1,
 		.addr = region->addr, .len = region->len,
 	};
 
@@ -248,7 +259,7 @@ enter(struct held_modules *m, struct process *process, size_t spec,
 	run->options->spec[spec].unborn = false;
 	err = find(run, process, spec, &region, &cause);
 	if (err == 0 && (err = run->ops->move(run, process->pid, run->target,
-	    process->first + spec, &region)) < 0)
+	    watch_of(process, spec), &region)) < 0)
 		(void)wp_cause_errno(&cause, "moving a watch (it takes more "
 		    "slots than were left for it, or the kernel refused)",
 		    -err);
@@ -278,12 +289,12 @@ leave(struct run *run, struct process *process, size_t spec)
 
 	size_t all;
 	const struct wp_region was = wp_target_watches(run->target,
-	    &all)[process->first + spec].region;
+	    &all)[watch_of(process, spec)].region;
 
 	if (was.addr == 0)	/* it could not be watched */
 		return;
 	(void)run->ops->move(run, process->pid, run->target,
-	    process->first + spec, &nowhere);
+	    watch_of(process, spec), &nowhere);
 	report(run, process, spec, WATCH_DISARMED, &was, wp_clock_ns(),
 	    WATCH_NO_GAP);
 }

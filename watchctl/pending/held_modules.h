@@ -28,9 +28,10 @@ void held_modules_close(struct held_modules *);
 bool held_modules_wait(struct held_modules *, struct process *, size_t spec,
     const struct wp_cause *);
 
-/* Reserve slots for what waits, which is nowhere yet.  NULL: nothing does. */
+/* Reserve slots for those of n regions that wait, which are nowhere yet.  NULL:
+   nothing does. */
 void held_modules_plan(struct held_modules *, const struct process *,
-    struct wp_region *);
+    struct wp_region *, size_t n);
 
 /* The watches of a process are planned, and are about to be armed: have it
    stop at its loader's hook as well.  0 or -errno with a cause. */

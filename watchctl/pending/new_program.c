@@ -23,6 +23,7 @@
 #include "proc/proc.h"
 #include "ptrace/ptrace.h"
 #include "pending/exec_tracer.h"
+#include "pending/held_modules.h"
 #include "pending/loader.h"
 #include "pending/new_module.h"
 #include "pending/thread_local.h"
@@ -114,8 +115,9 @@ resolve(struct run *run, struct program *program, bool early)
 		    &program->process->place[i], may_come ? &cause : NULL);
 		program->unready = program->unready || err == -EAGAIN;
 		program->found[i] = err == 0;
-		program->waits[i] = may_come && run->tracer != NULL &&
-		    cause.code == WP_CAUSE_MODULE_UNKNOWN;
+		program->waits[i] = may_come &&
+		    cause.code == WP_CAUSE_MODULE_UNKNOWN &&
+		    (run->tracer != NULL || run->held_modules != NULL);
 		program->nwaiting += program->waits[i];
 		program->nfound += err == 0;
 		missing += err == -ENOENT || err == -EAGAIN;
@@ -198,7 +200,7 @@ find(struct run *run, struct program *program, struct wp_cause *why)
 	struct wp_cause cause;
 	struct loader loader;
 	uint64_t base = 0;
-	bool early = true;
+	bool early = true, all = false;
 	int at, status, err = run_learn(run, program->process, true, &cause);
 
 	if (err < 0)
@@ -206,7 +208,9 @@ find(struct run *run, struct program *program, struct wp_cause *why)
 	loader_find(pid, &run->live, &loader);
 	if (wp_proc_auxv(pid, AT_BASE, &base) == 0 && base != 0)
 		program->hook = loader.hook;	/* it has a loader */
-	while (resolve_unless_absent(run, program, early) > 0) {
+	/* what is there is to be watched before any constructor runs */
+	while (resolve_unless_absent(run, program, early) >
+	    (all ? program->nwaiting : 0)) {
 		const uint64_t stop[] = {loader.hook, loader.entry};
 
 		/* what was looked for before may have taken long */
@@ -220,6 +224,7 @@ find(struct run *run, struct program *program, struct wp_cause *why)
 		if ((err = run_learn(run, program->process, true, &cause)) < 0)
 			return err;
 		early = at == 0 && loader_count(pid) == first;
+		all = !early && loader_is_consistent(pid);
 		if (at == 1) {
 			(void)resolve_unless_absent(run, program, false);
 			return program->unready ? find_static(run, program,
@@ -251,12 +256,13 @@ run_plan(struct run *run, struct process *process, const bool *found,
 		region[n] = run_region(run, process, i);
 		process->spec[n++] = i;
 	}
+	held_modules_plan(run->held_modules, process, region, n);
 	for (size_t i = 0; i < n; i++)
 		process->each = process->each ||
 		    process->place[process->spec[i]].local;
 	for (size_t i = 0; i < n; i++)
-		if ((err = wp_target_mapped(process->pid, &region[i],
-		    cause)) < 0)
+		if (region[i].addr != 0 && (err = wp_target_mapped(
+		    process->pid, &region[i], cause)) < 0)
 			return err;
 	if ((err = wp_target_watch(run->target, region, n, cause)) < 0)
 		return err;
@@ -275,10 +281,26 @@ run_plan(struct run *run, struct process *process, const bool *found,
 			return err;
 	}
 	for (size_t i = 0; i < n; i++)
-		(void)session_object(&run->session, process->pid,
-		    &o->spec[process->spec[i]], region[i].addr,
-		    region[i].len);
+		if (region[i].addr != 0)
+			(void)session_object(&run->session, process->pid,
+			    &o->spec[process->spec[i]], region[i].addr,
+			    region[i].len);
 	return 0;
+}
+
+/* With stops, what waits has a watch from the beginning. */
+static void
+reserve(struct program *program, const struct options *o)
+{
+	for (size_t i = 0; i < o->nspecs; i++) {
+		if (!program->waits[i] || program->found[i])
+			continue;
+		program->found[i] = true;
+		program->nfound++;
+		program->process->place[i] = (struct spec_place){
+			.len = o->spec[i].len,
+		};
+	}
 }
 
 static void
@@ -312,7 +334,8 @@ describe(struct run *run, const struct program *program)
 		err = run_describe_armed(run, process, w);
 	session_note(&run->session, err);
 	for (size_t w = process->first; w < end && err == 0; w++)
-		report(run, program, WATCH_ARMED, run_watch(run, w));
+		if (!run_watch(run, w)->pending)
+			report(run, program, WATCH_ARMED, run_watch(run, w));
 }
 
 /* Modules come with a loader only. */
@@ -377,6 +400,8 @@ go_on(struct run *run, struct program *program, struct wp_cause *cause)
 	bool stays = program->nfound == 0 || program->nwaiting > 0;
 	int err;
 
+	if (run->held_modules != NULL)
+		reserve(program, run->options);
 	if (program->nwaiting > 0) {
 		process->hook = program->hook;
 		process->waits = program->waits;
@@ -384,6 +409,8 @@ go_on(struct run *run, struct program *program, struct wp_cause *cause)
 	}
 	if (program->nfound > 0 && (err = run_plan(run, process,
 	    program->found, cause)) < 0)
+		return err;
+	if ((err = held_modules_arm(run->held_modules, process, cause)) < 0)
 		return err;
 	stays = stays || process->each;
 	process->since = wp_clock_ns();	/* there are no hits from before */

@@ -235,7 +235,7 @@ run_find_watches(struct run *run, struct process *process,
 	if (err >= 0 && run->follow != NULL)
 		err = follow_plan(run->follow, process, regions, cause);
 	if (err >= 0)
-		held_modules_plan(run->held_modules, process, regions);
+		held_modules_plan(run->held_modules, process, regions, n);
 	if (err >= 0)
 		err = rotate_plan(run->rotate, process, regions, &n, cause);
 	if (err >= 0)

@@ -194,16 +194,40 @@ TEST(with_stops_an_extension_of_python)
 
 /* --- with rings again --- */
 
-TEST(in_a_program_that_a_shell_executes)
+static void
+expect_in_shell(const char *option)
 {
 	struct outcome o;
 
 	run(&o, LIST(watchctl(), "-w", "plug!plug_state", "-o", "json", "-O",
-	    "-", "-f", "--if-missing", "skip", VOUCHED, "--", "/bin/sh", "-c",
-	    "/bin/true; \"$0\" 2 \"$1\"; exit 7", victim("opener"),
-	    victim("plug")));
+	    "-", "-f", "--if-missing", "skip", VOUCHED, option, "--",
+	    "/bin/sh", "-c", "/bin/true; \"$0\" 2 \"$1\"; exit 7",
+	    victim("opener"), victim("plug")));
 	expect_stores(&o, 2);
 	outcome_free(&o);
+}
+
+TEST(in_a_program_that_a_shell_executes)
+{
+	expect_in_shell("--user-only");
+	expect_in_shell("--stop");
+}
+
+/* What is there is watched before constructors, whatever else is waited for:
+   one of the C library's sets this. */
+TEST(beside_what_a_constructor_writes)
+{
+	static const char *const options[] = {"--user-only", "--stop"};
+	struct outcome o;
+
+	for (size_t i = 0; i < COUNT(options); i++) {
+		run(&o, LIST(watchctl(), "-w", "nothing!word", "-w",
+		    "program_invocation_short_name:8", options[i], "-o",
+		    "json", "-O", "-", "--", "/bin/true"));
+		if (count_of(&o, "hit") == 0)
+			fail_msg("%s: %s", options[i], o.err);
+		outcome_free(&o);
+	}
 }
 
 /* Where it is not watched.  What else a child opens is of no interest. */
@@ -423,6 +447,7 @@ TEST(of_two_processes)
 TEST(of_a_process_that_executes_another_program)
 {
 	expect_opener("2", "execute", 2, NULL);
+	expect_opener("2", "execute", 2, "--stop");
 }
 
 static bool
