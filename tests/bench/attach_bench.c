@@ -1,7 +1,9 @@
 /*
- * attach: measures attaching to a process of 1,000 threads, and compares it
- * with the bare perf_event_open calls that this takes; and looking for those
- * who have the memory of 50 processes among 2,000, compared with that of one.
+ * attach: measures attaching to a process of 1,000 threads, in its threads and
+ * on processors, and compares it with the bare perf_event_open calls that take
+ * one for each thread and processor; for how long one of 5,000 is stopped; and
+ * looking for those who have the memory of 50 processes among 2,000, compared
+ * with that of one.
  */
 #include "test.h"
 
@@ -62,21 +64,66 @@ bare(pid_t pid, const char *addr)
 	return took;
 }
 
+static const struct wp_options in_threads = {.kernel = true, .stack = 4096};
+static const struct wp_options on_processors = {
+	.kernel = true, .stack = 4096, .bpf = true, .processors = true,
+};
+
+/* Also for how long it was stopped, in ms. */
 static double
-attach(pid_t pid, const char *addr)
+attach(pid_t pid, const char *addr, const struct wp_options *options,
+    double *frozen)
 {
-	const struct wp_options options = {.kernel = true, .stack = 4096};
 	struct wp_region region = region_of(addr);
 	struct wp_target *target;
 	double took;
 
-	assert_int_equal(wp_target_new(&target, &features, &options, NULL), 0);
+	assert_int_equal(wp_target_new(&target, &features, options, NULL), 0);
 	assert_int_equal(wp_target_watch(target, &region, 1, NULL), 0);
 	took = bench_now();
 	assert_int_equal(wp_target_attach(target, pid, 0, 1, NULL), 0);
 	took = bench_now() - took;
+	*frozen = wp_target_frozen_ms(target);
 	wp_target_free(target);
 	return took;
+}
+
+static void
+compare_attach(pid_t pid, const char *addr)
+{
+	double ratio[RUNS], fast[RUNS], open[RUNS], all[RUNS], few[RUNS];
+	double frozen;
+
+	for (int i = 0; i < RUNS; i++) {
+		open[i] = bare(pid, addr);
+		all[i] = attach(pid, addr, &in_threads, &frozen);
+		few[i] = attach(pid, addr, &on_processors, &frozen);
+		ratio[i] = all[i] / open[i];
+		fast[i] = few[i] / open[i];
+	}
+	printf("attach to 1,000 threads: %.1f ms, on processors %.1f ms, bare "
+	    "opens %.1f ms\n", bench_median(all, RUNS) * 1e3,
+	    bench_median(few, RUNS) * 1e3, bench_median(open, RUNS) * 1e3);
+	bench_tell("attach", bench_median(fast, RUNS), "x", "the bare opens",
+	    2, 0);
+	bench_tell("attach in threads", bench_median(ratio, RUNS), "x",
+	    "the bare opens", 3, 0);
+}
+
+static void
+measure_stop(void)
+{
+	struct running v;
+	char addr[32];
+	double frozen[RUNS];
+
+	start(&v, LIST(victim("idle"), "5000"));
+	hear_address(&v, addr);
+	for (int i = 0; i < RUNS; i++)
+		(void)attach(v.pid, addr, &on_processors, &frozen[i]);
+	bench_tell("5,000 threads stopped", bench_median(frozen, RUNS), "ms",
+	    "", 50, 0);
+	end(&v);
 }
 
 /* The largest of all children so far, so before any larger is run. */
@@ -143,7 +190,6 @@ main(void)
 	struct rlimit limit;
 	struct running v;
 	char pid[16], addr[32];
-	double ratio[RUNS], open[RUNS], all[RUNS];
 
 	if (wp_probe_features(&features, &cause) < 0) {
 		printf("skipped: %s\n", cause.text);
@@ -155,17 +201,10 @@ main(void)
 	start(&v, (const char *[]){victim("idle"), "1000", NULL});
 	hear_address(&v, addr);
 	(void)snprintf(pid, sizeof(pid), "%d", v.pid);
-	for (int i = 0; i < RUNS; i++) {
-		open[i] = bare(v.pid, addr);
-		all[i] = attach(v.pid, addr);
-		ratio[i] = all[i] / open[i];
-	}
-	printf("attach to 1,000 threads: %.1f ms, bare opens %.1f ms\n",
-	    bench_median(all, RUNS) * 1e3, bench_median(open, RUNS) * 1e3);
-	bench_tell("attach", bench_median(ratio, RUNS), "x", "the bare opens",
-	    3, 0);
+	compare_attach(v.pid, addr);
 	bench_tell("peak memory", peak_mb(pid, addr), "MB", "", 100, 0);
 	end(&v);
+	measure_stop();
 	compare_sharers();
 	return bench_status();
 }

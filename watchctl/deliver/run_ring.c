@@ -172,7 +172,9 @@ has_ended(struct run *run, size_t i)
 		return run->mappers == NULL;
 	if (p->revents == 0 && watched)
 		return false;
-	if (p->revents == 0 && !wp_proc_exiting(process->pid))
+	if ((p->revents == 0 && !wp_proc_exiting(process->pid)) ||
+	    (process->n > 0 && wp_target_executed(run->target,
+	    process->first)))
 		run_executed(run, process->pid);
 	else if (p->revents == 0 && run->options->last != 0)
 		return false;	/* how it ends is known when it has */
@@ -471,7 +473,8 @@ ring_uptime(const struct run *run, struct wp_uptime *uptime)
 		uptime->threads = 0;
 		return;
 	}
-	uptime->threads = run->options->count || s->lost > 0 || s->full ||
+	uptime->threads = run->options->count || uptime->processors > 0 ||
+	    s->lost > 0 || s->full ||
 	    s->err < 0 || run->each ? 0 : uptime->threads + run->threads_made;
 }
 

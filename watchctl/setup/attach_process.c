@@ -300,7 +300,10 @@ run_arm(struct run *run, struct process *process, struct wp_cause *cause)
 	    (err = objects_begin(run->objects)) == 0)
 		err = thread_local_check(process->pid, run->options->spec,
 		    run->options->nspecs, cause);
-	process->threads = (long)(wp_target_threads(run->target) - before);
+	/* on processors it is not known which of them are in the records */
+	process->threads = wp_target_is_on_processors(run->target,
+	    process->first) ? 0 :
+	    (long)(wp_target_threads(run->target) - before);
 	if (err == 0 && run->arrivals != NULL)
 		arrivals_armed(run->arrivals, process->pid,
 		    wp_target_armed(run->target));

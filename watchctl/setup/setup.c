@@ -249,6 +249,8 @@ prepare(struct run *run)
 	if (fire_check_try(run->ops->registers) < 0)
 		return -ENODEV;
 	wish.registers = run->ops->registers;
+	wish.processors = run->nprocesses == 1 && !run->waits &&
+	    o->command == NULL && options_scope(o) == NULL;
 	if (o->with != 0 && run->ops->registers)
 		return complain("--with: perf events, which count, are refused "
 		    "here (%s): leave it out", cause.text);

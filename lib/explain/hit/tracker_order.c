@@ -71,8 +71,9 @@ withdraw_later(struct ex_tentative *tentative)
 	tentative->later = 0;
 }
 
-/* There is a writer of the watch that makes no hits: what one left is not what
-   the next finds. */
+/* What one left is not what the next finds: there is a writer of the watch that
+   makes no hits.  Or times are not in the order of the accesses; what tickets
+   show does not depend on them, and they would show such a writer, too. */
 static void
 doubt(struct ex_tentative *tentative)
 {
@@ -81,7 +82,8 @@ doubt(struct ex_tentative *tentative)
 	if (w == NULL)
 		return;
 	withdraw_all(w);
-	w->unseen = true;
+	w->misordered = w->numbered;
+	w->unseen = w->unseen || !w->numbered;
 }
 
 /* --- what the instruction shows --- */

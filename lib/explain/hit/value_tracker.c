@@ -226,11 +226,13 @@ ex_tracker_hit(struct ex_value_tracker *s, struct ex_hit *hit,
 
 	*tentative = (struct ex_tentative){ .hit = hit, .tracked = w };
 	if (w != NULL) {
+		w->numbered = w->numbered ||
+		    (ticket != NULL && ex_tickets_help(s, w, hit));
 		look_at_children(s);
 		if (w->later != 0)
 			ex_tracked_take_reading(s, w, hit->time);
 		ordered = ex_tracked_follow(s, w, hit->time, hit->tid,
-		    hit->cpu);
+		    hit->cpu) && !w->misordered;
 		if (w->pid != hit->pid || ex_tracked_is_blind(s, w, hit->time))
 			w->value.known = 0;
 		quiet = ordered && w->pid == hit->pid &&

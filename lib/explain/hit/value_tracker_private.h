@@ -24,6 +24,8 @@ struct ex_tracked {
 	struct ex_value value;	/* after the last hit */
 	pid_t pid;		/* in this process; 0: none yet */
 	bool unseen;		/* others write it, or may, without a hit */
+	bool numbered;		/* its hits have tickets, which help */
+	bool misordered;	/* and times do not have the order of these */
 	bool unmapped;		/* it is not known how it is mapped */
 	bool hit;		/* there was a hit; the last one was: */
 	uint64_t time;		/* ns */

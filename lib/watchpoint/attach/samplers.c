@@ -287,11 +287,17 @@ load_slot(const struct wp_samplers *samplers, int *program,
 		return load_uprobe(samplers, program, target, watch, slot,
 		    &attr, tickets);
 	for (unsigned i = 0; i < rings; i++) {
+		struct wp_sampler sampler = sampler_of(target->rings, i,
+		    wp_sampler_id(watch, slot), tickets,
+		    target->counters.n > 0 ? &target->counters : NULL);
+		struct wp_own own;
+
+		if (wp_target_own(target, watch, slot, i, &own)) {
+			sampler.own = &own;
+			tickets->others = target->others.word + own.word - i;
+		}
 		program[i] = load(samplers, target, &attr,
-		    target->watch[watch].nslots == 1,
-		    sampler_of(target->rings, i, wp_sampler_id(watch, slot),
-		    tickets, target->counters.n > 0 ? &target->counters :
-		    NULL));
+		    target->watch[watch].nslots == 1, sampler);
 		each = each && program[i] >= 0;
 	}
 	wp_tickets_loaded(tickets);

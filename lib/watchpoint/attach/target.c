@@ -73,6 +73,7 @@ wp_target_new(struct wp_target **out, const struct wp_features *features,
 	target->options = *options;
 	target->frozen_ms = -1;
 	target->thread_counts.map = target->uprobes.map = -1;
+	target->others = WP_OTHERS_NONE;
 	(void)pthread_mutex_init(&target->changing, NULL);
 	wp_options_fit(&target->options, features);
 	if (options->registers) {
@@ -395,6 +396,7 @@ wp_target_free(struct wp_target *target)
 	wp_rings_close(target->rings);
 	wp_samplers_free(&target->samplers);
 	wp_uprobes_free(&target->uprobes);
+	wp_others_close(&target->others);
 	wp_thread_counts_close(&target->thread_counts);
 	wp_counters_close(&target->counters);
 	free(target->watch);

@@ -48,6 +48,7 @@ struct wp_watched {
 	struct wp_perf_count past;	/* of events that are closed */
 	bool off;		/* it was disarmed, by itself */
 	bool uprobe;		/* of execution: it takes no slot */
+	bool on_processors;	/* options.processors: of each */
 };
 
 struct wp_target;
@@ -199,10 +200,17 @@ void wp_target_abandon(struct wp_target *);
 /* What is armed.  Lives as long as the target. */
 const struct wp_watched *wp_target_watches(const struct wp_target *, size_t *n);
 
-/* How many threads were covered one by one, and the longest time, in ms, for
-   which a process was stopped; < 0 if none was (they could not be held). */
+/* How many threads were covered, and the longest time, in ms, for which a
+   process was stopped; 0: they need not be, < 0: they could not be held. */
 unsigned wp_target_threads(const struct wp_target *);
 double wp_target_frozen_ms(const struct wp_target *);
+
+/* Whether a watch is on processors, and not in threads. */
+bool wp_target_is_on_processors(const struct wp_target *, size_t watch);
+
+/* Whether what such a watch is of executed another program, as far as that is
+   known before the watch ends. */
+bool wp_target_executed(const struct wp_target *, size_t watch);
 
 /* Threads that could not be vouched for: the process was traced by another, so
    it was not held, and a thread may have been missed or covered twice. */

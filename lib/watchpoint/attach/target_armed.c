@@ -100,30 +100,28 @@ wp_target_armed(const struct wp_target *target)
 	return target->armed;
 }
 
-/* Move the events of a process, each thread's with its reference behind them,
+/* Move the events of a process, each thread's with its references behind them,
    to others; or of one of its threads. */
 static void
 take_out(struct wp_events *events, size_t first, size_t n, pid_t tid,
     struct wp_events *out)
 {
-	size_t kept = 0, begin = 0;
+	size_t kept = 0, reference, end;
 
-	for (size_t i = 0; i < events->n; i++) {
+	for (size_t begin = 0; begin < events->n; begin = end) {
 		const struct wp_event *event = &events->event[begin];
 		const bool is = event->watch >= first &&
 		    event->watch - first < n && (tid == 0 || event->tid == tid);
 
-		if (events->event[i].watch != WP_EVENT_REFERENCE)
-			continue;
-		for (size_t k = begin; k <= i; k++) {
-			const struct wp_event one = events->event[k];
+		end = wp_events_of_thread(events, begin, &reference);
+		for (size_t i = begin; i < end; i++) {
+			const struct wp_event one = events->event[i];
 
 			if (is && WP_ARRAY_ROOM(out, event) == 0)
 				out->event[out->n++] = one;
 			else
 				events->event[kept++] = one;
 		}
-		begin = i + 1;
 	}
 	events->n = kept;
 }
@@ -138,6 +136,8 @@ wp_target_disarm(struct wp_target *target, size_t first, size_t n)
 		wp_tickets_closing(wp_samplers_tickets(&target->samplers, w,
 		    0));
 	wp_uprobes_turn(&target->uprobes, first, n, false);
+	if (n > 0 && target->watch[first].on_processors)
+		wp_others_end(&target->others);
 	take_out(&target->events, first, n, 0, &out);
 	if (!target->stopped)
 		wp_events_stop(&out, &target->options);
@@ -157,9 +157,24 @@ wp_target_disarm(struct wp_target *target, size_t first, size_t n)
 	wp_events_close(&out, 0);
 }
 
+bool
+wp_target_is_on_processors(const struct wp_target *target, size_t watch)
+{
+	return watch < target->nwatches && target->watch[watch].on_processors;
+}
+
+bool
+wp_target_executed(const struct wp_target *target, size_t watch)
+{
+	return wp_target_is_on_processors(target, watch) &&
+	    wp_others_executed(&target->others);
+}
+
 static bool
 is_any_alive(const struct wp_target *target, size_t first, size_t n)
 {
+	if (wp_target_is_on_processors(target, first))
+		return wp_others_alive(&target->others);
 	for (size_t i = 0; i < target->events.n; i++) {
 		const struct wp_event *event = &target->events.event[i];
 		struct pollfd p = {.fd = event->fd};
@@ -219,6 +234,7 @@ wp_target_stop(struct wp_target *target)
 		    0));
 	(void)pthread_mutex_unlock(&target->changing);
 	wp_uprobes_turn(&target->uprobes, 0, target->nwatches, false);
+	wp_others_end(&target->others);
 	wp_events_stop(&target->events, &target->options);
 	target->stopped = true;
 }
@@ -227,12 +243,16 @@ int
 wp_target_count(const struct wp_target *target, size_t watch,
     struct wp_perf_count *count)
 {
+	uint64_t others;
+
 	*count = (struct wp_perf_count){0};
 	if (watch >= target->nwatches)
 		return -EINVAL;
 	*count = target->watch[watch].past;
 	wp_events_count(&target->events, &target->options, watch, count);
 	count->value += wp_uprobes_count(&target->uprobes, watch);
+	others = wp_target_count_others(target, watch);	/* after the hits */
+	count->value -= others < count->value ? others : count->value;
 	return 0;
 }
 

@@ -103,8 +103,10 @@ wp_target_attr(const struct wp_target *target, size_t watch, unsigned slot,
     struct perf_event_attr *attr)
 {
 	const struct wp_watched *watched = &target->watch[watch];
+	struct wp_options options = target->options;
 
-	wp_attr_watch(attr, &watched->slot[slot], &target->options,
+	options.everywhere |= watched->on_processors;
+	wp_attr_watch(attr, &watched->slot[slot], &options,
 	    watched->first && slot == 0);
 	if (watched->each)
 		attr->inherit = attr->inherit_thread = 0;
@@ -167,6 +169,8 @@ open_slots(const struct wp_target *target, struct wp_events *events, size_t w,
 		const size_t first = events->n;
 
 		(off ? wp_target_attr_off : wp_target_attr)(target, w, s, &attr);
+		/* what runs there is not held until they have programs */
+		attr.disabled = target->watch[w].on_processors;
 		if (!off)
 			wp_target_put_local(&target->watch[w], tid, &attr);
 		err = wp_events_open(events, &attr, (uint16_t)w, (uint16_t)s,
@@ -439,7 +443,7 @@ wp_target_load(struct wp_target *target, size_t first, size_t n, pid_t pid,
 		return err;
 	if (!wp_samplers_load(&target->samplers, target, first, n))
 		target->all_sampled = false;
-	wp_thread_counts_load(&target->thread_counts, first, n);
+	(void)wp_thread_counts_load(&target->thread_counts, target, first, n);
 	return wp_uprobes_open(target, first, n, cause);
 }
 
@@ -506,24 +510,10 @@ attach_process(struct wp_target *target, pid_t pid, size_t first, size_t n,
 	}
 }
 
-int
-wp_target_attach(struct wp_target *target, pid_t pid, size_t first, size_t n,
-    struct wp_cause *cause)
-{
-	int err = wp_target_check(pid, cause);
+/* --- on each processor --- */
 
-	if (err < 0)
-		return err;
-	(void)pthread_mutex_lock(&target->changing);
-	do {
-		err = wp_target_load(target, first, n, pid, cause);
-		if (err == 0)
-			err = attach_process(target, pid, first, n, cause);
-		err = wp_target_loaded(target, first, n, err);
-	} while (wp_target_again(target, first, n, err));
-	(void)pthread_mutex_unlock(&target->changing);
-	return err;
-}
+/* Of so many threads, holding them and opening events takes too long. */
+enum { MANY_THREADS = 256 };
 
 static bool
 has_event(const struct wp_events *events, unsigned ring)
@@ -535,6 +525,143 @@ has_event(const struct wp_events *events, unsigned ring)
 	return false;
 }
 
+static int
+open_processors(struct wp_target *target, size_t first, size_t n)
+{
+	const int err = wp_target_open_thread(target, &target->events, first,
+	    n, -1);
+
+	for (unsigned i = 0; err == 0 && i < wp_rings_count(target->rings); i++)
+		if (!has_event(&target->events, i))
+			wp_rings_leave_out(target->rings, i);
+	return err;
+}
+
+static unsigned
+others_index(const struct wp_target *target, size_t watch, unsigned slot,
+    unsigned ring)
+{
+	return (unsigned)((watch - target->others_first) * WP_SLOTS_MAX +
+	    slot) * wp_rings_count(target->rings) + ring;
+}
+
+bool
+wp_target_own(const struct wp_target *target, size_t watch, unsigned slot,
+    unsigned ring, struct wp_own *own)
+{
+	if (!target->watch[watch].on_processors)
+		return false;
+	*own = wp_others_own(&target->others, others_index(target, watch,
+	    slot, ring));
+	return true;
+}
+
+uint64_t
+wp_target_count_others(const struct wp_target *target, size_t watch)
+{
+	uint64_t count = 0;
+
+	if (!target->watch[watch].on_processors)
+		return 0;
+	for (unsigned s = 0; s < target->watch[watch].nslots; s++)
+		for (unsigned i = 0; i < wp_rings_count(target->rings); i++)
+			count += wp_others_count(&target->others,
+			    others_index(target, watch, s, i));
+	return count;
+}
+
+/* Whether the process can be told from others in the kernel, and is worth
+   it. */
+static bool
+may_be_on_processors(const struct wp_target *target, pid_t pid, size_t first,
+    size_t n, unsigned *threads)
+{
+	const struct wp_options *options = &target->options;
+	struct wp_proc_status status;
+	bool may = options->processors && !options->follow &&
+	    !options->everywhere && target->others.map < 0 &&
+	    target->events.n == 0 && wp_proc_has_our_pids(pid) &&
+	    (options->count ? options->threads :
+	    options->tickets && target->all_sampled) &&
+	    wp_proc_status(pid, &status) == 0 &&
+	    status.threads > MANY_THREADS;
+
+	for (size_t w = first; w < first + n; w++)
+		may = may && !target->watch[w].uprobe &&
+		    !target->watch[w].each && target->watch[w].block == 0;
+	if (may)
+		*threads = status.threads;
+	return may;
+}
+
+static bool
+load_processors(struct wp_target *target, size_t first, size_t n)
+{
+	return target->options.count ?
+	    wp_thread_counts_load(&target->thread_counts, target, first, n) :
+	    wp_samplers_load(&target->samplers, target, first, n);
+}
+
+/* The process is not stopped: all its hits are seen from the moment on at which
+   programs begin to take them for its.  False: it is not watched so. */
+static bool
+attach_processors(struct wp_target *target, pid_t pid, size_t first, size_t n)
+{
+	unsigned threads;
+	int err = -ENOTSUP;
+
+	if (!may_be_on_processors(target, pid, first, n, &threads) ||
+	    wp_others_open(&target->others, pid, (unsigned)n * WP_SLOTS_MAX *
+	    wp_rings_count(target->rings)) < 0)
+		return false;
+	target->others_first = first;
+	for (size_t w = first; w < first + n; w++)
+		target->watch[w].on_processors = true;
+	wp_rings_only(target->rings, pid);
+	if (load_processors(target, first, n))
+		err = open_processors(target, first, n);
+	for (size_t i = 0; err == 0 && i < target->events.n; i++)
+		if (target->events.event[i].watch != WP_EVENT_REFERENCE)
+			err = wp_perf_enable(target->events.event[i].fd);
+	wp_samplers_unload(&target->samplers);
+	if (err == 0) {
+		wp_others_begin(&target->others);
+		target->armed = wp_clock_ns();
+		target->threads += threads;
+		target->frozen_ms = 0;
+		return true;
+	}
+	wp_events_close(&target->events, 0);
+	for (size_t w = first; w < first + n; w++)
+		target->watch[w].on_processors = false;
+	wp_rings_only(target->rings, 0);
+	wp_others_close(&target->others);
+	return false;
+}
+
+int
+wp_target_attach(struct wp_target *target, pid_t pid, size_t first, size_t n,
+    struct wp_cause *cause)
+{
+	int err = wp_target_check(pid, cause);
+
+	if (err < 0)
+		return err;
+	(void)pthread_mutex_lock(&target->changing);
+	if (attach_processors(target, pid, first, n)) {
+		(void)pthread_mutex_unlock(&target->changing);
+		return 0;
+	}
+	do {
+		err = wp_target_load(target, first, n, pid, cause);
+		if (err == 0)
+			err = attach_process(target, pid, first, n, cause);
+		err = wp_target_loaded(target, first, n, err);
+	} while (wp_target_again(target, first, n, err));
+	(void)pthread_mutex_unlock(&target->changing);
+	return err;
+}
+
 int
 wp_target_attach_everywhere(struct wp_target *target, size_t first, size_t n)
 {
@@ -543,10 +670,7 @@ wp_target_attach_everywhere(struct wp_target *target, size_t first, size_t n)
 	(void)pthread_mutex_lock(&target->changing);
 	(void)wp_target_load(target, first, n, -1, NULL);
 	target->armed = wp_clock_ns();
-	err = wp_target_open_thread(target, &target->events, first, n, -1);
-	for (unsigned i = 0; err == 0 && i < wp_rings_count(target->rings); i++)
-		if (!has_event(&target->events, i))
-			wp_rings_leave_out(target->rings, i);
+	err = open_processors(target, first, n);
 	wp_samplers_unload(&target->samplers);
 	(void)pthread_mutex_unlock(&target->changing);
 	return err;

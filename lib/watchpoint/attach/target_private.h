@@ -11,6 +11,7 @@
 #include "attach/thread_counts.h"
 #include "attach/uprobes.h"
 #include "ring/uptime.h"
+#include "bpf/others.h"
 
 struct wp_target {
 	struct wp_features features;
@@ -27,6 +28,9 @@ struct wp_target {
 	struct wp_uprobes uprobes;	/* execution watches that are no
 					   slots */
 	struct wp_counters counters;	/* that are read at each hit */
+	struct wp_others others;	/* of options.processors: who hits the
+					   watches of the process besides it */
+	size_t others_first;		/* and which is the first of these */
 	bool all_sampled;		/* each slot so far has had one */
 	struct wp_cause no_bpf;		/* why none can; code 0: they can */
 	unsigned threads;		/* covered by events of their own */
@@ -53,6 +57,14 @@ void wp_target_put_local(const struct wp_watched *, pid_t tid,
 /* The attribute of all events of a slot. */
 void wp_target_attr(const struct wp_target *, size_t watch, unsigned slot,
     struct perf_event_attr *);
+
+/* For the programs of a slot's events of a ring, if hits of others come to
+   them, too.  False: they do not. */
+bool wp_target_own(const struct wp_target *, size_t watch, unsigned slot,
+    unsigned ring, struct wp_own *);
+
+/* How many hits of a watch were other processes'. */
+uint64_t wp_target_count_others(const struct wp_target *, size_t watch);
 
 /* Load the programs of these watches, and open what are uprobes, before any
    thread of the process (< 0: all that runs) is held.  0 or -errno with a

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "attach/target_private.h"
 #include "bpf/bpf.h"
 #include "bpf/thread_counter.h"
 
@@ -20,7 +21,8 @@ wp_thread_counts_open(struct wp_thread_counts *t)
 	};
 	if (t->map < 0)
 		return t->map;
-	if ((program = wp_thread_counter_load(t->map, 0, NULL)) < 0) {
+	if ((program = wp_thread_counter_load(t->map, 0, NULL,
+	    NULL)) < 0) {
 		wp_thread_counts_close(t);
 		return program;
 	}
@@ -36,25 +38,32 @@ unload(struct wp_thread_counts *t, size_t watch)
 	t->program[watch] = -1;
 }
 
-void
-wp_thread_counts_load(struct wp_thread_counts *t, size_t first, size_t n)
+bool
+wp_thread_counts_load(struct wp_thread_counts *t,
+    const struct wp_target *target, size_t first, size_t n)
 {
+	bool each = true;
 	int *more;
 
 	if (t->map < 0)
-		return;
+		return false;
 	if (first + n > t->n) {
 		more = reallocarray(t->program, first + n, sizeof(*more));
 		if (more == NULL)
-			return;
+			return false;
 		t->program = more;
 		while (t->n < first + n)
 			more[t->n++] = -1;
 	}
 	for (size_t w = first; w < first + n; w++) {
+		struct wp_own own;
+
 		unload(t, w);
-		t->program[w] = wp_thread_counter_load(t->map, w, NULL);
+		t->program[w] = wp_thread_counter_load(t->map, w, NULL,
+		    wp_target_own(target, w, 0, 0, &own) ? &own : NULL);
+		each = each && t->program[w] >= 0;
 	}
+	return each;
 }
 
 void

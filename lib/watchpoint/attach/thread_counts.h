@@ -17,9 +17,11 @@ struct wp_thread_counts {
 /* Have a map, and see that a program for it can be loaded.  0 or -errno. */
 int wp_thread_counts_open(struct wp_thread_counts *);
 
-/* Load the programs of watches first to first + n - 1.  Without one, hits of a
-   watch count, but not as any thread's. */
-void wp_thread_counts_load(struct wp_thread_counts *, size_t first, size_t n);
+/* Load the programs of watches first to first + n - 1 of a target.  Without
+   one, hits of a watch count, but not as any thread's.  Result: whether each has
+   one. */
+bool wp_thread_counts_load(struct wp_thread_counts *, const struct wp_target *,
+    size_t first, size_t n);
 
 /* Attach a watch's to its events, which are those from first on. */
 void wp_thread_counts_attach(const struct wp_thread_counts *,

@@ -123,6 +123,14 @@ counted(const struct wp_events *events, uint64_t format, size_t watch,
 	return sum;
 }
 
+/* How many hits of a ring took one, or are not to take one. */
+static uint64_t
+explained(const struct wp_tickets *t, unsigned ring)
+{
+	return line(t, 1 + ring) + (t->others == NULL ? 0 :
+	    __atomic_load_n(&t->others[ring], __ATOMIC_SEQ_CST));
+}
+
 /* Whether all that was accessed on a processor took a number; what is newly
    known to have taken none is added to *missed. */
 static bool
@@ -130,7 +138,7 @@ agrees(struct wp_tickets *t, const struct wp_events *events, uint64_t format,
     size_t watch, unsigned ring, uint64_t *missed)
 {
 	for (int i = 0; i < TRIES; i++) {
-		const uint64_t before = line(t, 1 + ring);
+		const uint64_t before = explained(t, ring);
 		const uint64_t count = counted(events, format, watch, ring);
 		const uint64_t known = before + t->missed[ring];
 
@@ -138,7 +146,7 @@ agrees(struct wp_tickets *t, const struct wp_events *events, uint64_t format,
 			return true;
 		if (count < known)
 			return false;
-		if (line(t, 1 + ring) == before) {
+		if (explained(t, ring) == before) {
 			*missed += count - known;
 			t->missed[ring] += count - known;
 			return true;

@@ -21,6 +21,8 @@ struct wp_tickets {
 				   or they have ended */
 	uint64_t *missed;	/* of each ring: hits that took none, as far as
 				   they are known */
+	const uint64_t *others;	/* of each ring, hits that are not to take one;
+				   NULL: each is */
 	unsigned rings;
 	bool closing;		/* events are switched off, one after another:
 				   from this ticket on not all accesses are

@@ -215,7 +215,7 @@ load(struct wp_target *target, struct wp_uprobe *uprobe)
 	    &guard))
 		return -ENOENT;
 	return wp_thread_counter_load(target->thread_counts.map, uprobe->watch,
-	    &guard);
+	    &guard, NULL);
 }
 
 /* Those of a process are behind one another. */

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "os/perf_event.h"
+#include "bpf/others.h"
 #include "bpf/uprobe_guard.h"
 #include "bpf/known_stack_map.h"
 #include "bpf/stack_counter.h"
@@ -18,7 +19,9 @@ struct wp_sampler {
 	uint64_t id;		/* that samples have */
 	int cpu;		/* that its events count on; */
 	const struct wp_uprobe_guard *uprobe;	/* or it is of this one, on all
-				   of them; NULL: of events */
+				   of them; NULL: of events, */
+	const struct wp_own *own;	/* of which these hits are meant; NULL:
+					   all are */
 	int ringbuf;		/* a BPF ring buffer, for samples */
 	int tickets;		/* the slot's (ticket.h), with PERF_SAMPLE_RAW:
 				   an array that can be mapped; else < 0 */

@@ -555,11 +555,14 @@ begin(struct code *c, const struct wp_sampler *sampler)
 {
 	struct stat st;
 
-	if (sampler->uprobe == NULL && stat("/proc/self/ns/pid", &st) != 0)
+	const bool guarded = sampler->uprobe != NULL ||
+	    sampler->own != NULL;
+
+	if (!guarded && stat("/proc/self/ns/pid", &st) != 0)
 		return -errno;
 	load(c, BPF_DW, BPF_REG_1, BPF_REG_6, REG(cs));
 	pass_if(c, BPF_JNE, BPF_REG_1, CS_64);
-	if (sampler->uprobe != NULL)	/* its guard has them */
+	if (guarded)	/* the thread and process are there */
 		return 0;
 	set_wide(c, BPF_REG_1, 0, st.st_dev);
 	set_wide(c, BPF_REG_2, 0, st.st_ino);
@@ -834,12 +837,13 @@ wp_sampler_load(const struct perf_event_attr *attr,
 	if ((attr->bp_type & HW_BREAKPOINT_R) != 0 ||
 	    record_size(attr, sampler, whole) > UINT16_MAX)
 		return -ENOTSUP;
-	if (sampler->uprobe != NULL) {
-		wp_code_guard(&c, sampler->uprobe);
-	} else {
-		copy(&c, BPF_REG_6, BPF_REG_1);
+	copy(&c, BPF_REG_6, BPF_REG_1);
+	if (sampler->uprobe == NULL)
 		take_time(&c);
-	}
+	if (sampler->uprobe != NULL)
+		wp_code_guard(&c, sampler->uprobe);
+	else if (sampler->own != NULL)
+		wp_code_own(&c, sampler->own);
 	if (readings(sampler) > 0)
 		wp_code_counters(&c, sampler->counters);
 	if ((attr->sample_type & PERF_SAMPLE_RAW) != 0)

@@ -12,6 +12,7 @@
 
 #include "bpf/bpf.h"
 #include "bpf/code.h"
+#include "bpf/others.h"
 #include "bpf/uprobe_guard.h"
 
 #define INSN(op, dst, src, offset, value) (struct bpf_insn){		\
@@ -42,7 +43,7 @@ _Static_assert(offsetof(struct wp_thread_key, tid) == 0 &&
 
 int
 wp_thread_counter_load(int map, uint64_t watch,
-    const struct wp_uprobe_guard *guard)
+    const struct wp_uprobe_guard *guard, const struct wp_own *own)
 {
 	struct code c = {.n = 0};
 	struct stat ns;
@@ -86,10 +87,14 @@ wp_thread_counter_load(int map, uint64_t watch,
 		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
 	};
 
-	if (guard == NULL)
+	if (guard == NULL && own == NULL)
 		return wp_bpf_load(program, COUNT(program));
-	wp_code_guard(&c, guard);
+	copy(&c, BPF_REG_6, BPF_REG_1);
+	if (guard != NULL)
+		wp_code_guard(&c, guard);
+	else
+		wp_code_own(&c, own);
 	for (size_t i = 0; i < COUNT(program); i++)
 		c.insn[c.n++] = program[i];
-	return wp_bpf_load_uprobe(c.insn, c.n);
+	return (guard != NULL ? wp_bpf_load_uprobe : wp_bpf_load)(c.insn, c.n);
 }

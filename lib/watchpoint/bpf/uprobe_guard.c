@@ -58,7 +58,6 @@ wp_code_guard(struct code *c, const struct wp_uprobe_guard *guard)
 {
 	unsigned other[CHECKS], go;
 
-	copy(c, BPF_REG_6, BPF_REG_1);
 	load(c, BPF_DW, BPF_REG_1, BPF_REG_6, (int)PC);
 	set_wide(c, BPF_REG_2, 0, guard->addr);
 	other[0] = c->n;

@@ -27,7 +27,7 @@ struct wp_uprobe_guard {
 };
 
 /* End here unless it is a hit, which is counted.  What the program is given is
-   in R6 then; the other registers are changed, and at the stack's end are the
+   in R6; the other registers are changed, and at the stack's end are the
    thread and, behind it, the process. */
 void wp_code_guard(struct code *, const struct wp_uprobe_guard *);
 

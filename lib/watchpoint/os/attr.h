@@ -30,6 +30,10 @@ struct wp_options {
 	bool callchain;		/* with kernel: its callchain */
 	bool follow;		/* child processes too */
 	bool everywhere;	/* whatever runs, on each processor */
+	bool processors;	/* with bpf: a process of many threads is
+				   watched on each processor, not in each
+				   thread, where that can be: by one target
+				   one alone */
 	bool uprobes;		/* with bpf: execution watches that find no slot
 				   are uprobes, where they can */
 	bool stop;		/* one thread alone, which stops: its sample

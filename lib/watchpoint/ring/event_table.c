@@ -83,11 +83,13 @@ wp_events_reference(struct wp_events *events, const struct wp_options *options,
     pid_t tid, const struct wp_rings *rings)
 {
 	const struct wp_event event = {.watch = WP_EVENT_REFERENCE, .tid = tid};
+	struct wp_options of = *options;
 	struct perf_event_attr attr;
 	int err = 0;
 
-	wp_attr_reference(&attr, options);
-	if (!options->everywhere)
+	of.everywhere = tid < 0;
+	wp_attr_reference(&attr, &of);
+	if (!of.everywhere)
 		return events_add(events, &attr, event, -1, -1);
 	for (unsigned i = 0; err == 0 && i < wp_rings_count(rings); i++)
 		err = unless_offline(events_add(events, &attr, event,

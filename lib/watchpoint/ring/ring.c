@@ -81,6 +81,7 @@ struct wp_rings {
 	uint64_t look;		/* when that was, ns */
 	struct doubt doubt;
 	bool was_full;		/* one of them, at a look */
+	pid_t only;		/* side records are of this one; 0: of all */
 	struct wp_cpus without;	/* processors that could not have a ring */
 	struct wp_ring ring[];
 };
@@ -274,6 +275,35 @@ wp_rings_uncovered(const struct wp_rings *rings)
 	return -1;
 }
 
+void
+wp_rings_only(struct wp_rings *rings, pid_t pid)
+{
+	__atomic_store_n(&rings->only, pid, __ATOMIC_RELEASE);
+}
+
+/* Whether a record says something of a process that is left out. */
+static bool
+is_left_out(const struct wp_rings *rings,
+    const struct perf_event_header *header)
+{
+	const pid_t only = __atomic_load_n(&rings->only, __ATOMIC_ACQUIRE);
+	uint32_t id[2];		/* the process's, and its maker's */
+
+	switch (only == 0 ? PERF_RECORD_SAMPLE : header->type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+	case PERF_RECORD_COMM:
+	case PERF_RECORD_EXIT:
+	case PERF_RECORD_FORK:
+		memcpy(id, header + 1, sizeof(id));
+		return id[0] != (uint32_t)only &&
+		    (header->type != PERF_RECORD_FORK ||
+		    id[1] != (uint32_t)only);
+	default:
+		return false;
+	}
+}
+
 bool
 wp_rings_were_full(const struct wp_rings *rings)
 {
@@ -460,6 +490,24 @@ rings_oldest(struct wp_rings *rings, uint64_t horizon, uint64_t *time)
 	return oldest;
 }
 
+/* The ring with the oldest record that is not left out, which is found. */
+static struct wp_ring *
+rings_find(struct wp_rings *rings, uint64_t horizon, uint64_t *time)
+{
+	struct wp_ring *oldest;
+
+	while ((oldest = rings_oldest(rings, horizon, time)) != NULL) {
+		rings->record = oldest->from_bpf ?
+		    wp_bpf_ring_record(&oldest->bpf) :
+		    ring_record(rings, oldest);
+		if (!is_left_out(rings, rings->record))
+			break;
+		rings->current = oldest;
+		rings_advance(rings);
+	}
+	return oldest;
+}
+
 const struct perf_event_header *
 wp_rings_next(struct wp_rings *rings, uint64_t horizon)
 {
@@ -470,12 +518,10 @@ wp_rings_next(struct wp_rings *rings, uint64_t horizon)
 	rings_advance(rings);
 	if (!rings->looked)
 		rings_look(rings);
-	oldest = rings_oldest(rings, horizon, &time);
+	oldest = rings_find(rings, horizon, &time);
 	rings->looked = oldest != NULL;
 	if (oldest == NULL)
 		return NULL;
-	rings->record = oldest->from_bpf ? wp_bpf_ring_record(&oldest->bpf) :
-	    ring_record(rings, oldest);
 	if ((doubt = doubt_next(&rings->doubt, rings->record, time)) != NULL)
 		return doubt;
 	rings->current = oldest;

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "os/perf_event.h"
 #include "os/cause.h"
@@ -55,6 +56,10 @@ int wp_rings_bpf(const struct wp_rings *, unsigned i);
 /* Whether a ring of the kernel's has ever been so full that it may have lost
    records. */
 bool wp_rings_were_full(const struct wp_rings *);
+
+/* Leave out what side records say of other processes, but that this one has
+   made them; 0: nothing.  Before any of its events is opened. */
+void wp_rings_only(struct wp_rings *, pid_t);
 
 /* The processor of this ring has no events: it is offline, it seems. */
 void wp_rings_leave_out(struct wp_rings *, unsigned ring);

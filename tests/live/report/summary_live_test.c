@@ -216,7 +216,7 @@ needs_programs(void)
 {
 	const int map = wp_thread_counter_map(1);
 	const int program = map < 0 ? map : wp_thread_counter_load(map, 0,
-	    NULL);
+	    NULL, NULL);
 
 	(void)unsetenv("WATCHCTL_DELIVERY");
 	if (program < 0)

@@ -1,0 +1,234 @@
+/* others: hits of other processes than the one that is meant. */
+#include "bpf/others.h"
+
+#include <asm/ptrace.h>
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#include "bpf/bpf.h"
+#include "bpf/code.h"
+#include "bpf/stack_counter.h"
+#include "bpf/uprobe_guard.h"
+
+enum { WORD = sizeof(uint64_t) };
+
+/* --- programs --- */
+
+/* R7 is there. */
+static void
+find_word(struct code *c, int map, unsigned word)
+{
+	set_wide(c, BPF_REG_7, BPF_PSEUDO_MAP_VALUE, (uint32_t)map);
+	c->insn[c->n - 1].imm = (int)word * WORD;
+}
+
+static unsigned
+go_on(struct code *c)
+{
+	emit(c, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+	return c->n - 1;
+}
+
+static void
+end(struct code *c)
+{
+	set(c, BPF_REG_0, 0);
+	emit(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+}
+
+void
+wp_code_own(struct code *c, const struct wp_own *own)
+{
+	unsigned other[3], go;
+
+	find_word(c, own->map, 0);
+	load(c, BPF_DW, BPF_REG_1, BPF_REG_7, 0);
+	other[0] = jump(c, BPF_JEQ, BPF_REG_1, 0);
+	wp_code_unless_process(c, own->pid, other + 1);
+	go = go_on(c);
+	for (unsigned i = 0; i < 3; i++)
+		land(c, other[i]);
+	find_word(c, own->map, own->word);
+	set(c, BPF_REG_1, 1);
+	emit(c, BPF_STX | BPF_ATOMIC | BPF_DW, BPF_REG_7, BPF_REG_1, 0,
+	    BPF_ADD);
+	end(c);
+	land(c, go);
+}
+
+#if defined(__x86_64__)
+/* Of the kernel's two tables. */
+enum { EXECVE = 59, EXECVEAT = 322, EXECVE_32 = 11, EXECVEAT_32 = 358 };
+enum { CS_32 = 0x23 };
+
+#define SAVED(reg) ((int)offsetof(struct pt_regs, reg))
+
+/* Jump if the thread is not amid execve(2). */
+static unsigned
+unless_executing(struct code *c)
+{
+	unsigned is[4], narrow, not;
+
+	call(c, BPF_FUNC_get_current_task_btf);
+	copy(c, BPF_REG_1, BPF_REG_0);
+	call(c, BPF_FUNC_task_pt_regs);
+	load(c, BPF_DW, BPF_REG_1, BPF_REG_0, SAVED(cs));
+	load(c, BPF_DW, BPF_REG_0, BPF_REG_0, SAVED(orig_rax));
+	narrow = jump(c, BPF_JEQ, BPF_REG_1, CS_32);
+	is[0] = jump(c, BPF_JEQ, BPF_REG_0, EXECVE);
+	is[1] = jump(c, BPF_JEQ, BPF_REG_0, EXECVEAT);
+	set(c, BPF_REG_0, -1);
+	land(c, narrow);
+	is[2] = jump(c, BPF_JEQ, BPF_REG_0, EXECVE_32);
+	is[3] = jump(c, BPF_JEQ, BPF_REG_0, EXECVEAT_32);
+	not = go_on(c);
+	for (unsigned i = 0; i < 4; i++)
+		land(c, is[i]);
+	return not;
+}
+
+/* It has the new name then, and the kernel has not stored anything for the
+   other program; events of threads are removed there, too. */
+#define EXECUTES "task_rename"
+#else
+/* The kernel's accesses are no hits. */
+static unsigned
+unless_executing(struct code *c)
+{
+	return jump(c, BPF_JEQ, BPF_REG_7, 0);
+}
+
+#define EXECUTES "sched_process_exec"
+#endif
+
+/* A program that ends it when the process executes another one, until the
+   descriptor is closed; or -errno. */
+static int
+end_at_execution(const struct wp_others *others)
+{
+	struct code c = {.n = 0};
+	unsigned other[2], not;
+
+	find_word(&c, others->map, 0);
+	wp_code_unless_process(&c, others->pid, other);
+	not = unless_executing(&c);
+	emit(&c, BPF_ST | BPF_MEM | BPF_DW, BPF_REG_7, 0, 0, 0);
+	land(&c, not);
+	land(&c, other[0]);
+	land(&c, other[1]);
+	end(&c);
+	return wp_bpf_trace(EXECUTES, c.insn, c.n);
+}
+
+/* --- their memory --- */
+
+static size_t
+size_of(const struct wp_others *others)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const size_t size = (1 + others->n) * WORD;
+
+	return (size + page - 1) / page * page;
+}
+
+/* 0 or -errno. */
+static int
+share(struct wp_others *others)
+{
+	void *memory;
+
+	if ((others->map = wp_bpf_shared(size_of(others))) < 0)
+		return others->map;
+	memory = mmap(NULL, size_of(others), PROT_READ | PROT_WRITE,
+	    MAP_SHARED, others->map, 0);
+	if (memory == MAP_FAILED)
+		return -errno;
+	others->word = memory;
+	return 0;
+}
+
+int
+wp_others_open(struct wp_others *others, pid_t pid, unsigned counts)
+{
+	int err;
+
+	*others = (struct wp_others){
+		.map = -1, .n = counts, .pid = pid, .execution = -1,
+		.process = pidfd_open(pid, 0),
+	};
+	err = others->process < 0 ? -errno : share(others);
+	if (err == 0)
+		err = others->execution = end_at_execution(others);
+	if (err >= 0)
+		return 0;
+	wp_others_close(others);
+	return err;
+}
+
+void
+wp_others_close(struct wp_others *others)
+{
+	if (others->word != NULL)
+		(void)munmap(others->word, size_of(others));
+	if (others->map >= 0)
+		(void)close(others->map);
+	if (others->process >= 0)
+		(void)close(others->process);
+	if (others->execution >= 0)
+		(void)close(others->execution);
+	*others = WP_OTHERS_NONE;
+}
+
+struct wp_own
+wp_others_own(const struct wp_others *others, unsigned count)
+{
+	return (struct wp_own){others->pid, others->map, 1 + count};
+}
+
+static void
+turn(struct wp_others *others, bool on)
+{
+	__atomic_store_n(others->word, on, __ATOMIC_SEQ_CST);
+}
+
+void
+wp_others_begin(struct wp_others *others)
+{
+	turn(others, true);
+}
+
+void
+wp_others_end(struct wp_others *others)
+{
+	if (others->map < 0 || others->ended)
+		return;
+	others->ended = !wp_others_executed(others);
+	turn(others, false);
+	(void)wp_stack_table_settle();
+}
+
+uint64_t
+wp_others_count(const struct wp_others *others, unsigned count)
+{
+	return __atomic_load_n(&others->word[1 + count], __ATOMIC_SEQ_CST);
+}
+
+bool
+wp_others_executed(const struct wp_others *others)
+{
+	return others->map >= 0 && !others->ended &&
+	    __atomic_load_n(others->word, __ATOMIC_SEQ_CST) == 0;
+}
+
+bool
+wp_others_alive(const struct wp_others *others)
+{
+	struct pollfd p = {.fd = others->process, .events = POLLIN};
+
+	return !wp_others_executed(others) && !others->ended &&
+	    poll(&p, 1, 0) == 0;
+}
