@@ -119,7 +119,7 @@ wait_until_learnt(struct live_broker *live, pid_t pid)
 	};
 
 	(void)broker_ask(&live->broker, &message,
-	    "what is mapped from now on is " "not known");
+	    "what is mapped from now on is not known");
 }
 
 int

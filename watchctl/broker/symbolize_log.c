@@ -204,7 +204,7 @@ put_frame(struct log *log, const struct frame_line *f)
 	return (size_t)snprintf(message.text, sizeof(message.text), "%s",
 	    f->path) < sizeof(message.text) &&
 	    broker_ask(&log->broker, &message,
-	    "functions and lines are not added " "any more") == 0 &&
+	    "functions and lines are not added any more") == 0 &&
 	    broker_take_text(&log->broker, message.value[0], &log->buffer);
 }
 

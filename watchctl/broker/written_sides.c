@@ -55,7 +55,7 @@ refuse(const struct written_sides *sides, enum side side)
 	return !sides->whole[side] ||
 	    !visible_is_harmless(b->bytes, b->len, false) ||
 	    (side == SIDE_GITHUB && !is_annotations(b)) ?
-	    "the process that explains made nothing of it that can be used" :
+	    "the process that explains wrote nothing usable for it" :
 	    NULL;
 }
 

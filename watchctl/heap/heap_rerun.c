@@ -411,13 +411,14 @@ static void
 report_unnamed(const struct heap_rerun *rerun, size_t n, uint64_t runs)
 {
 	if (n > 0 && preloaded_is_interrupted())
-		session_warn(&rerun->serve->session, "who did %zu of what was "
-		    "found is not known: a signal has come, and so the command "
+		session_warn(&rerun->serve->session, "the writers of %zu of "
+		    "the findings are not known: a signal came, so the command "
 		    "is not run again", n);
 	else if (n > 0)
-		session_warn(&rerun->serve->session, "who did %zu of what was "
-		    "found was not seen in %llu further run%s, to which "
-		    "perhaps files, input or the order of threads differed", n,
+		session_warn(&rerun->serve->session, "the writers of %zu of "
+		    "the findings were not seen in %llu further run%s, in "
+		    "which files, input or the order of threads may have "
+		    "differed", n,
 		    (unsigned long long)runs, runs == 1 ? "" : "s");
 }
 
@@ -435,8 +436,8 @@ heap_rerun(const struct heap_rerun *rerun, struct heap_findings *found)
 		return;
 	if (was_read(rerun->input)) {
 		session_warn(&rerun->serve->session, "the command has read "
-		    "standard input, which is no file, and so it cannot be run "
-		    "again to see who did it");
+		    "standard input, which is not a file, so it cannot be run "
+		    "again to find the writers");
 		return;
 	}
 	if (heap_channel_library(watching) < 0)

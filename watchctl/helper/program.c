@@ -231,10 +231,10 @@ report_forgotten(struct program *p)
 		return;
 	p->forgotten_reported = true;
 	session_warn(&serve->session, "process %d created so many children "
-	    "that some are perhaps not watched: more than %d at a time were "
-	    "waiting for it", p->pid, WP_MAKINGS_MAX);
-	session_doubt(&serve->session, "some of the children of process %d "
-	    "were perhaps not watched", p->pid);
+	    "that some may not be watched: more than %d at a time were waiting "
+	    "for it", p->pid, WP_MAKINGS_MAX);
+	session_doubt(&serve->session, "some of the children of process %d may "
+	    "not have been watched", p->pid);
 	(void)session_flush(&serve->session, 0);
 }
 
@@ -566,8 +566,8 @@ awaits_unheard(struct program *p)
 	session_warn(&serve->session, "process %d was about to create a child "
 	    "by fork(2) that has not been heard of since: if there is one, it "
 	    "is not watched", p->pid);
-	session_doubt(&serve->session, "a child of process %d was perhaps not "
-	    "watched", p->pid);
+	session_doubt(&serve->session, "a child of process %d may not have "
+	    "been watched", p->pid);
 	return false;
 }
 

@@ -202,12 +202,12 @@ serve_doubt_children(struct serve *serve)
 		return;
 	serve->children_doubted = true;
 	session_warn(&serve->session, "a child that was not created by fork(2) "
-	    "was perhaps not noticed: %s", side->tasks.rings == NULL ?
+	    "may not have been noticed: %s", side->tasks.rings == NULL ?
 	    side->cause.text : "so many threads and processes were created "
 	    "that records of them were lost, or a processor has none");
 	if (!side->refused)
 		session_doubt(&serve->session, "a child that was not watched "
-		    "was perhaps not noticed");
+		    "may not have been noticed");
 	(void)session_flush(&serve->session, 0);
 }
 

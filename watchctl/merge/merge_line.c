@@ -445,7 +445,7 @@ merge_line(struct merge_place *p, struct json_text line)
 		return "it is cut, or no JSON";
 	}
 	if (m.type.at == NULL)
-		return "it has no type: it is none of watchctl's";
+		return "it has no type: it is not one of watchctl's lines";
 	if (is_text(m.type, "hit"))
 		return take_hit(p, &m);
 	if (is_text(m.type, "start"))

@@ -59,7 +59,7 @@ merged_new_hit(struct merged *m, struct merged_run *run, uint64_t seq,
 
 	*why = NULL;
 	if (seq == 0 || seq == UINT64_MAX) {
-		*why = "its number is none that a hit has";
+		*why = "its number is not that of a hit";
 		return false;
 	}
 	if (m->moves >= MERGED_MOVES && at + 2 < run->nspans) {

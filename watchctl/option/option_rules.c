@@ -15,7 +15,8 @@
 
 /* What else is true of a command line. */
 enum {
-	SPECS = OPT_END, NO_SPECS, NO_HEAP, SAMPLED, COMMAND, COMMAND_NAME, NO_COMMAND,
+	SPECS = OPT_END, NO_SPECS, NO_HEAP, SAMPLED, COMMAND, COMMAND_NAME,
+	    NO_COMMAND,
 	NO_PROCESS, REPORT, STOPPED, STOPPED_CHILDREN, BY_BPF, BY_RING,
 	BY_RINGS, PERF, COMPACT, NOT_JSON, NOT_TEXT, NOT_TABLE, NOT_FOR_HEAP,
 	NO_OUTPUT, OUTPUT_PID, EXECUTION, READS, KERNEL, EVERYWHERE, ADDRESS,
@@ -161,8 +162,8 @@ static const struct rule rules[] = {
 	    "that it starts: give -- COMMAND"},
 	{ANY(OPT_HEAP), ANY(NOT_FOR_HEAP), "--heap reports as text or json: "
 	    "choose one of them with -o"},
-	{ANY(SAMPLED), ANY(OPT_HEAP_RUNS), "$1 runs the command once: leave out "
-	    "$2, or =sample"},
+	{ANY(SAMPLED), ANY(OPT_HEAP_RUNS),
+	    "$1 runs the command once: leave out " "$2, or =sample"},
 	{ANY(OPT_HEAP_QUARANTINE, OPT_HEAP_RUNS), ANY(NO_HEAP), "$1 is for "
 	    "--heap: add that, or leave it out"},
 	{ANY(NO_SPECS), NULL, "nothing to watch: give -w, -r, -a or -x with a "
@@ -247,11 +248,11 @@ static const struct rule rules[] = {
 	{ANY(OPT_IF_MISSING), ANY(ADDRESS), "--if-missing skip: the address $2 "
 	    "means something else in each program: give a name"},
 
-	{ANY(BESIDE), ANY(OPT_COUNT), "$1 is about writers, and --count does "
-	    "not look who they are: leave out one of them"},
+	{ANY(BESIDE), ANY(OPT_COUNT), "$1 is about writers, which --count does "
+	    "not identify: leave out one of them"},
 	{ANY(BESIDE), ANY(PERF), not_by_perf},
-	{ANY(OPT_LEARN), ANY(JUDGING), "--learn takes down who accesses what, "
-	    "and judges nobody: leave out --learn or $2"},
+	{ANY(OPT_LEARN), ANY(JUDGING), "--learn records who accesses what, and "
+	    "judges nobody: leave out --learn or $2"},
 	{ANY(OPT_LEARN), ANY(LINES), "'$2': --learn writes it in one line: "
 	    "leave out the line's end"},
 	{ANY(CHOOSING), ANY(OPT_COUNT), "$1 chooses among hits that are "

@@ -136,7 +136,7 @@ take_line(struct policy_file *f, struct part before, struct part text)
 	if (key == POLICY_WATCH && (watch = add_watch(f)) == NULL)
 		return no_memory;
 	if (watch == NULL)
-		return "it stands before the first [watch]";
+		return "it comes before the first [watch]";
 	if (key != POLICY_WATCH && value.len == 0)
 		return equals == NULL ? "it has no '='" : "it has no value";
 	line = add_line(watch, &(struct policy_line){

@@ -804,9 +804,9 @@ exec_tracer_end(struct exec_tracer *t, pid_t *child)
 	(void)pthread_join(t->thread, NULL);
 	if (t->starved) {
 		session_warn(&t->run->session, "out of memory: a process that "
-		    "was created, or executed a program, was perhaps not "
+		    "was created, or executed a program, may not have been "
 		    "watched");
-		session_doubt(&t->run->session, "a process was perhaps not "
+		session_doubt(&t->run->session, "a process may not have been "
 		    "watched");
 	}
 	report_uncovered(t);

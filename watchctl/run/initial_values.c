@@ -158,11 +158,11 @@ initial_sharers_report(struct run *run, const struct process *process)
 {
 	if (process->sharer == 0)
 		return;
-	session_warn(&run->session, "process %d seems to have the memory of "
-	    "process %d, too, and is not watched: what it writes is not seen; "
-	    "-p %d watches it too", process->sharer, process->pid,
+	session_warn(&run->session, "process %d seems to share the memory of "
+	    "process %d, and is not watched: its writes are not seen; add -p "
+	    "%d to watch it as well", process->sharer, process->pid,
 	    process->sharer);
-	session_doubt(&run->session, "process %d, which seems to have the "
+	session_doubt(&run->session, "process %d, which seems to share the "
 	    "memory of process %d, was not watched", process->sharer,
 	    process->pid);
 }

@@ -153,7 +153,8 @@ run_settle_children(struct run *run)
 	    run->children.blind ? run->children.side.cause.text :
 	    "records of what it did were lost", run->ops->registers ? "" :
 	    "; -f watches children too");
-	session_doubt(&run->session, "a child process was perhaps not watched");
+	session_doubt(&run->session, "a child process may not have been "
+	    "watched");
 }
 
 /* What is executed is watched again, if it is one of them. */

@@ -44,9 +44,9 @@ session_uptime(struct session *s, const struct wp_uptime *uptime)
 		(void)snprintf(where, sizeof(where), "in thread %d, or those "
 		    "that it made", uptime->tid);
 	session_warn(s, "%s was not watched for %.6f s %s: events or debug "
-	    "registers were switched off by "
-	    "another process, or there are no events for a processor; what was "
-	    "accessed then was neither seen nor counted", spec,
+	    "registers were switched off by another process, or there are no "
+	    "events for a processor; accesses in that time were neither seen "
+	    "nor counted", spec,
 	    (double)uptime->worst / 1e9, where);
 	session_doubt(s, "%s was not watched for %.6f s %s", spec,
 	    (double)uptime->worst / 1e9, where);

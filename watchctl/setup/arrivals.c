@@ -564,7 +564,7 @@ take_loss(struct run *run)
 	session_warn(&run->session, "records of new processes were lost: one "
 	    "of %s may not be watched", run->options->exe != NULL ?
 	    run->options->exe : options_scope(run->options));
-	session_doubt(&run->session, "a process was perhaps not watched");
+	session_doubt(&run->session, "a process may not have been watched");
 }
 
 static void

@@ -240,7 +240,7 @@ take_loss(struct run *run)
 	m->lost = true;
 	session_warn(&run->session, "records of new mappings may have been "
 	    "lost: a process may not have been watched for a while");
-	session_doubt(&run->session, "a process was perhaps not watched");
+	session_doubt(&run->session, "a process may not have been watched");
 }
 
 static void

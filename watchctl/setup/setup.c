@@ -412,9 +412,9 @@ warn_missing(struct run *run)
 	if (missing == 0)
 		return;
 	session_warn(&run->session, "process %d was created after the "
-	    "processes of -p @CHILDREN were looked for: it is perhaps not "
+	    "processes of -p @CHILDREN were looked for: it may not be "
 	    "watched", missing);
-	session_doubt(&run->session, "process %d was perhaps not watched",
+	session_doubt(&run->session, "process %d may not have been watched",
 	    missing);
 }
 

@@ -139,7 +139,7 @@ map_file(struct shared_file *f)
 	/* under a sanitizer, mlock(2) does nothing */
 	(void)madvise(f->map, f->len, MADV_POPULATE_READ);
 	if (wp_proc_maps(getpid(), find_self, f) != 1)
-		return complain("%s: our own mapping is not to be found",
+		return complain("%s: our own mapping cannot be found",
 		    f->spec->text);
 	if ((f->pagemap = wp_proc_pagemap(getpid())) < 0)
 		return complain("%s: /proc/self/pagemap: %s", f->spec->text,

@@ -108,7 +108,7 @@ eval_binary(struct evaluation *e, const struct node *node, struct value *v)
 		return evaluate_fail_type(e, value_is_integer(&a) ?
 		    node->right : node->left,
 		    value_is_integer(&a) ? &b : &a, node->at,
-		    "a whole number is wanted");
+		    "a whole number is expected");
 	return arithmetic(e, node, &a, &b, v);
 }
 
@@ -214,7 +214,8 @@ eval_cast(struct evaluation *e, const struct node *node, struct value *v)
 	};
 	if (!value_is_integer(v) && !value_is_pointer(v))
 		return evaluate_fail(e, node->at,
-		    "a cast to what is no whole number " "and no pointer");
+		    "a cast to a type that is neither a whole "
+		    "number nor a pointer");
 	v->number = value_extended(of.number, (unsigned)v->size * 8,
 	    value_is_integer(v) && value_is_signed(v));
 	return true;
@@ -318,10 +319,10 @@ take_place(struct evaluation *e, const struct value *v,
 		    "the offset lies beyond its end");
 	if (v->size == 0 && spec->len == 0)
 		return evaluate_fail_type(e, root, v, root->at,
-		    "how long that is is " "not known: give SPEC:LEN");
+		    "its length is not known: give SPEC:LEN");
 	if (spec->off > UINT64_MAX - v->addr)
 		return evaluate_fail(e, root->at,
-		    "the offset reaches beyond the last " "address");
+		    "the offset reaches beyond the last address");
 	place->addr = v->addr + spec->off;
 	unit = spec_alignment(place->addr);
 	place->len = spec->len != 0 ? spec->len : spec->has_off && unit < left ?
@@ -423,7 +424,7 @@ take_way(struct evaluation *e, struct spec_place *place)
 		return false;
 	if (b.n != a.n || !is_plain(&a, &at_a, &b, &at_b))
 		return evaluate_fail(e, root->at,
-		    "--follow follows pointers, and there " "is more to this");
+		    "--follow follows pointers, and there is more to this");
 	for (unsigned i = 0; i < a.n; i++)
 		place->more[i] = i + 1 < a.n ? a.addr[i + 1] : place->addr;
 	place->nmore = a.n;

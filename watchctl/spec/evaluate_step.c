@@ -139,7 +139,7 @@ target_of(struct evaluation *e, const struct node *node,
 	if (!value_is_pointer(pointer) ||
 	    !ex_type_target(e->process, &pointer->type, &target))
 		return evaluate_fail_type(e, node, pointer, node->at,
-		    "that is no " "pointer");
+		    "that is no pointer");
 	if (pointer->number == 0 && !e->types_only)
 		return null_pointer(e, node);
 	value_set_object(v, &target, pointer->number +
@@ -222,7 +222,7 @@ element_of(struct evaluation *e, const struct node *node,
 	}
 	if (!value_is_pointer(&pointer))
 		return evaluate_fail_type(e, node->left, &pointer, node->at,
-		    "that is no array and no pointer");
+		    "that is neither an array nor a pointer");
 	if (pointer.is_object && !value_load(e, node->left, &pointer))
 		return false;
 	return target_of(e, node->left, &pointer, index.number, v);
@@ -266,7 +266,7 @@ evaluate_dereference(struct evaluation *e, const struct node *node,
 		return evaluate_fail_type(e, node->left, &pointer, node->at,
 		    "that is no pointer");
 	evaluate_put_part(&why, node->left->begin, node->left->end);
-	buffer_puts(&why, " is a number, and says not what it points to: "
+	buffer_puts(&why, " is a number, and does not say what it points to: "
 	    "write *(TYPE *) in front of it");
 	return evaluate_fail_with(e, node->at, &why);
 }
@@ -308,6 +308,7 @@ value_member_chain(struct evaluation *e, const struct value *holder,
 		return value_member_chain(e, holder, node->left, &left) &&
 		    element_of(e, node, &left, v);
 	default:
-		return evaluate_fail(e, node->at, "a member's name is wanted");
+		return evaluate_fail(e, node->at, "a member's name is "
+		    "expected");
 	}
 }

@@ -288,11 +288,11 @@ value_load(struct evaluation *e, const struct node *node, struct value *v)
 
 	if (!value_is_integer(v) && !value_is_pointer(v))
 		return evaluate_fail_type(e, node, v, node->at,
-		    "that is no whole " "number and no pointer");
+		    "that is neither a whole number nor a pointer");
 	if (size > sizeof(bytes) || !read_bytes(e, node, v->addr, &bytes,
 	    (size_t)size, value_is_pointer(v)))
 		return e->err != 0 ? false : evaluate_fail(e, node->at,
-		    "this is too " "wide for a number");
+		    "this is too wide for a number");
 	v->number = value_extended((uint64_t)(bytes >> v->bit), v->bits != 0 ?
 	    v->bits : (unsigned)size * 8, sign);
 	v->is_object = false;
@@ -323,5 +323,5 @@ evaluate_integer(struct evaluation *e, const struct node *node, struct value *v)
 	if (!evaluate_number(e, node, v))
 		return false;
 	return value_is_integer(v) || evaluate_fail_type(e, node, v, node->at,
-	    "a whole number is wanted");
+	    "a whole number is expected");
 }

@@ -75,8 +75,8 @@ parse_name(struct parser *parser, enum node_kind kind, const struct node *left,
 		node.len = strspn(parser->p, "0123456789");
 	if (node.len == 0)
 		return fail(parser, parser->p, kind == NODE_NAME ?
-		    "a variable, a constant or '(' is wanted" :
-		    "a member's name is wanted");
+		    "a variable, a constant or '(' is expected" :
+		    "a member's name is expected");
 	parser->p += node.len;
 	node.begin = left != NULL ? left->begin : node.text;
 	node.at = at != NULL ? node.text : node.begin;
@@ -95,7 +95,7 @@ parse_parenthesized(struct parser *parser)
 	if (*parser->p != ')')
 		return *parser->p == '\0' ? fail(parser, begin,
 		    "this is never closed") : fail(parser, parser->p,
-		    "an operator or ')' is wanted");
+		    "an operator or ')' is expected");
 	parser->p++;
 	/* all that it is, with its parentheses */
 	for (size_t i = 0; i < parser->tree->n; i++) {
@@ -139,8 +139,9 @@ parse_index(struct parser *parser, const struct node *left, char close)
 	if (*parser->p != close)
 		return *parser->p == '\0' ? fail(parser, node.at,
 		    "this is never closed") : fail(parser, parser->p,
-		    close == ']' ? "an operator or ']' is wanted" :
-		    "an operator or ')' is wanted; no function is called here");
+		    close == ']' ? "an operator or ']' is expected" :
+		    "an operator or ')' is expected; no function is called "
+		    "here");
 	parser->p++;
 	return add(parser, &node);
 }
@@ -339,8 +340,8 @@ misplaced(const char *p)
 	if (*p == '?')
 		return "nothing is decided here";
 	return strchr(")]}", *p) != NULL ?
-	    "nothing is open that this closes" :
-	    "an operator, or :LEN, is wanted";
+	    "this closes no bracket" :
+	    "an operator, or :LEN, is expected";
 }
 
 static const char *

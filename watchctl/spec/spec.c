@@ -49,12 +49,12 @@ spec_parse_number(const char **p, uint64_t *value)
 
 	*value = 0;
 	if (!spec_is_digit(**p))
-		return "a number is wanted";
+		return "a number is expected";
 	if (begin[0] == '0' && (begin[1] == 'x' || begin[1] == 'X')) {
 		base = 16;
 		*p += 2;
 		if (digit_value(**p, base) < 0)
-			return "a hexadecimal digit is wanted";
+			return "a hexadecimal digit is expected";
 	}
 	for (; (digit = digit_value(**p, base)) >= 0; ++*p) {
 		if (*value > (UINT64_MAX - (unsigned)digit) / base) {
@@ -143,7 +143,7 @@ nesting_close(struct nesting *n, char c)
 	if (n->depth > 0 && n->open[n->depth - 1] == open)
 		n->depth--;
 	else if (open != '<' || n->depth == 0)
-		return "nothing is open that this closes";
+		return "this closes no bracket";
 	return NULL;
 }
 
@@ -192,7 +192,8 @@ parse_name(const char **p)
 	struct nesting n = {.depth = 0};
 
 	if (spec_is_digit(*begin))
-		return "a symbol's name is wanted, which begins with no digit";
+		return "a symbol's name is expected, which does not begin with "
+		    "a digit";
 	while (**p != '\0' && wrong == NULL) {
 		bool plain = n.depth == 0 && !after_operator(begin, *p);
 
@@ -206,7 +207,7 @@ parse_name(const char **p)
 		return "this is never closed";
 	}
 	if (wrong == NULL && *p == begin)
-		return "a symbol's name is wanted";
+		return "a symbol's name is expected";
 	return wrong;
 }
 
@@ -220,7 +221,7 @@ parse_symbol(const char **p, struct spec *spec, bool *memory)
 
 	if (separator != NULL) {
 		if (separator == *p)
-			return "a module's name is wanted before it";
+			return "a module's name is expected before it";
 		spec->module = strndup(*p, (size_t)(separator - *p));
 		*memory = spec->module != NULL;
 		*p = separator + 1;
@@ -270,7 +271,7 @@ spec_parse_length(const char **p, struct spec *spec)
 	if (wrong != NULL)
 		return wrong;
 	if (**p != '\0')
-		return "nothing is wanted after the length";
+		return "nothing may follow the length";
 	if (spec->len == 0)
 		wrong = "the length is zero";
 	else if (spec->symbol == NULL && spec->len - 1 > UINT64_MAX -
@@ -288,7 +289,7 @@ parse_spec(const char **p, struct spec *spec, bool *memory)
 	const char *wrong;
 
 	if (**p == '\0')
-		return "something to watch is wanted";
+		return "something to watch is expected";
 	wrong = symbol ? parse_symbol(p, spec, memory) :
 	    spec_parse_number(p, &spec->addr);
 	if (wrong == NULL && symbol && is_thread(*p))
@@ -385,7 +386,7 @@ parse_expression(const char **p, struct spec *spec, bool symbol, bool *memory)
 	const char *separator = find_separator(*p), *begin, *wrong;
 
 	if (separator == *p)
-		return "a module's name is wanted before it";
+		return "a module's name is expected before it";
 	if ((spec->expression = malloc(sizeof(*spec->expression))) == NULL) {
 		*memory = false;
 		return NULL;

@@ -29,12 +29,12 @@ static const char *
 check_shm_name(const char **p, const char *end)
 {
 	if (**p != '/')
-		return "the name of shared memory is wanted, which begins with "
-		    "'/'";
+		return "the name of shared memory is expected, which begins "
+		    "with '/'";
 	++*p;
 	if (*p == end || memchr(*p, '/', (size_t)(end - *p)) != NULL)
-		return "the name of shared memory is wanted, with a '/' before "
-		    "it and no other";
+		return "the name of shared memory is expected, with a '/' "
+		    "before it and no other";
 	return NULL;
 }
 
@@ -46,12 +46,13 @@ parse_shared(const char **p, bool shm, struct spec *spec, bool *memory)
 	const char *end = plus == NULL ? path + strlen(path) : plus;
 
 	if (end == path)
-		return "a file's path is wanted";
+		return "a file's path is expected";
 	if (shm && (wrong = check_shm_name(p, end)) != NULL)
 		return wrong;
 	*p = end;
 	if (plus == NULL)
-		return "'+' and an offset are wanted, from the file's begin";
+		return "'+' and an offset are expected, from the beginning of "
+		    "the file";
 	spec->shared = malloc(sizeof(SHM_DIRECTORY) + (size_t)(end - path));
 	if (spec->shared == NULL) {
 		*memory = false;
@@ -132,7 +133,7 @@ parse_allocator(const char **p, struct spec *spec, bool *memory)
 	const char *function = *p, *end = allocator_end(*p), *wrong = NULL;
 
 	if (end == *p)
-		return "a function's name is wanted";
+		return "a function's name is expected";
 	spec->allocator = strndup(*p, (size_t)(end - *p));
 	if (spec->allocator == NULL) {
 		*memory = false;

@@ -173,7 +173,7 @@ token_number(const char **p, struct token_number *n)
 		base = 16;
 		*p += 2;
 		if (digit_value(**p, base) < 0)
-			return "a hexadecimal digit is wanted";
+			return "a hexadecimal digit is expected";
 	} else if (begin[0] == '0') {
 		base = 8;
 	}

@@ -303,8 +303,8 @@ top_check(const struct options *o)
 {
 	if (!o->top || isatty(fileno(stream_of(o))) == 1)
 		return 0;
-	return complain("--top draws on a terminal, and standard %s is none: "
-	    "leave it out, or take -o summary", o->command != NULL ?
+	return complain("--top draws on a terminal, and standard %s is not "
+	    "one: leave it out, or take -o summary", o->command != NULL ?
 	    "error" : "output");
 }
 

@@ -363,8 +363,8 @@ ex_module_open(struct ex_module *m)
 	m->opened = true;
 	if (m->image == NULL)
 		return false;
-	if ((wrong = is_aside(m) ? "left aside: reading it ended the process "
-	    "that explains" : module_parse(m)) == NULL)
+	if ((wrong = is_aside(m) ? "skipped: reading it ended the process that "
+	    "explains" : module_parse(m)) == NULL)
 		return true;
 	ex_module_fail(m, wrong);
 	m->nsegments = 0;

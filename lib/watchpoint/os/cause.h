@@ -34,9 +34,9 @@
 	    "'%s': %s; name one by %sits address")			\
 	X(SYMBOL_TLS, ENOTSUP, "'%s' is thread-local: every thread "	\
 	    "has its own; with -p, name one by its thread: SYMBOL@TID")	\
-	X(NO_LOCALS, ENOTSUP, "'%s': where threads have it cannot be "	\
-	    "found: %s")						\
-	X(NO_LOCAL, ENOTSUP, "'%s': where thread %d has it cannot be "	\
+	X(NO_LOCALS, ENOTSUP, "'%s': its place in the threads cannot "	\
+	    "be found: %s")						\
+	X(NO_LOCAL, ENOTSUP, "'%s': its place in thread %d cannot be "	\
 	    "found: %s")						\
 	X(LINE_UNKNOWN, ENOENT, "'%s': %s")				\
 	X(SPEC_RANGE, ERANGE, "'%s': %s")				\
@@ -46,8 +46,8 @@
 	X(TOO_MANY, ENOSPC, "the watches take %u slots together, and "	\
 	    "this processor has %u: watch less, or shorter and "	\
 	    "aligned regions")						\
-	X(TOO_WIDE, E2BIG, "slots that move over %llu bytes are seldom " \
-	    "anywhere: give at most %llu (SPEC:LEN)")			\
+	X(TOO_WIDE, E2BIG, "slots that rotate over %llu bytes are " \
+	    "rarely at any one of them: give at most %llu (SPEC:LEN)")	\
 	X(RUN_FULL, ENOSPC, "%u watches have been made in this run, "	\
 	    "and there can be no more: begin another one")		\
 	X(ACCESS, EINVAL, "an execution watch is on one instruction: "	\
@@ -100,7 +100,7 @@
 	X(DENIED_ROOT, EACCES, "not permitted: process %d cannot be "	\
 	    "looked into though this is root: a container or user "	\
 	    "namespace has fewer capabilities than it, or a security "	\
-	    "module says no; run as root of the machine, or start the "	\
+	    "module forbids it; run as root of the machine, or start the " \
 	    "container with --cap-add SYS_PTRACE --cap-add PERFMON")	\
 	X(DENIED_SECCOMP, EPERM, "not permitted: perf_event_open is "	\
 	    "refused here with EPERM, as container seccomp filters "	\

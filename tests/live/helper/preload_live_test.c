@@ -307,7 +307,8 @@ TEST(strays_and_what_was_not_seen)
 			fail_msg("%zu: status %d: %s", i, o.status, o.err);
 		expect_said(&o, runs[i].why);
 		/* another program is doubted anyway */
-		assert_int_equal(strstr(o.err, "perhaps not noticed") != NULL,
+		assert_int_equal(strstr(o.err,
+		    "may not have been noticed") != NULL,
 		    refused && strcmp(runs[i].act[0], "become_another") != 0);
 		assert_int_equal(number_of(account_of(&o), "status"),
 		    o.status);
@@ -536,7 +537,7 @@ TEST(children_that_are_not_watched)
 		if (o.status != (refused ? 7 : runs[k].status) ||
 		    (strstr(o.err, "which is not watched") != NULL) !=
 		    (o.status == 120) ||
-		    (strstr(o.err, "perhaps not noticed: not permitted: "
+		    (strstr(o.err, "may not have been noticed: not permitted: "
 		    "perf_event_open") != NULL) != refused)
 			fail_msg("%s: status %d: %s", runs[k].act, o.status,
 			    o.err);
@@ -585,7 +586,8 @@ TEST(what_is_not_heard_of)
 		    LIST(guest, "vfork"));
 		if (o.status != 120)
 			(void)fprintf(stderr, "%d: %s", o.status, o.err);
-		_exit(o.status != 120 || strstr(o.err, "perhaps not noticed: "
+		_exit(o.status != 120 || strstr(o.err,
+		    "may not have been noticed: "
 		    "no ring buffer") == NULL || strstr(o.err, "maps is not "
 		    "known: no ring buffer") == NULL);
 	}
@@ -676,7 +678,8 @@ TEST(a_program_has_its_own_signals)
 		{"own_handlers", 0}, {"for_one_signal", 0}, {"every_signal", 0},
 		{"signals_of_no_effect", 0}, {"urgent", 0},
 		{"interrupted_calls", 0}, {"children", 0},
-		{"changes_elsewhere", 0}, {"die", 128 + SIGTRAP}, {"ignored", 0},
+		{"changes_elsewhere", 0}, {"die", 128 + SIGTRAP},
+		    {"ignored", 0},
 	};
 	static const char *const deliveries[] = {"sigtrap", "async", "ptrace"};
 	const size_t n = COUNT(deliveries);

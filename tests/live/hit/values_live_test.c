@@ -971,7 +971,7 @@ watch_beside_other(const char *option, bool both, const char *recording,
 static bool
 warns_of_another(const struct outcome *o)
 {
-	return strstr(o->err, "seems to have the memory of process") != NULL;
+	return strstr(o->err, "seems to share the memory of process") != NULL;
 }
 
 /* What the other one writes is seen only if that is watched, and then by

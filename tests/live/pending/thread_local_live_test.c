@@ -374,8 +374,8 @@ TEST_WITH(what_has_no_place, start_victim, end_victim)
 	run(&o, LIST(watchctl(), "-w", "plug!plug_local", "--stop", "-t", "60",
 	    "-p", main_id));
 	assert_int_equal(o.status, 125);
-	assert_non_null(strstr(o.err, "where threads have it cannot be found: "
-	    "the module was opened later"));
+	assert_non_null(strstr(o.err, "its place in the threads cannot be "
+	    "found: the module was opened later"));
 	outcome_free(&o);
 	run(&o, LIST(watchctl(), "-w", "own@1", "--", victim("locals")));
 	assert_int_equal(o.status, 125);

@@ -429,7 +429,7 @@ TEST(refuses_with_the_column)
 		{"own.total", "'own' is of type struct server *: a pointer's "
 		 "members are behind '->' (column 5)"},
 		{"at.x", "'at' is of type int: that has no members (column 4)"},
-		{"at[1]", "no array and no pointer (column 3)"},
+		{"at[1]", "neither an array nor a pointer (column 3)"},
 		{"*server.total", "'server.total' is a number"},
 		{"nobody->fd", "'nobody' is a null pointer now"},
 		{"heads[7]->fd", "'heads[7]' is a null pointer now"},
@@ -449,12 +449,12 @@ TEST(refuses_with_the_column)
 		{"numbers[1 << 40][0]", "more bits than there are"},
 		{"&heads[129]->on", "a bit-field has no address"},
 		{"*anything", "of type void"},
-		{"flexible->data", "how long that is is not known"},
+		{"flexible->data", "its length is not known"},
 		{"server.total = 3", "change the program"},
 		{"expressions.c!nobdy", "no symbol 'nobdy' in the static "
 		 "symbols of expressions.c"},
 		{"expressoins.c!own", "no module 'expressoins.c' is mapped"},
-		{"server.clients->", "a member's name is wanted (column 17)"},
+		{"server.clients->", "a member's name is expected (column 17)"},
 		{"bump(3)", "no function is called"},
 	};
 	struct target t;

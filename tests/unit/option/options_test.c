@@ -215,7 +215,8 @@ TEST(a_heap)
 	assert_true(o.heap == HEAP_RERUN && o.quarantine == QUARANTINE_NONE);
 	assert_string_equal(o.command[1], "--heap");
 	options_free(&o);
-	ACCEPT(&o, "--heap", "--heap-quarantine", "0", "-o", "json", "--no-aslr",
+	ACCEPT(&o, "--heap", "--heap-quarantine", "0", "-o", "json",
+	    "--no-aslr",
 	    "--error-exitcode", "9", "-O", "f", "--no-cache", "--", "ls");
 	assert_int_equal(o.quarantine, 0);
 	assert_int_equal(o.error_status, 9);
@@ -530,7 +531,8 @@ static const struct {
 	const char *args[ARGS];
 	const char *line;
 } refused[] = {
-	{{"w", "-f"}, "nothing to watch: give -w, -r, -a or -x with a SPEC" SEE},
+	{{"w", "-f"},
+	    "nothing to watch: give -w, -r, -a or -x with a SPEC" SEE},
 	{{"w", "-p", "1"}, "nothing to watch: give -w, -r, -a or -x with a "
 	    "SPEC" SEE},
 	{{"w", "-w", "a"}, "no process to watch: give -p PID, -p NAME, "
@@ -850,13 +852,13 @@ static const struct {
 	    "--junit is given twice: one file at a time"},
 	{{"w", "-w", "a", "--sarif", "", "x"}, "--sarif '': name a file"},
 	{{"w", "-w", "a", "--github", "--count", "x"}, "--github is about "
-	    "writers, and --count does not look who they are: "},
+	    "writers, which --count does not identify: "},
 	{{"w", "-w", "a", "--learn", "f", "-o", "perf", "-O", "g", "x"},
 	    "-o perf explains nothing while it records: give --learn to "},
-	{{"w", "-w", "a", "--learn", "f", "--allow", "g", "x"}, "--learn takes "
-	    "down who accesses what, and judges nobody: leave out --learn or "
-	    "--allow\n"},
-	{{"w", "-w", "a", "--learn", "f", "--github", "x"}, "--learn takes "},
+	{{"w", "-w", "a", "--learn", "f", "--allow", "g", "x"}, "--learn "
+	    "records who accesses what, and judges nobody: leave out --learn "
+	    "or --allow\n"},
+	{{"w", "-w", "a", "--learn", "f", "--github", "x"}, "--learn records "},
 	{{"w", "-w", "a\nb", "--learn", "f", "x"}, "'a\\nb': --learn "
 	    "writes it in one line: "},
 	{{"w", "-w", "a", "--junit", "f", "--every", "2", "x"}, "--every "

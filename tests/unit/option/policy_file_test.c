@@ -114,7 +114,7 @@ TEST(names_the_line_that_is_wrong)
 	static const struct {
 		const char *text, *why;
 	} cases[] = {
-		{"spec = a\n", "d/p:1: it stands before the first [watch]"},
+		{"spec = a\n", "d/p:1: it comes before the first [watch]"},
 		{"\n[wacth]\n", "d/p:2: no such section; there is [watch]"},
 		{"[watch]\nspec = a\n[watch] x\n", "d/p:3: no such section"},
 		{"[watch]\nspec\n", "d/p:2: it has no '='"},

@@ -142,17 +142,17 @@ static const struct {
 	size_t at;
 	const char *wrong;
 } bad[] = {
-	{"", 0, "is wanted"},
+	{"", 0, "is expected"},
 	{"a.", 2, "a member's name"},
 	{"a->", 3, "a member's name"},
 	{"a..b", 1, "an operator"},
-	{"a[", 2, "is wanted"},
+	{"a[", 2, "is expected"},
 	{"a[1", 1, "never closed"},
-	{"a[1)", 3, "']' is wanted"},
+	{"a[1)", 3, "']' is expected"},
 	{"(a", 0, "never closed"},
-	{"(a]", 2, "')' is wanted"},
-	{"a)", 1, "nothing is open"},
-	{"a +", 3, "is wanted"},
+	{"(a]", 2, "')' is expected"},
+	{"a)", 1, "closes no bracket"},
+	{"a +", 3, "is expected"},
 	{"a = 3", 2, "change the program"},
 	{"a += 3", 2, "change the program"},
 	{"a == b", 2, "compare"},
@@ -174,7 +174,7 @@ static const struct {
 	{"a[1.5]", 3, "not a digit"},
 	{"a[0x]", 4, "hexadecimal digit"},
 	{"a[99999999999999999999]", 2, "64 bits"},
-	{"*(struct *)p", 10, "is wanted"},
+	{"*(struct *)p", 10, "is expected"},
 };
 
 TEST(says_where_it_is_wrong)

@@ -200,57 +200,54 @@ TEST(shared_memory_is_not_executed)
 static const struct {
 	const char *text, *wrong;
 } bad[] = {
-	{"", "something to watch is wanted at its end (column 1)"},
-	{"shm:", "a file's path is wanted at its end (column 5)"},
-	{"file:+8", "a file's path is wanted at '+8' (column 6)"},
-	{"shm:pool+8", "the name of shared memory is wanted, which begins with "
-	    "'/' at 'pool+8' (column 5)"},
-	{"shm:/+8", "the name of shared memory is wanted, with a '/' before it "
-	    "and no other at '+8' (column 6)"},
-	{"shm:/a/b+8", "the name of shared memory is wanted, with a '/' before "
-	    "it and no other at 'a/b+8' (column 6)"},
-	{"shm:/pool", "'+' and an offset are wanted, from the file's begin at "
-	    "its end (column 10)"},
-	{"file:/x+", "a number is wanted at its end (column 9)"},
-	{"file:/x+y", "a number is wanted at 'y' (column 9)"},
+	{"", "something to watch is expected at its end (column 1)"},
+	{"shm:", "a file's path is expected at its end (column 5)"},
+	{"file:+8", "a file's path is expected at '+8' (column 6)"},
+	{"shm:pool+8", "the name of shared memory is expected, which begins "
+	    "with '/' at 'pool+8' (column 5)"},
+	{"shm:/+8", "the name of shared memory is expected, with a '/' before "
+	    "it and no other at '+8' (column 6)"},
+	{"shm:/a/b+8", "the name of shared memory is expected, with a '/' "
+	    "before it and no other at 'a/b+8' (column 6)"},
+	{"shm:/pool", "'+' and an offset are expected, from the beginning of "
+	    "the file at its end (column 10)"},
+	{"file:/x+", "a number is expected at its end (column 9)"},
+	{"file:/x+y", "a number is expected at 'y' (column 9)"},
 	{"file:/x+8:0", "the length is zero at '0' (column 11)"},
 	{"file:/x+8 ", "only :LEN can follow an offset at ' ' (column 10)"},
-	{"file:/x+8:4:2", "nothing is wanted after the length at ':2' "
-	    "(column 12)"},
+	{"file:/x+8:4:2", "nothing may follow the length at ':2' (column 12)"},
 	{"file:/x+9223372036854775808", "no file is so long at "
 	    "'9223372036854775808' (column 9)"},
 	{"file:/x+9223372036854775807:8", "no file is so long at "
 	    "'9223372036854775807:8' (column 9)"},
 	{"file:/x+18446744073709551616", "the number needs more than 64 bits "
 	    "at '18446744073709551616' (column 9)"},
-	{"alloc:", "a function's name is wanted at its end (column 7)"},
-	{"alloc:#1", "a function's name is wanted at '#1' (column 7)"},
-	{"alloc:f#", "a number is wanted at its end (column 9)"},
+	{"alloc:", "a function's name is expected at its end (column 7)"},
+	{"alloc:#1", "a function's name is expected at '#1' (column 7)"},
+	{"alloc:f#", "a number is expected at its end (column 9)"},
 	{"alloc:f#0", "objects are numbered from 1 at '0' (column 9)"},
-	{"alloc:f->", "a member's name is wanted at its end (column 10)"},
-	{"alloc:f->x+1", "an operator, or :LEN, is wanted at '+1' "
+	{"alloc:f->", "a member's name is expected at its end (column 10)"},
+	{"alloc:f->x+1", "an operator, or :LEN, is expected at '+1' "
 	    "(column 11)"},
 	{"alloc:f#2->x[1", "this is never closed at '[1' (column 13)"},
 	{"alloc:f->x = 1", "what would change the program, or compare, is not "
 	    "evaluated at '= 1' (column 12)"},
-	{"alloc:f+x", "a number is wanted at 'x' (column 9)"},
+	{"alloc:f+x", "a number is expected at 'x' (column 9)"},
 	{"alloc:f+8#1", "only :LEN can follow at '#1' (column 10)"},
 	{"alloc:f:0", "the length is zero at '0' (column 9)"},
-	{"counter:", "a number is wanted at its end (column 9)"},
+	{"counter:", "a number is expected at its end (column 9)"},
 	{"own@0", "no thread has this id at '0' (column 5)"},
 	{"own@2147483648", "no thread has this id at '2147483648' (column 5)"},
-	{"counter:x", "a number is wanted at 'x' (column 9)"},
+	{"counter:x", "a number is expected at 'x' (column 9)"},
 	{"counter:0", "the length is zero at '0' (column 9)"},
 	{"counter:0x0", "the length is zero at '0x0' (column 9)"},
 	{"counter:8x", "not a digit at 'x' (column 10)"},
-	{"counter:8:4", "nothing is wanted after the length at ':4' "
-	 "(column 10)"},
-	{"counter:8+4", "nothing is wanted after the length at '+4' "
-	 "(column 10)"},
-	{"counter:-8", "a number is wanted at '-8' (column 9)"},
-	{"counter+", "a number is wanted at its end (column 9)"},
-	{"0x", "a hexadecimal digit is wanted at its end (column 3)"},
-	{"0xg", "a hexadecimal digit is wanted at 'g' (column 3)"},
+	{"counter:8:4", "nothing may follow the length at ':4' (column 10)"},
+	{"counter:8+4", "nothing may follow the length at '+4' (column 10)"},
+	{"counter:-8", "a number is expected at '-8' (column 9)"},
+	{"counter+", "a number is expected at its end (column 9)"},
+	{"0x", "a hexadecimal digit is expected at its end (column 3)"},
+	{"0xg", "a hexadecimal digit is expected at 'g' (column 3)"},
 	{"40ab90", "not a decimal digit (hexadecimal has 0x before it) at "
 	 "'ab90' (column 3)"},
 	{"0x40zz", "not a digit at 'zz' (column 5)"},
@@ -263,40 +260,38 @@ static const struct {
 	 "'0x10000000000000000' (column 3)"},
 	{"0xfffffffffffffff8:9", "the length reaches beyond the last address "
 	 "at '9' (column 20)"},
-	{"!x", "a module's name is wanted before it at '!x' (column 1)"},
-	{"libc!", "a symbol's name is wanted at its end (column 6)"},
-	{"libc!+8", "a symbol's name is wanted at '+8' (column 6)"},
-	{"libc!0x40", "a symbol's name is wanted, which begins with no digit "
-	 "at '0x40' (column 6)"},
-	{"+8", "a symbol's name is wanted at '+8' (column 1)"},
-	{":8", "a symbol's name is wanted at ':8' (column 1)"},
+	{"!x", "a module's name is expected before it at '!x' (column 1)"},
+	{"libc!", "a symbol's name is expected at its end (column 6)"},
+	{"libc!+8", "a symbol's name is expected at '+8' (column 6)"},
+	{"libc!0x40", "a symbol's name is expected, which does not begin with "
+	 "a digit at '0x40' (column 6)"},
+	{"+8", "a symbol's name is expected at '+8' (column 1)"},
+	{":8", "a symbol's name is expected at ':8' (column 1)"},
 	{"Foo<int::x", "this is never closed at '<int::x' (column 4)"},
-	{"Foo)::x", "nothing is open that this closes at ')::x' "
-	 "(column 4)"},
-	{"Foo<(a]>", "nothing is open that this closes at ']>' "
-	 "(column 7)"},
+	{"Foo)::x", "this closes no bracket at ')::x' (column 4)"},
+	{"Foo<(a]>", "this closes no bracket at ']>' (column 7)"},
 	{EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT "(x",
 	 "brackets are nested too deeply at '(x' (column 65)"},
 	/* characters, not bytes; and nothing a terminal would obey */
-	{"\xe2\x82\xac\xe2\x82\xac:", "a number is wanted at its end "
+	{"\xe2\x82\xac\xe2\x82\xac:", "a number is expected at its end "
 	 "(column 4)"},
-	{"x:\033[2J\n", "a number is wanted at '\\x1b[2J\\n' (column 3)"},
+	{"x:\033[2J\n", "a number is expected at '\\x1b[2J\\n' (column 3)"},
 };
 
 /* The same of what is an expression at best. */
 static const struct {
 	const char *text, *wrong;
 } bad_expressions[] = {
-	{"a->", "a member's name is wanted (column 4)"},
-	{"a->b:", "a number is wanted at its end (column 6)"},
+	{"a->", "a member's name is expected (column 4)"},
+	{"a->b:", "a number is expected at its end (column 6)"},
 	{"table[i", "this is never closed at '[i' (column 6)"},
-	{"table[i].", "a member's name is wanted (column 10)"},
+	{"table[i].", "a member's name is expected (column 10)"},
 	{"i++", "what would change the program, or compare, is not evaluated "
 	 "(column 2)"},
 	{"a = 1", "not evaluated (column 3)"},
 	{"a ? b : c", "nothing is decided here (column 3)"},
-	{"lib.so!p +", "a number is wanted at its end (column 11)"},
-	{"*", "a variable, a constant or '(' is wanted (column 2)"},
+	{"lib.so!p +", "a number is expected at its end (column 11)"},
+	{"*", "a variable, a constant or '(' is expected (column 2)"},
 	{"(a + 1", "this is never closed"},
 };
 
@@ -880,8 +875,8 @@ static const struct {
 	 "9)"},
 	{"sizeof made", -EINVAL, "perhaps you mean 'made'"},
 	{"*made.number", -EINVAL, "is a number"},
-	{"*(double)made.number", -EINVAL, "no whole number"},
-	{"made.list[made]", -EINVAL, "no whole number"},
+	{"*(double)made.number", -EINVAL, "a whole number"},
+	{"made.list[made]", -EINVAL, "a whole number"},
 	{"made.list[1 / 0]", -EINVAL, "divides by zero"},
 	{"made.list[1 << 32]", -EINVAL, "more bits"},
 	{"&made.bit", -EINVAL, "a bit-field has no address"},
