@@ -15,9 +15,6 @@
 
 #define LARGE (UINT64_C(1) << 21)	/* bytes that the kernel may give out at
 					   a time */
-#define SMALL (UINT64_C(32) << 20)	/* bytes that are unpacked as a whole:
-					   libdeflate, which does nothing else,
-					   is there before zlib is half-way */
 uint64_t
 ex_unpacked_page_up(uint64_t n)
 {
@@ -393,21 +390,6 @@ pass(struct info *info, uint64_t at, uint64_t end)
 	return true;
 }
 
-/* Have all of a small one.  False: it is not small, or damaged. */
-static bool
-unpack_small(struct ex_unpacked *u)
-{
-	struct info *info = &u->info;
-
-	if (info->tried || info->section->size > SMALL)
-		return false;
-	info->tried = true;
-	if (!section_unpack(u, info->section))
-		return false;
-	ex_unpacked_set_there(info, 0, info->end);
-	return true;
-}
-
 const uint8_t *
 ex_unpacked_peek(struct ex_unpacked *u, uint64_t at, size_t *len)
 {
@@ -418,9 +400,8 @@ ex_unpacked_peek(struct ex_unpacked *u, uint64_t at, size_t *len)
 	*len = 0;
 	if (at >= info->end)
 		return NULL;
-	if ((ex_unpacked_is_there(info, at / PAGE) &&
-	    ex_unpacked_run_end(info, at / PAGE * PAGE, end) == end) ||
-	    unpack_small(u)) {
+	if (ex_unpacked_is_there(info, at / PAGE) &&
+	    ex_unpacked_run_end(info, at / PAGE * PAGE, end) == end) {
 		*len = end - at;
 		return u->image + info->section->at + at;
 	}
@@ -447,8 +428,6 @@ ex_unpacked_info(struct ex_unpacked *u, uint64_t from, uint64_t upto)
 		next = ex_unpacked_run_end(info, at,
 		    ex_unpacked_page_up(end) < info->end ?
 		    ex_unpacked_page_up(end) : info->end);
-		if (unpack_small(u))
-			return end;
 		if (!ex_unpacked_unpack(u, at, next)) {
 			end_at(info, &info->fill, at);
 			return info->end;

@@ -50,7 +50,6 @@ struct info {
 	uint8_t *there;		/* a bit for each page that is unpacked */
 	uint64_t end;		/* bytes that can be had: less than the file
 				   says if it is damaged */
-	bool tried;		/* to unpack it as a whole */
 	struct stream fill;	/* fills the image */
 	uint64_t solid;		/* from here on it is filled, up to fill.pos */
 	uint64_t room, room_end;	/* where the image is writable */
