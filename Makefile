@@ -3,7 +3,7 @@
 #   bmake            build; the command runs in place as watchctl/watchctl
 #   bmake test       run every test once, in a few minutes
 #   bmake verify     what takes longer: every test again under sanitizers,
-#                    fuzzing, static checks, and the matrix
+#                    fuzzing, static checks
 #   bmake matrix     try what works on Debian's kernels, for amd64 and arm64, in
 #                    guests that qemu emulates: docs/support.md.  They come from
 #                    the package mirror that apt is configured with
@@ -45,10 +45,6 @@ test: .PHONY
 	@${.MAKE} -C ${.CURDIR}/tests -j3 run
 	@sh ${.CURDIR}/tests/run.sh
 
-# root and the package mirror are needed for it; where it is not run, that is said
-MATRIX=		env SUPPORT=${.CURDIR}/docs/support.md TIMEOUT=3600 \
-		${.MAKE} -C ${.CURDIR}/tests run TEST=matrix LINT=
-
 .if defined(SANITIZE)
 verify: .PHONY
 	@${EVERYTHING}
@@ -59,13 +55,13 @@ verify: .PHONY all
 	@${.MAKE} SANITIZE=yes verify
 	@env PERMISSIONS=${.CURDIR}/docs/permissions.md TIMEOUT=1800 \
 	    ${.MAKE} -C ${.CURDIR}/tests run TEST='permissions_test musl systems' LINT=
-	@${MATRIX}
 	@sh ${.CURDIR}/tests/run.sh
 .endif
 
 matrix: .PHONY all
 	@${EVERYTHING}
-	@${MATRIX}
+	@env SUPPORT=${.CURDIR}/docs/support.md TIMEOUT=3600 \
+	    ${.MAKE} -C ${.CURDIR}/tests run TEST=matrix LINT=
 	@sh ${.CURDIR}/tests/run.sh
 
 # The tally is the last line, also after what bmake has to say of a failure.
