@@ -201,7 +201,7 @@ static void
 report_starved(struct run *run)
 {
 	session_note(&run->session, -ENOMEM);
-	session_doubt(&run->session, "a thread was perhaps not watched");
+	session_doubt(&run->session, "a thread may not have been watched");
 }
 
 void
