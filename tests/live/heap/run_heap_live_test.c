@@ -611,7 +611,7 @@ TEST(after_a_signal_that_ends_there_is_no_further_run)
 	assert_int_equal(o.status, 4);
 	assert_int_equal(count_of(&o, "finding"), 1);
 	assert_int_equal(count_of(&o, "hit"), 0);
-	assert_non_null(strstr(o.err, "a signal has come"));
+	assert_non_null(strstr(o.err, "a signal came"));
 	outcome_free(&o);
 }
 
