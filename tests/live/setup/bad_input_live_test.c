@@ -298,13 +298,13 @@ TEST_WITH(a_standard_output_that_is_closed, start_target, end_target)
 	outcome_free(&o);
 }
 
-TEST(a_symbol_that_is_thread_local)
+TEST(a_symbol_that_is_thread_local_is_not_only_counted)
 {
 	struct outcome o;
 	struct target t;
 
 	target_start(&t, LIST(victim("counter"), "1", "1"));
-	run(&o, LIST(watchctl(), "-w", "local", "-p", t.pid));
+	run(&o, LIST(watchctl(), "--count", "-w", "local", "-p", t.pid));
 	expect_refusal(&o, LIST("local", "thread-local"));
 	outcome_free(&o);
 	end(&t.run);
