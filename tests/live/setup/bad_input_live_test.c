@@ -317,10 +317,10 @@ TEST(a_module_that_is_not_mapped)
 	struct target t;
 
 	target_start(&t, LIST(victim("counter"), "1", "1"));
-	run(&o, LIST(watchctl(), "--stop", "-w", "countr!counter", "-p",
+	run(&o, LIST(watchctl(), "--count", "-w", "countr!counter", "-p",
 	    t.pid));
 	expect_refusal(&o, LIST("no module 'countr'", "nearest: counter",
-	    "--stop cannot wait for it"));
+	    "--count cannot wait for it"));
 	outcome_free(&o);
 	end(&t.run);
 }
