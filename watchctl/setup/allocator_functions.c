@@ -142,10 +142,13 @@ allocator_functions_find(struct run *run, pid_t pid, bool early,
 	struct finder f = {&run->live, pid, early, what};
 	int err = 0;
 
-	for (size_t i = 0; i < sizeof(frees) / sizeof(*frees); i++)
-		if ((err = add_end(&f, frees[i], 1, i < NEEDED ? cause :
-		    NULL)) < 0 && i < NEEDED)
+	for (size_t i = 0; i < sizeof(frees) / sizeof(*frees); i++) {
+		const bool needed = i < NEEDED;
+
+		err = add_end(&f, frees[i], 1, needed ? cause : NULL);
+		if (err < 0 && needed)
 			return err;
+	}
 	leave_out_cxx(&f);
 	err = 0;
 	for (size_t i = 0; i < o->nfree_functions && err == 0; i++)
