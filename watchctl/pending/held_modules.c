@@ -222,11 +222,16 @@ static int
 find(struct run *run, struct process *process, size_t spec,
     struct wp_region *region, struct wp_cause *cause)
 {
+	struct spec_place *place = &process->place[spec];
 	int err = run_learn(run, process, true, cause);
 
-	if (err < 0 || (err = live_broker_resolve(&run->live, process->pid,
-	    &run->options->spec[spec], false, &process->place[spec],
-	    cause)) < 0)
+	if (err < 0)
+		return err;
+	free(place->symbol);	/* it was found before, at another address */
+	place->symbol = NULL;
+	err = live_broker_resolve(&run->live, process->pid,
+	    &run->options->spec[spec], false, place, cause);
+	if (err < 0)
 		return err;
 	*region = run_region(run, process, spec);
 	return wp_target_mapped(process->pid, region, cause);
