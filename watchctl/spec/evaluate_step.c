@@ -295,7 +295,7 @@ bool
 value_member_chain(struct evaluation *e, const struct value *holder,
     const struct node *node, struct value *v)
 {
-	struct value left;
+	struct value left = {.known = false};
 
 	switch (node->kind) {
 	case NODE_NAME:

@@ -584,7 +584,7 @@ wp_object_load_end(const struct wp_object_maps *maps, unsigned n)
 	unsigned found[ARGUMENTS];
 
 	put_begin(&c, maps, &ends);
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n && i < ARGUMENTS; i++) {
 		const unsigned none = put_address(&c, argument[i]);
 
 		put_key(&c, maps);
@@ -593,7 +593,7 @@ wp_object_load_end(const struct wp_object_maps *maps, unsigned n)
 		land(&c, none);
 	}
 	end_if(&ends, jump_always(&c));
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n && i < ARGUMENTS; i++)
 		land(&c, found[i]);
 	put_gone(&c, maps, &ends);
 	return finish(&c, &ends);
