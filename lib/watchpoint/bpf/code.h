@@ -101,6 +101,20 @@ jump(struct code *c, int op, unsigned reg, int value)
 	return c->n - 1;
 }
 
+static inline unsigned
+jump_always(struct code *c)
+{
+	emit(c, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+	return c->n - 1;
+}
+
+static inline void
+return_zero(struct code *c)
+{
+	set(c, BPF_REG_0, 0);
+	emit(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+}
+
 struct wp_counters;
 
 /* Where on the stack the counts are (bpf/counter_reading.h), each 8 bytes below

@@ -142,21 +142,6 @@ forget(struct code *c, const struct wp_counters *w)
 	call(c, BPF_FUNC_map_delete_elem);
 }
 
-/* Always. */
-static unsigned
-skip(struct code *c)
-{
-	emit(c, BPF_JMP | BPF_JA, 0, 0, 0, 0);
-	return c->n - 1;
-}
-
-static void
-finish(struct code *c)
-{
-	set(c, BPF_REG_0, 0);
-	emit(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
-}
-
 /* Counts become those since the processor's last switch. */
 static void
 subtract_since(struct code *c, const struct wp_counters *w)
@@ -248,14 +233,14 @@ wp_code_counters(struct code *c, const struct wp_counters *w)
 	copy(c, BPF_REG_8, BPF_REG_0);
 	known = jump(c, BPF_JNE, BPF_REG_8, 0);
 	begin_thread(c, w);
-	begun = skip(c);
+	begun = jump_always(c);
 	land(c, known);
 	call(c, BPF_FUNC_get_current_pid_tgid);
 	load(c, BPF_DW, BPF_REG_1, BPF_REG_8, number_at(w));
 	calculate(c, BPF_XOR, BPF_REG_0, BPF_REG_1);
 	other = jump(c, BPF_JNE, BPF_REG_0, 0);
 	subtract_last(c, w);
-	ended = skip(c);
+	ended = jump_always(c);
 	land(c, unread);
 	land(c, other);
 	forget(c, w);
@@ -305,7 +290,7 @@ go(struct code *c, const struct wp_counters *w)
 	unread = jump(c, BPF_JNE, BPF_REG_9, 0);
 	store(c, BPF_DW, BPF_REG_8, here_at(w), BPF_REG_9);
 	add_counts(c, w, BPF_REG_8);
-	done = skip(c);
+	done = jump_always(c);
 	land(c, unread);
 	forget(c, w);
 	land(c, done);
@@ -325,7 +310,7 @@ come(struct code *c, const struct wp_counters *w)
 	load(c, BPF_DW, BPF_REG_1, BPF_REG_8, here_at(w));
 	gone = jump(c, BPF_JEQ, BPF_REG_1, 0);
 	forget(c, w);
-	done = skip(c);
+	done = jump_always(c);
 	land(c, gone);
 	set(c, BPF_REG_1, 1);
 	store(c, BPF_DW, BPF_REG_8, here_at(w), BPF_REG_1);
@@ -357,7 +342,7 @@ open_switching(const struct wp_counters *w)
 	note_since(&c, w);
 	come(&c, w);
 	land(&c, nowhere);
-	finish(&c);
+	return_zero(&c);
 	return wp_bpf_trace("sched_switch", c.insn, c.n);
 }
 
@@ -373,7 +358,7 @@ open_ending(const struct wp_counters *w)
 	load(&c, BPF_DW, BPF_REG_1, BPF_REG_1, 0);
 	store(&c, BPF_DW, FP, TASK, BPF_REG_1);
 	forget(&c, w);
-	finish(&c);
+	return_zero(&c);
 	return wp_bpf_trace("sched_process_free", c.insn, c.n);
 }
 

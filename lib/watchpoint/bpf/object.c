@@ -76,15 +76,7 @@ put_end(struct code *c, const struct ends *ends)
 {
 	for (unsigned i = 0; i < ends->n; i++)
 		land(c, ends->at[i]);
-	set(c, BPF_REG_0, 0);
-	emit(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
-}
-
-static unsigned
-jump_always(struct code *c)
-{
-	emit(c, BPF_JMP | BPF_JA, 0, 0, 0, 0);
-	return c->n - 1;
+	return_zero(c);
 }
 
 static unsigned

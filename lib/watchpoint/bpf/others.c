@@ -26,20 +26,6 @@ find_word(struct code *c, int map, unsigned word)
 	c->insn[c->n - 1].imm = (int)word * WORD;
 }
 
-static unsigned
-go_on(struct code *c)
-{
-	emit(c, BPF_JMP | BPF_JA, 0, 0, 0, 0);
-	return c->n - 1;
-}
-
-static void
-end(struct code *c)
-{
-	set(c, BPF_REG_0, 0);
-	emit(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
-}
-
 void
 wp_code_own(struct code *c, const struct wp_own *own)
 {
@@ -49,14 +35,14 @@ wp_code_own(struct code *c, const struct wp_own *own)
 	load(c, BPF_DW, BPF_REG_1, BPF_REG_7, 0);
 	other[0] = jump(c, BPF_JEQ, BPF_REG_1, 0);
 	wp_code_unless_process(c, own->pid, other + 1);
-	go = go_on(c);
+	go = jump_always(c);
 	for (unsigned i = 0; i < 3; i++)
 		land(c, other[i]);
 	find_word(c, own->map, own->word);
 	set(c, BPF_REG_1, 1);
 	emit(c, BPF_STX | BPF_ATOMIC | BPF_DW, BPF_REG_7, BPF_REG_1, 0,
 	    BPF_ADD);
-	end(c);
+	return_zero(c);
 	land(c, go);
 }
 
@@ -85,7 +71,7 @@ unless_executing(struct code *c)
 	land(c, narrow);
 	is[2] = jump(c, BPF_JEQ, BPF_REG_0, EXECVE_32);
 	is[3] = jump(c, BPF_JEQ, BPF_REG_0, EXECVEAT_32);
-	not = go_on(c);
+	not = jump_always(c);
 	for (unsigned i = 0; i < 4; i++)
 		land(c, is[i]);
 	return not;
@@ -120,7 +106,7 @@ end_at_execution(const struct wp_others *others)
 	land(&c, not);
 	land(&c, other[0]);
 	land(&c, other[1]);
-	end(&c);
+	return_zero(&c);
 	return wp_bpf_trace(EXECUTES, c.insn, c.n);
 }
 

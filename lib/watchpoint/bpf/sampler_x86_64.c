@@ -663,8 +663,7 @@ put_sample(struct code *c, const struct perf_event_attr *attr,
     const struct wp_sampler *sampler, struct extent extent)
 {
 	write_sample(c, attr, sampler, extent);
-	set(c, BPF_REG_0, 0);
-	emit(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+	return_zero(c);
 }
 
 /* Samples of the stack that is known. */

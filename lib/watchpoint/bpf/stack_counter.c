@@ -241,7 +241,6 @@ wp_code_tally(struct code *c, const struct wp_stack_table *t, unsigned len,
 	count_value(c, len);
 	add(c, BPF_REG_8, 1);
 	store(c, BPF_DW, BPF_REG_2, ROW(count), BPF_REG_8);
-	set(c, BPF_REG_0, 0);
-	emit(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+	return_zero(c);
 	land(c, full);
 }

@@ -46,13 +46,6 @@ wp_code_unless_process(struct code *c, pid_t pid, unsigned other[2])
 	other[1] = jump(c, BPF_JNE, BPF_REG_1, pid);
 }
 
-static void
-end(struct code *c)
-{
-	set(c, BPF_REG_0, 0);
-	emit(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
-}
-
 void
 wp_code_guard(struct code *c, const struct wp_uprobe_guard *guard)
 {
@@ -69,11 +62,10 @@ wp_code_guard(struct code *c, const struct wp_uprobe_guard *guard)
 	set(c, BPF_REG_1, 1);
 	emit(c, BPF_STX | BPF_ATOMIC | BPF_DW, BPF_REG_7, BPF_REG_1,
 	    offsetof(struct wp_guarded, count), BPF_ADD);
-	go = c->n;
-	emit(c, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+	go = jump_always(c);
 	for (unsigned i = 0; i < CHECKS; i++)
 		land(c, other[i]);
-	end(c);
+	return_zero(c);
 	land(c, go);
 }
 
@@ -93,7 +85,7 @@ wp_uprobe_guard_programs(const struct wp_uprobe_guard *guard, unsigned n)
 		    offsetof(struct wp_guarded, on)), 0);
 	land(&c, other[0]);
 	land(&c, other[1]);
-	end(&c);
+	return_zero(&c);
 	return is_full(&c) ? -E2BIG :
 	    wp_bpf_trace("sched_process_exec", c.insn, c.n);
 }
