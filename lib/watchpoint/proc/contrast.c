@@ -13,6 +13,8 @@
 enum {
 	PIECE = 4096,
 	PIECES = 2048,		/* that are compared at most */
+	REACH = 1 << 30,	/* bytes of a mapping that are looked through:
+				   some programs reserve terabytes */
 	ROUNDS = 32,		/* in which a word must stay what it is */
 };
 
@@ -47,11 +49,13 @@ static int
 compare_mapping(void *arg, const struct wp_proc_map *map)
 {
 	struct contrast *c = arg;
-	uint64_t from = map->start, to = map->end;
+	const uint64_t end = map->end - map->start > REACH ?
+	    map->start + REACH : map->end;
+	uint64_t from = map->start, to = end;
 
 	if (map->ino != 0 || map->shared || (map->prot & PROT_WRITE) == 0)
 		return 0;
-	for (; wp_proc_pages(c->pagemap, &from, &to); from = to, to = map->end)
+	for (; wp_proc_pages(c->pagemap, &from, &to); from = to, to = end)
 		for (; from < to && c->n < WP_PROC_WORDS; from += PIECE) {
 			if (c->pieces++ == PIECES)
 				return 1;

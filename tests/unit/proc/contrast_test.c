@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,6 +63,23 @@ TEST(a_child_has_its_own_words)
 		assert_true(wp_contrast(pid, getpid()));
 	end(pid);
 	assert_false(wp_contrast(getpid(), pid));
+}
+
+/* As sanitizers, Go and the JVM reserve it: all of its page tables would take
+   longer than anybody waits. */
+TEST(what_is_reserved_is_not_looked_through)
+{
+	const size_t len = (size_t)1 << 45;
+	void *reserved = mmap(NULL, len, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	const pid_t pid = start(CLONE_VM);
+
+	assert_ptr_not_equal(reserved, MAP_FAILED);
+	(void)alarm(20);
+	assert_false(wp_contrast(getpid(), pid));
+	(void)alarm(0);
+	end(pid);
+	assert_int_equal(munmap(reserved, len), 0);
 }
 
 RUN_TESTS()
