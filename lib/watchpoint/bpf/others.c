@@ -6,7 +6,7 @@
 #include <poll.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include <sys/pidfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "bpf/bpf.h"
@@ -51,6 +51,9 @@ wp_code_own(struct code *c, const struct wp_own *own)
 enum { EXECVE = 59, EXECVEAT = 322, EXECVE_32 = 11, EXECVEAT_32 = 358 };
 enum { CS_32 = 0x23 };
 
+/* Headers older than Linux 5.15 have not got these functions of linux/bpf.h. */
+enum { GET_CURRENT_TASK_BTF = 158, TASK_PT_REGS = 175 };
+
 #define SAVED(reg) ((int)offsetof(struct pt_regs, reg))
 
 /* Jump if the thread is not amid execve(2). */
@@ -59,9 +62,9 @@ unless_executing(struct code *c)
 {
 	unsigned is[4], narrow, not;
 
-	call(c, BPF_FUNC_get_current_task_btf);
+	call(c, GET_CURRENT_TASK_BTF);
 	copy(c, BPF_REG_1, BPF_REG_0);
-	call(c, BPF_FUNC_task_pt_regs);
+	call(c, TASK_PT_REGS);
 	load(c, BPF_DW, BPF_REG_1, BPF_REG_0, SAVED(cs));
 	load(c, BPF_DW, BPF_REG_0, BPF_REG_0, SAVED(orig_rax));
 	narrow = jump(c, BPF_JEQ, BPF_REG_1, CS_32);
@@ -144,7 +147,7 @@ wp_others_open(struct wp_others *others, pid_t pid, unsigned counts)
 
 	*others = (struct wp_others){
 		.map = -1, .n = counts, .pid = pid, .execution = -1,
-		.process = pidfd_open(pid, 0),
+		.process = (int)syscall(SYS_pidfd_open, pid, 0),
 	};
 	err = others->process < 0 ? -errno : share(others);
 	if (err == 0)
