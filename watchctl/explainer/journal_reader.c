@@ -446,10 +446,11 @@ read_resume(struct reader *r, const struct journal_entry *e)
 /* That was all that another had explained: as far as values go, it is
    forgotten. */
 static void
-read_missed(struct session *s)
+read_missed(struct reader *r, const struct journal_entry *e)
 {
-	explained_session_resumed(s);
-	doubt_all(s);
+	(void)e;
+	explained_session_resumed(r->session);
+	doubt_all(r->session);
 }
 
 static void
@@ -549,118 +550,121 @@ read_damage(struct reader *r, const struct journal_entry *e)
 }
 
 static void
+read_ready(struct reader *r, const struct journal_entry *e)
+{
+	(void)e;
+	if (session_ready(r->session) < 0)
+		out_of_memory();
+	r->session->given = publish_hit;
+	r->session->given_arg = r;
+}
+
+static void
+read_unseen(struct reader *r, const struct journal_entry *e)
+{
+	ex_explain_doubt(r->session->explainer, watch_of(r, e), EX_UNSEEN);
+}
+
+static void
+read_missed_part(struct reader *r, const struct journal_entry *e)
+{
+	ex_explain_doubt(r->session->explainer, watch_of(r, e), EX_MISSED);
+}
+
+static void
+read_known(struct reader *r, const struct journal_entry *e)
+{
+	ex_explain_known(r->session->explainer, watch_of(r, e), e->tid,
+	    e->bytes, e->len, e->value[1]);
+}
+
+static void
+read_flush(struct reader *r, const struct journal_entry *e)
+{
+	(void)session_flush(r->session, e->value[0]);
+}
+
+static void
+read_last(struct reader *r, const struct journal_entry *e)
+{
+	session_last(r->session, (const char *)e->bytes);
+}
+
+static void
+read_lost(struct reader *r, const struct journal_entry *e)
+{
+	session_lost(r->session, e->value[0]);
+}
+
+static void
+read_warning(struct reader *r, const struct journal_entry *e)
+{
+	if (r->session->started)
+		session_report_warning(r->session, (const char *)e->bytes);
+}
+
+static void
+read_event(struct reader *r, const struct journal_entry *e)
+{
+	if (r->session->started)
+		session_event(r->session, (const void *)e->bytes);
+}
+
+static void
+read_tally(struct reader *r, const struct journal_entry *e)
+{
+	session_tally(r->session, (const void *)e->bytes);
+}
+
+static void
+read_coverage(struct reader *r, const struct journal_entry *e)
+{
+	if (session_coverage(r->session, (const void *)e->bytes,
+	    e->len / sizeof(struct coverage)) < 0)
+		out_of_memory();
+}
+
+static void (*const readers[])(struct reader *,
+    const struct journal_entry *) = {
+	[JOURNAL_FORMAT] = read_format,
+	[JOURNAL_IDS] = read_ids,
+	[JOURNAL_LEARN] = read_learn,
+	[JOURNAL_WATCH] = read_watch,
+	[JOURNAL_SLOT] = read_slot,
+	[JOURNAL_READY] = read_ready,
+	[JOURNAL_VALUES] = read_values,
+	[JOURNAL_UNSEEN] = read_unseen,
+	[JOURNAL_MISSED_PART] = read_missed_part,
+	[JOURNAL_KNOWN] = read_known,
+	[JOURNAL_MAPPED] = read_mapped,
+	[JOURNAL_OBJECT] = read_object,
+	[JOURNAL_DAMAGE] = read_damage,
+	[JOURNAL_START] = read_start,
+	[JOURNAL_RECORD] = read_record,
+	[JOURNAL_CHANNEL_HIT] = read_channel_hit,
+	[JOURNAL_HINTS] = read_hints,
+	[JOURNAL_FLUSH] = read_flush,
+	[JOURNAL_FORESEE] = read_foresee,
+	[JOURNAL_LEFT_OUT] = read_left_out,
+	[JOURNAL_LAST] = read_last,
+	[JOURNAL_LOST] = read_lost,
+	[JOURNAL_WARNING] = read_warning,
+	[JOURNAL_EVENT] = read_event,
+	[JOURNAL_INSTANCE] = read_instance,
+	[JOURNAL_TALLY] = read_tally,
+	[JOURNAL_RESUME] = read_resume,
+	[JOURNAL_RECALL] = read_recall,
+	[JOURNAL_MISSED] = read_missed,
+	[JOURNAL_THREADS] = read_threads,
+	[JOURNAL_COVERAGE] = read_coverage,
+	[JOURNAL_END] = read_end,
+};
+
+static void
 read_entry(struct reader *r, const struct journal_entry *e)
 {
-	struct session *s = r->session;
-
-	switch (e->what) {
-	case JOURNAL_FORMAT:
-		read_format(r, e);
-		break;
-	case JOURNAL_IDS:
-		read_ids(r, e);
-		break;
-	case JOURNAL_LEARN:
-		read_learn(r, e);
-		break;
-	case JOURNAL_WATCH:
-		read_watch(r, e);
-		break;
-	case JOURNAL_SLOT:
-		read_slot(r, e);
-		break;
-	case JOURNAL_READY:
-		if (session_ready(s) < 0)
-			out_of_memory();
-		s->given = publish_hit;
-		s->given_arg = r;
-		break;
-	case JOURNAL_VALUES:
-		read_values(r, e);
-		break;
-	case JOURNAL_UNSEEN:
-		ex_explain_doubt(s->explainer, watch_of(r, e), EX_UNSEEN);
-		break;
-	case JOURNAL_MISSED_PART:
-		ex_explain_doubt(s->explainer, watch_of(r, e), EX_MISSED);
-		break;
-	case JOURNAL_KNOWN:
-		ex_explain_known(s->explainer, watch_of(r, e), e->tid, e->bytes,
-		    e->len, e->value[1]);
-		break;
-	case JOURNAL_MAPPED:
-		read_mapped(r, e);
-		break;
-	case JOURNAL_OBJECT:
-		read_object(r, e);
-		break;
-	case JOURNAL_DAMAGE:
-		read_damage(r, e);
-		break;
-	case JOURNAL_START:
-		read_start(r, e);
-		break;
-	case JOURNAL_RECORD:
-		read_record(r, e);
-		break;
-	case JOURNAL_CHANNEL_HIT:
-		read_channel_hit(r, e);
-		break;
-	case JOURNAL_HINTS:
-		read_hints(r, e);
-		break;
-	case JOURNAL_FLUSH:
-		(void)session_flush(s, e->value[0]);
-		break;
-	case JOURNAL_FORESEE:
-		read_foresee(r, e);
-		break;
-	case JOURNAL_LEFT_OUT:
-		read_left_out(r, e);
-		break;
-	case JOURNAL_LAST:
-		session_last(s, (const char *)e->bytes);
-		break;
-	case JOURNAL_LOST:
-		session_lost(s, e->value[0]);
-		break;
-	case JOURNAL_WARNING:
-		if (s->started)
-			session_report_warning(s, (const char *)e->bytes);
-		break;
-	case JOURNAL_EVENT:
-		if (s->started)
-			session_event(s, (const void *)e->bytes);
-		break;
-	case JOURNAL_INSTANCE:
-		read_instance(r, e);
-		break;
-	case JOURNAL_TALLY:
-		session_tally(s, (const void *)e->bytes);
-		break;
-	case JOURNAL_RESUME:
-		read_resume(r, e);
-		break;
-	case JOURNAL_RECALL:
-		read_recall(r, e);
-		break;
-	case JOURNAL_MISSED:
-		read_missed(s);
-		break;
-	case JOURNAL_THREADS:
-		read_threads(r, e);
-		break;
-	case JOURNAL_COVERAGE:
-		if (session_coverage(s, (const void *)e->bytes,
-		    e->len / sizeof(struct coverage)) < 0)
-			out_of_memory();
-		break;
-	case JOURNAL_END:
-		read_end(r, e);
-		break;
-	default:
-		break;
-	}
+	if (e->what <= JOURNAL_END && readers[e->what] != NULL)
+		readers[e->what](r, e);
 	ask_progress();
 }
 

@@ -210,64 +210,64 @@ explain_too_many(const struct run *run, struct wp_cause *cause)
 	    "; uprobes, which take none, %s", why);
 }
 
-/* What the SPECs mean in a process, and that it can be watched there. */
-int
-run_find_watches(struct run *run, struct process *process,
-    struct wp_cause *cause)
+/* Watch the SPECs' regions, or what takes their place.  Result: the first watch,
+   of *n. */
+static int
+watch_regions(struct run *run, struct process *process,
+    struct wp_region *regions, size_t *n, struct wp_cause *cause)
 {
-	const struct options *o = run->options;
-	struct wp_region *regions;
-	size_t n = o->nspecs;
-	int err;
+	int err = 0, first;
 
-	if (process->pid == EVERYWHERE)
-		return all_cpus_find(run, process, cause);
-	if (options_any_program(o))
-		return any_program_find(run, process, cause);
-	if ((err = run_learn(run, process, false, cause)) < 0)
-		return err;
-	if ((regions = calloc(n + WP_SLOTS_MAX, sizeof(*regions))) == NULL)
-		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
-	err = o->command != NULL ? resolve_launched(run, cause) :
-	    resolve(run, process, false, true, cause);
-	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
+	for (size_t i = 0; i < run->options->nspecs; i++)
 		regions[i] = run_region(run, process, i);
-	if (err >= 0 && run->follow != NULL)
+	if (run->follow != NULL)
 		err = follow_plan(run->follow, process, regions, cause);
 	if (err >= 0)
-		held_modules_plan(run->held_modules, process, regions, n);
+		held_modules_plan(run->held_modules, process, regions, *n);
 	if (err >= 0)
-		err = rotate_plan(run->rotate, process, regions, &n, cause);
+		err = rotate_plan(run->rotate, process, regions, n, cause);
 	if (err >= 0)
-		err = objects_plan(run->objects, process, regions, &n, cause);
+		err = objects_plan(run->objects, process, regions, n, cause);
 	if (err >= 0)
-		err = wp_target_watch(run->target, regions, n, cause);
-	if (err >= 0 && run->objects != NULL) {
-		const int first = err;
+		err = wp_target_watch(run->target, regions, *n, cause);
+	if (err < 0 || run->objects == NULL)
+		return err;
+	first = err;
+	err = objects_open_probes(run->objects, (size_t)first, cause);
+	return err < 0 ? err : first;
+}
 
-		err = objects_open_probes(run->objects, (size_t)first, cause);
-		err = err < 0 ? err : first;
-	}
-	if (err < 0)
-		explain_too_wide(o, cause);
-	process->first = err >= 0 ? (size_t)err : 0;
-	process->n = err >= 0 ? n : 0;
-	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
-		if (process->place[i].local)
+/* What a watch is besides its region: each thread's own, or several places. */
+static int
+add_places(struct run *run, struct process *process, struct wp_region *regions,
+    struct wp_cause *cause)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < run->options->nspecs && err >= 0; i++) {
+		const struct spec_place *place = &process->place[i];
+
+		if (place->local)
 			wp_target_local(run->target, process->first + i,
-			    process->place[i].base);
-	for (size_t i = 0; i < o->nspecs; i++)
-		if (process->place[i].rotates) {
-			regions[i].addr = process->place[i].addr;
-			regions[i].len = process->place[i].len;
+			    place->base);
+		if (place->rotates) {
+			regions[i].addr = place->addr;
+			regions[i].len = place->len;
 		}
-	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
-		if (o->spec[i].line != 0)
+		if (run->options->spec[i].line != 0)
 			err = wp_target_places(run->target, process->first + i,
-			    process->place[i].more, process->place[i].nmore,
-			    cause);
-	if (err < 0)
-		explain_too_many(run, cause);
+			    place->more, place->nmore, cause);
+	}
+	return err;
+}
+
+static int
+check_regions(struct run *run, struct process *process,
+    const struct wp_region *regions, struct wp_cause *cause)
+{
+	const struct options *o = run->options;
+	int err = 0;
+
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
 		if ((o->spec[i].line != 0 || process->place[i].nmore == 0) &&
 		    run->objects == NULL && !waits_for(process, i))
@@ -277,8 +277,53 @@ run_find_watches(struct run *run, struct process *process,
 		if (!o->count && o->form != FORM_PERF && regions[i].addr != 0)
 			err = session_object(&run->session, process->pid,
 			    &o->spec[i], regions[i].addr, regions[i].len);
+	return err;
+}
+
+/* What the SPECs of a process's own memory mean in it, and that it can be
+   watched there. */
+static int
+find_own_watches(struct run *run, struct process *process,
+    struct wp_cause *cause)
+{
+	const struct options *o = run->options;
+	size_t n = o->nspecs;
+	struct wp_region *regions = calloc(n + WP_SLOTS_MAX, sizeof(*regions));
+	int err;
+
+	if (regions == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	err = o->command != NULL ? resolve_launched(run, cause) :
+	    resolve(run, process, false, true, cause);
+	if (err >= 0)
+		err = watch_regions(run, process, regions, &n, cause);
+	if (err < 0)
+		explain_too_wide(o, cause);
+	process->first = err >= 0 ? (size_t)err : 0;
+	process->n = err >= 0 ? n : 0;
+	if (err >= 0)
+		err = add_places(run, process, regions, cause);
+	if (err < 0)
+		explain_too_many(run, cause);
+	else
+		err = check_regions(run, process, regions, cause);
 	free(regions);
 	return err < 0 ? err : 0;
+}
+
+int
+run_find_watches(struct run *run, struct process *process,
+    struct wp_cause *cause)
+{
+	int err;
+
+	if (process->pid == EVERYWHERE)
+		return all_cpus_find(run, process, cause);
+	if (options_any_program(run->options))
+		return any_program_find(run, process, cause);
+	if ((err = run_learn(run, process, false, cause)) < 0)
+		return err;
+	return find_own_watches(run, process, cause);
 }
 
 /* From here on every access counts. */

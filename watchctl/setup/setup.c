@@ -208,12 +208,13 @@ open_kept(struct run *run)
 	return err;
 }
 
-/* What is possible here, and with it the target and its rings. */
-static int
-prepare(struct run *run)
+/* How the target is to be watched, but for what has to be tried first. */
+static struct wp_options
+wish_of(struct run *run)
 {
 	const struct options *o = run->options;
-	struct wp_options wish = {
+
+	return (struct wp_options){
 		.count = o->count, .kernel = !o->user_only,
 		.follow = o->follow, .stack = o->stack, .stop = o->stop,
 		.physical = options_shared(o),
@@ -229,17 +230,19 @@ prepare(struct run *run)
 		.filter = condition_filter(&o->condition, &run->filter) ?
 		    &run->filter : NULL,
 	};
-	struct wp_cause cause = {0};
+}
 
-	if (make_processes(run) < 0 ||
-	    (o->command == NULL && !options_everywhere(o) &&
-	    each_process(run, check) < 0))
-		return -EINVAL;
-	if ((wp_probe_features(&run->features, &cause) < 0 ||
+/* How hits can be had here.  cause: why not by events, if so. */
+static int
+find_way(struct run *run, struct wp_cause *cause)
+{
+	const struct options *o = run->options;
+
+	if ((wp_probe_features(&run->features, cause) < 0 ||
 	    (o->stop && wp_cpu_kernel_steps())) &&
 	    (run->ops->without_events == NULL ||
-	    run->ops->without_events(run, &cause) < 0))
-		return complain("%s%s", cause.text, without_events(o, &cause));
+	    run->ops->without_events(run, cause) < 0))
+		return complain("%s%s", cause->text, without_events(o, cause));
 	run->waits = (o->command != NULL && o->skip_missing) ||
 	    waits_for_modules(run);
 	if (run->waits && run->ops->registers)
@@ -248,12 +251,24 @@ prepare(struct run *run)
 		    "it out, and watch the program itself");
 	if (fire_check_try(run->ops->registers) < 0)
 		return -ENODEV;
+	if (o->with != 0 && run->ops->registers)
+		return complain("--with: perf events, which count, are refused "
+		    "here (%s): leave it out", cause->text);
+	return 0;
+}
+
+static int
+make_target(struct run *run, struct wp_options wish)
+{
+	const struct options *o = run->options;
+	struct wp_cause cause = {0};
+	int err = find_way(run, &cause);
+
+	if (err < 0)
+		return err;
 	wish.registers = run->ops->registers;
 	wish.processors = run->nprocesses == 1 && !run->waits &&
 	    o->command == NULL && options_scope(o) == NULL;
-	if (o->with != 0 && run->ops->registers)
-		return complain("--with: perf events, which count, are refused "
-		    "here (%s): leave it out", cause.text);
 	if (wp_target_new(&run->target, &run->features, &wish, &cause) < 0)
 		return complain("%s%s", o->with != 0 ? "--with: " : "",
 		    cause.text);
@@ -261,28 +276,53 @@ prepare(struct run *run)
 	    wp_target_no_bpf(run->target)->code != WP_CAUSE_NONE)
 		return complain("--delivery bpf: %s; --delivery ring does "
 		    "without", wp_target_no_bpf(run->target)->text);
+	return 0;
+}
+
+static void
+make_broker(struct run *run)
+{
+	const struct options *o = run->options;
+	struct answers *answers = &run->live.broker.answers;
+
+	live_broker_make(&run->live, o->explain_memory, o->form == FORM_PERF ?
+	    NULL : o->argv);
+	answers->no_cache = o->no_cache;
+	answers->sources = o->form == FORM_HTML;
+	answers->policy = &o->policy;
+	if (run->mappers != NULL) {
+		answers->read = run_read_mappers;
+		answers->read_arg = run;
+	}
+	/* which may be any process's */
+	answers->no_memory = options_everywhere(o);
+}
+
+/* What is possible here, and with it the target and its rings. */
+static int
+prepare(struct run *run)
+{
+	const struct options *o = run->options;
+	const struct wp_options wish = wish_of(run);
+	int err;
+
+	if (make_processes(run) < 0 ||
+	    (o->command == NULL && !options_everywhere(o) &&
+	    each_process(run, check) < 0))
+		return -EINVAL;
+	if ((err = make_target(run, wish)) < 0)
+		return err;
 	if ((o->follow_pointers && follow_open(&run->follow, run) < 0) ||
 	    (o->rotate && rotate_open(&run->rotate, run) < 0) ||
 	    (options_objects(o) && objects_open(&run->objects, run) < 0) ||
-	    held_modules_open(&run->held_modules, run) < 0)
-		return -ENOMEM;
-	if (run_poll_make(run) < 0 ||
+	    held_modules_open(&run->held_modules, run) < 0 ||
+	    run_poll_make(run) < 0 ||
 	    (run->ops->open != NULL && run->ops->open(run) < 0))
 		return -ENOMEM;
 	if (session_open(&run->session, o,
 	    o->command != NULL ? stderr : stdout) < 0)
 		return -EINVAL;
-	live_broker_make(&run->live, o->explain_memory, o->form == FORM_PERF ?
-	    NULL : o->argv);
-	run->live.broker.answers.no_cache = o->no_cache;
-	run->live.broker.answers.sources = o->form == FORM_HTML;
-	run->live.broker.answers.policy = &o->policy;
-	if (run->mappers != NULL) {
-		run->live.broker.answers.read = run_read_mappers;
-		run->live.broker.answers.read_arg = run;
-	}
-	/* which may be any process's */
-	run->live.broker.answers.no_memory = options_everywhere(o);
+	make_broker(run);
 	return open_kept(run);
 }
 

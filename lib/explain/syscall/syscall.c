@@ -487,11 +487,47 @@ needs_first(const struct ex_syscall_part *part)
 	}
 }
 
+/* As many as the memory at another argument counts; where that is not known, up
+   to the room for them. */
+static void
+consider_pointed(struct look *look, const struct ex_syscall_part *part,
+    uint64_t at, uint64_t counted_at)
+{
+	uint32_t count;
+
+	if (get_memory(look, counted_at, &count, sizeof(count)))
+		consider(look, part->way, at, count, true);
+	else
+		consider(look, part->way, at, part->size, false);
+}
+
+/* Of each element only what happened is written. */
+static void
+consider_poll(struct look *look, const struct ex_syscall_part *part,
+    uint64_t at, uint32_t count)
+{
+	consider(look, part->way, at, times(count, part->size), true);
+	if (look->out->has_bytes && look->out->buffer == at) {
+		look->out->each = sizeof(struct pollfd);
+		look->out->from = offsetof(struct pollfd, revents);
+	}
+}
+
+/* Bits, in whole words of the program's. */
+static void
+consider_set(struct look *look, const struct ex_syscall_part *part, uint64_t at)
+{
+	const uint64_t bits = (uint32_t)look->arg[0];
+
+	consider(look, part->way, at, look->narrow ? (bits + 31) / 32 * 4 :
+	    (bits + 63) / 64 * 8, true);
+}
+
 static void
 consider_part(struct look *look, const struct ex_syscall_part *part)
 {
-	uint64_t at = look->arg[part->at], n = look->arg[part->len];
-	uint32_t count = (uint32_t)n;
+	const uint64_t at = look->arg[part->at], n = look->arg[part->len];
+	const uint32_t count = (uint32_t)n;
 
 	if (look->headless && needs_first(part)) {
 		look->partial = true;
@@ -504,11 +540,9 @@ consider_part(struct look *look, const struct ex_syscall_part *part)
 		consider(look, part->way, at, part->size, true);
 		break;
 	case EX_SYSCALL_COUNTED:
-		consider(look, part->way, at, times(n, part->size), true);
-		take_result(look, part, at);
-		break;
 	case EX_SYSCALL_COUNTED_INT:
-		consider(look, part->way, at, times(count, part->size), true);
+		consider(look, part->way, at, times(part->kind ==
+		    EX_SYSCALL_COUNTED ? n : count, part->size), true);
 		take_result(look, part, at);
 		break;
 	case EX_SYSCALL_HEADED:
@@ -519,10 +553,7 @@ consider_part(struct look *look, const struct ex_syscall_part *part)
 		consider(look, part->way, at, part->size, false);
 		break;
 	case EX_SYSCALL_POINTED:
-		if (get_memory(look, n, &count, sizeof(count)))
-			consider(look, part->way, at, count, true);
-		else
-			consider(look, part->way, at, part->size, false);
+		consider_pointed(look, part, at, n);
 		break;
 	case EX_SYSCALL_VECTOR:
 		consider_vector(look, part->way, at, n,
@@ -536,16 +567,10 @@ consider_part(struct look *look, const struct ex_syscall_part *part)
 		consider_messages(look, part->way, at, count);
 		break;
 	case EX_SYSCALL_POLL:
-		consider(look, part->way, at, times(count, part->size), true);
-		if (look->out->has_bytes && look->out->buffer == at) {
-			look->out->each = sizeof(struct pollfd);
-			look->out->from = offsetof(struct pollfd, revents);
-		}
+		consider_poll(look, part, at, count);
 		break;
 	case EX_SYSCALL_SET:
-		count = (uint32_t)look->arg[0];
-		consider(look, part->way, at, look->narrow ?
-		    (count + 31ull) / 32 * 4 : (count + 63ull) / 64 * 8, true);
+		consider_set(look, part, at);
 		break;
 	case EX_SYSCALL_IOCTL:
 		consider_ioctl(look, part, at, count);

@@ -229,16 +229,7 @@ operate(struct machine *m, const Dwarf_Op *op)
 	switch (op->atom) {
 	case DW_OP_lit0 ... DW_OP_lit31:
 		return push(m, op->atom - DW_OP_lit0);
-	case DW_OP_const1u:
-	case DW_OP_const1s:
-	case DW_OP_const2u:
-	case DW_OP_const2s:
-	case DW_OP_const4u:
-	case DW_OP_const4s:
-	case DW_OP_const8u:
-	case DW_OP_const8s:
-	case DW_OP_constu:
-	case DW_OP_consts:
+	case DW_OP_const1u ... DW_OP_consts:
 		return push(m, op->number);
 	case DW_OP_addr:
 		return push(m, op->number + m->env->base);
@@ -270,22 +261,10 @@ operate(struct machine *m, const Dwarf_Op *op)
 	case DW_OP_plus_uconst:
 		return unary(m, op);
 	case DW_OP_and:
-	case DW_OP_or:
-	case DW_OP_xor:
-	case DW_OP_plus:
-	case DW_OP_minus:
-	case DW_OP_mul:
-	case DW_OP_div:
-	case DW_OP_mod:
-	case DW_OP_shl:
-	case DW_OP_shr:
-	case DW_OP_shra:
-	case DW_OP_eq:
-	case DW_OP_ne:
-	case DW_OP_lt:
-	case DW_OP_le:
-	case DW_OP_gt:
-	case DW_OP_ge:
+	case DW_OP_div ... DW_OP_mul:
+	case DW_OP_or ... DW_OP_plus:
+	case DW_OP_shl ... DW_OP_xor:
+	case DW_OP_eq ... DW_OP_ne:
 		return binary(m, op->atom);
 	case DW_OP_nop:
 		return 0;

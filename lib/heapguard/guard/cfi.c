@@ -207,13 +207,43 @@ recall(struct rows *r)
 		r->now.bad = true;
 }
 
+/* One that says where a register is, with a byte of its own. */
+static void
+step_register(struct rows *r, struct cursor *c, uint8_t op,
+    const struct cie *cie)
+{
+	const uint64_t reg = take_unsigned(c);
+
+	switch (op) {
+	case 0x05:				/* offset_extended */
+		set_offset(&r->now, reg,
+		    (int64_t)take_unsigned(c) * cie->data_align);
+		break;
+	case 0x06:				/* restore_extended */
+		restore(r, reg);
+		break;
+	case 0x07:				/* undefined */
+		r->now.last = r->now.last || reg == REG_RA;
+		break;
+	case 0x08:				/* same_value */
+		if (reg == REG_BP)
+			r->now.bp = 0;
+		break;
+	case 0x09:				/* register */
+		set_other(&r->now, reg);
+		(void)take_unsigned(c);
+		break;
+	default:				/* expression, val_expression */
+		set_other(&r->now, reg);
+		skip(c, take_unsigned(c));
+	}
+}
+
 /* One of the instructions that have a byte of their own. */
 static void
 step_extended(struct rows *r, struct cursor *c, uint8_t op,
     const struct cie *cie)
 {
-	uint64_t reg;
-
 	switch (op) {
 	case 0x00:				/* nop */
 		break;
@@ -222,25 +252,10 @@ step_extended(struct rows *r, struct cursor *c, uint8_t op,
 	case 0x04:
 		r->pc += take(c, 1U << (op - 2)) * cie->code_align;
 		break;
-	case 0x05:				/* offset_extended */
-		reg = take_unsigned(c);
-		set_offset(&r->now, reg,
-		    (int64_t)take_unsigned(c) * cie->data_align);
-		break;
-	case 0x06:				/* restore_extended */
-		restore(r, take_unsigned(c));
-		break;
-	case 0x07:				/* undefined */
-		reg = take_unsigned(c);
-		r->now.last = r->now.last || reg == REG_RA;
-		break;
-	case 0x08:				/* same_value */
-		if (take_unsigned(c) == REG_BP)
-			r->now.bp = 0;
-		break;
-	case 0x09:				/* register */
-		set_other(&r->now, take_unsigned(c));
-		(void)take_unsigned(c);
+	case 0x05 ... 0x09:
+	case 0x10:
+	case 0x16:
+		step_register(r, c, op, cie);
 		break;
 	case 0x0a:
 		remember(r);
@@ -257,11 +272,6 @@ step_extended(struct rows *r, struct cursor *c, uint8_t op,
 		break;
 	case 0x0e:				/* def_cfa_offset */
 		r->now.cfa = (int64_t)take_unsigned(c);
-		break;
-	case 0x10:				/* expression */
-	case 0x16:				/* val_expression */
-		set_other(&r->now, take_unsigned(c));
-		skip(c, take_unsigned(c));
 		break;
 	case 0x2e:				/* GNU_args_size */
 		(void)take_unsigned(c);

@@ -65,9 +65,6 @@ extern struct hg_state {
 					   meaning */
 } hg_state;
 
-/* Map the evidence and say hello; once, before anything else. */
-void hg_begin(void);
-
 /* This thread's; NULL: there is no memory for it. */
 extern _Thread_local struct hg_thread *hg_self
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
