@@ -38,7 +38,7 @@ program(void (*fn)(void *), const void *arg)
 			child_kill(pid);
 			fail_msg("the program does not end");
 		}
-		nap_us(100);
+		nap_us(1000);
 	}
 	child_note(pid, 0);
 	if (*program_failed != 0)

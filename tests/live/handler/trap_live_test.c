@@ -326,8 +326,8 @@ TEST(what_a_handler_touches_is_no_hit)
 }
 
 /* Watch a word that lies offset bytes below the stack pointer, where signal
-   frames and handlers will be, and have a signal: each word, but by one of the
-   kinds of watches only, unless there is time. */
+   frames and handlers will be, and have a signal: each word, or one of sixteen
+   unless there is time. */
 static void
 watch_dead_stack(void *arg)
 {
@@ -339,7 +339,7 @@ watch_dead_stack(void *arg)
 	/* of those that have to be disabled */
 	wp_state.output = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	for (unsigned offset = 256 + (thorough ? 0 : own->phase);
-	    offset < DEAD_STACK; offset += thorough ? 8 : 32) {
+	    offset < DEAD_STACK; offset += thorough ? 8 : 128) {
 		unsigned before = noted.n;
 		struct wp_watch *w = open_watch(
 		    .addr = (void *)(sp - offset), .access = own->access,
@@ -359,9 +359,9 @@ TEST(a_watch_on_dead_stack_does_not_loop)
 {
 	static struct own owns[] = {
 		{WP_WRITE, .flags = WP_USER_ONLY, .phase = 0},
-		{WP_WRITE, .phase = 8},
-		{WP_ACCESS, .flags = WP_USER_ONLY, .phase = 16},
-		{WP_ACCESS, .phase = 24},
+		{WP_WRITE, .phase = 40},
+		{WP_ACCESS, .flags = WP_USER_ONLY, .phase = 72},
+		{WP_ACCESS, .phase = 104},
 	};
 
 	for (unsigned i = 0; i < COUNT(owns); i++)

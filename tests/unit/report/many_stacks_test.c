@@ -18,7 +18,8 @@
 #define ADDR	UINT64_C(0x404090)
 #define MEMORY	"48M"
 
-enum { FRAMES = 20, STACKS_USUAL = 60000, STACKS_THOROUGH = SANITIZED ? 200000 : 1000000 };
+enum { FRAMES = 20, STACKS_USUAL = 40000,
+	STACKS_THOROUGH = SANITIZED ? 200000 : 1000000 };
 
 struct sample {
 	struct perf_event_header header;
