@@ -1,4 +1,4 @@
-/* array: arrays that grow, sorting, and searching in sorted ones. */
+/* array: growing arrays; sorting, and searching in sorted arrays. */
 #include "base/array.h"
 
 #include <stdlib.h>

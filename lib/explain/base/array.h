@@ -1,5 +1,5 @@
 /*
- * array: arrays that grow, sorting, and searching in sorted ones.
+ * array: growing arrays; sorting, and searching in sorted arrays.
  */
 #ifndef EX_ARRAY_H
 #define EX_ARRAY_H

@@ -1,6 +1,6 @@
 /*
- * bytes: numbers in this machine's order, at any alignment.  The caller has
- * made sure that the bytes are there; record/cursor.h reads with checks.
+ * bytes: numbers in this machine's byte order, at any alignment.  The caller
+ * has made sure that the bytes exist; record/cursor.h reads with checks.
  */
 #ifndef EX_BYTES_H
 #define EX_BYTES_H

@@ -1,5 +1,5 @@
 /*
- * aranges: which unit has the code at an address, as .debug_aranges says.
+ * aranges: finds the unit of the code at an address by .debug_aranges.
  *
  * A set of it, for one unit:
  *

@@ -1,5 +1,5 @@
 /*
- * aranges: which unit has the code at an address, as .debug_aranges says.
+ * aranges: finds the unit of the code at an address by .debug_aranges.
  *
  * Not every compiler writes it, so that an address that is not in it is no
  * proof of anything, unless it is known to be there for each unit that has

@@ -1,4 +1,4 @@
-/* debug_info_private: what the files share that read debug information. */
+/* debug_info_private: what the files that read debug information share. */
 #ifndef EX_DEBUG_INFO_PRIVATE_H
 #define EX_DEBUG_INFO_PRIVATE_H
 

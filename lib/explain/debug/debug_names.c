@@ -1,6 +1,6 @@
 /*
- * debug_names: which units have a variable or a function of a name, as
- * .debug_names says.
+ * debug_names: finds units with a variable or function of a given name by
+ * .debug_names.
  *
  * A table of it; offsets are of 4 bytes, or of 8 if the length is:
  *

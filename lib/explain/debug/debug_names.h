@@ -1,6 +1,6 @@
 /*
- * debug_names: which units have a variable or a function of a name, as
- * .debug_names says (DWARF 5).
+ * debug_names: finds units with a variable or function of a given name by
+ * .debug_names (DWARF 5).
  *
  * Compilers write a table for each unit, and linkers put one behind the other;
  * gdb writes a single one.  What they say need be neither right nor complete.

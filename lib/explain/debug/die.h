@@ -1,6 +1,6 @@
 /*
- * die: what line.c and type*.c ask of DWARF's entries (DIEs) beyond what libdw
- * answers.
+ * die: queries of DWARF's entries (DIEs) that libdw does not provide, for
+ * line.c and type*.c.
  *
  * Nothing in a file is trusted: trees are walked without recursion, to a
  * bounded depth, and only ever forward; references are followed a few times.

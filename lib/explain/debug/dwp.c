@@ -1,5 +1,5 @@
 /*
- * dwp: units of split debug information out of a package.
+ * dwp: extracts units of split debug information from a package.
  *
  * Its sections are those of all units, one behind the other, but for the
  * strings, which they share.  An index (.debug_cu_index) says where a unit's

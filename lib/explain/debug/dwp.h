@@ -1,6 +1,6 @@
 /*
- * dwp: what the compiler split off of a program's units, collected in one
- * file beside it (.dwp).
+ * dwp: a package (.dwp): the split debug information of a program's units,
+ * collected in one file beside the program.
  *
  * libdw reads it one unit a file only.  So a unit is taken out of the package
  * into such a file, in memory.

@@ -1,6 +1,6 @@
 /*
- * gdb_index: which units have code at an address, or a variable of a name, as
- * .gdb_index says.
+ * gdb_index: finds units with the code at an address, or a variable of a given
+ * name, by .gdb_index.
  *
  *	u32 version; u32 where each of these begins, in this order:
  *	units: u64 offset, u64 length; type units; code: u64 start, u64 end,

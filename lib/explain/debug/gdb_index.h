@@ -1,6 +1,6 @@
 /*
- * gdb_index: which units have code at an address, or a variable of a name, as
- * .gdb_index says.
+ * gdb_index: finds units with the code at an address, or a variable of a given
+ * name, by .gdb_index.
  *
  * Linkers and gdb write it.  What it says need be neither right nor complete.
  */

@@ -1,6 +1,5 @@
 /*
- * index: what was found out about a file of debug information, kept for the
- * next time.
+ * index: an index of a file of debug information, kept for later runs.
  *
  * A file: the header; five lists, one behind the other; windows; bytes of
  * sections, at pages, so that they can be mapped.  The sum is of header and

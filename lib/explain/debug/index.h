@@ -1,6 +1,5 @@
 /*
- * index: what was found out about a file of debug information, kept for the
- * next time.
+ * index: an index of a file of debug information, kept for later runs.
  *
  * Sections as they are when unpacked, or points from where they can be
  * unpacked; where units begin, which have code at which addresses, and where

@@ -1,4 +1,4 @@
-/* unit_find: which unit has an address, or something of a name. */
+/* unit_find: finds the unit that contains an address, or defines a name. */
 #include "debug/debug_info_private.h"
 
 #include <dwarf.h>

@@ -1,4 +1,4 @@
-/* unpacked_info: .debug_info, unpacked as far as it is asked for. */
+/* unpacked_info: .debug_info, unpacked as far as it is needed. */
 #include "debug/unpacked_private.h"
 
 #include <libdeflate.h>

@@ -1,4 +1,5 @@
-/* unpacked_private: an image of unpacked sections, as its files share it. */
+/* unpacked_private: an image of unpacked sections, shared by the files that
+   make it. */
 #ifndef EX_UNPACKED_PRIVATE_H
 #define EX_UNPACKED_PRIVATE_H
 

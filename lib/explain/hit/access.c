@@ -1,4 +1,4 @@
-/* access: what it did, and to which bytes. */
+/* access: what the access of a hit did, and to which bytes. */
 #include "hit/access.h"
 
 #include "hit/sample_group.h"

@@ -1,5 +1,5 @@
 /*
- * argument: what a function was called with, at a hit of its beginning.
+ * argument: the arguments of a function, at a hit of its beginning.
  *
  * Debug information says where each argument is at an address: in a register,
  * or in memory.  A sample has the registers and a copy of the stack; what is

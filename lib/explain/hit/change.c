@@ -1,4 +1,4 @@
-/* change: what a hit made of the bytes that it touched, in words. */
+/* change: how a hit changed the bytes that it touched, as text. */
 #include <string.h>
 
 #include "hit/hit.h"

@@ -1,4 +1,4 @@
-/* concurrent: what each of several accesses left that threads made together. */
+/* concurrent: the value that each of several simultaneous accesses left. */
 #include "hit/concurrent.h"
 
 /* Times of several processors agree up to this, in ns. */

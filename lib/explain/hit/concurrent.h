@@ -1,6 +1,6 @@
 /*
- * concurrent: what each of several accesses left that threads made at nearly
- * the same time.
+ * concurrent: the value that each of several accesses left which threads made
+ * at nearly the same time.
  *
  * All that is known is that there were no others, what each of them loaded, and
  * what was there before the first or after the last.  Each found what the one

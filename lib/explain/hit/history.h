@@ -1,5 +1,5 @@
 /*
- * history: what each hit replaced and left, by the tickets that hits took
+ * history: the old and new value of each hit, by the tickets that hits took
  * (bpf/ticket.h), however many threads raced for the bytes.
  *
  * What is given:

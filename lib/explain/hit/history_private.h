@@ -1,5 +1,5 @@
-/* history_private: the writes of a watch, as the files of its history share
-   them. */
+/* history_private: the writes of a watch, shared by the files of its
+   history. */
 #ifndef EX_HISTORY_PRIVATE_H
 #define EX_HISTORY_PRIVATE_H
 

@@ -1,5 +1,6 @@
 /*
- * hit: one access to a watched region, explained: who, where, what.
+ * hit: one access to a watched region, explained: the thread, the place, the
+ * values.
  *
  * An explainer takes decoded records in time order and delivers hits.  Samples
  * that are one access are one hit: those of several slots of one watch for one

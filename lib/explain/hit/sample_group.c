@@ -1,4 +1,4 @@
-/* sample_group: which samples are of one access. */
+/* sample_group: decides which samples belong to one access. */
 #include "hit/sample_group.h"
 
 #include <asm/perf_regs.h>

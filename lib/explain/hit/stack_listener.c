@@ -1,5 +1,5 @@
-/* stack_listener: stacks that come often, and what is the same of their
-   hits. */
+/* stack_listener: frequent stacks, and the properties that all their hits
+   share. */
 #include "hit/stack_listener.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * stack_listener: what a listener (struct ex_listener) was told of stacks that
- * come often.
+ * stack_listener: what a listener (struct ex_listener) has been informed of
+ * about frequent stacks.
  */
 #ifndef EX_STACK_LISTENER_H
 #define EX_STACK_LISTENER_H

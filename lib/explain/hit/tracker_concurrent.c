@@ -1,4 +1,4 @@
-/* tracker_concurrent: hits that wait for those that others made with them. */
+/* tracker_concurrent: hits that wait for simultaneous hits of other threads. */
 #include "hit/value_tracker_private.h"
 
 #include <stdlib.h>

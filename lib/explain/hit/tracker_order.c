@@ -1,5 +1,5 @@
-/* tracker_order: what the instruction of a hit shows of its value, and what the
-   order of hits does, for as long as nothing speaks against it. */
+/* tracker_order: values that the instruction of a hit, or the order of hits,
+   establishes; the latter as long as nothing contradicts them. */
 #include "hit/value_tracker_private.h"
 
 #include <string.h>

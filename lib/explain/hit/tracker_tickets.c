@@ -1,4 +1,4 @@
-/* tracker_tickets: what the history of its tickets says of a hit. */
+/* tracker_tickets: values of a hit that the history of tickets establishes. */
 #include "hit/value_tracker_private.h"
 
 bool

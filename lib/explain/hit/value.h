@@ -1,6 +1,5 @@
 /*
- * value: what a watch's bytes were before a hit and after it, and how that is
- * known.
+ * value: the bytes of a watch before and after a hit, and how they are known.
  *
  * Each byte is known or not: nothing is guessed.  What an instruction stored is
  * known from the registers sampled after it, in part or in full (effect.h);

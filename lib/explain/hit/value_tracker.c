@@ -1,6 +1,6 @@
 /*
- * value_tracker: what each watch's bytes were left as, and what a hit made of
- * them.
+ * value_tracker: the bytes that the last hit of each watch left, and the values
+ * of a hit.
  */
 #include "hit/value_tracker_private.h"
 

@@ -1,6 +1,6 @@
 /*
- * value_tracker: what the last hit left in a watch's bytes, so that the next
- * hit's old value is known; and what a hit made of them.
+ * value_tracker: the bytes that the last hit of a watch left, by which the next
+ * hit's old value is known; and the values of a hit.
  *
  * Order.  A hit's time is taken in the trap, soon after the access, but never
  * at it; on a virtual machine the processor may be taken away in between.  So

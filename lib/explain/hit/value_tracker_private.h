@@ -1,6 +1,6 @@
 /*
- * value_tracker_private: what is tracked of a watch, and what the files of the
- * tracker share.
+ * value_tracker_private: the tracked state of a watch, and what else the files
+ * of the tracker share.
  */
 #ifndef EX_VALUE_TRACKER_PRIVATE_H
 #define EX_VALUE_TRACKER_PRIVATE_H

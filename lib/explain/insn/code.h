@@ -1,5 +1,5 @@
 /*
- * code: one decoded x86 instruction, and what it did to a watch, as far as the
+ * code: one decoded x86 instruction, and its effect on a watch, as far as the
  * registers sampled after it show it.
  *
  * What an instruction overwrote is lost, but for the fixed steps of the stack

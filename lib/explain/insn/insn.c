@@ -1,6 +1,6 @@
 /*
- * insn: which instruction made an access.  What depends on the processor is in
- * insn_x86_64.c and insn_aarch64.c.
+ * insn: finds the instruction that made an access.  Code that depends on the
+ * processor is in insn_x86_64.c and insn_aarch64.c.
  */
 #include "insn/insn.h"
 

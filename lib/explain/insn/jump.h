@@ -1,6 +1,6 @@
 /*
- * jump: what looks like a jump, or takes an address, at some byte of a module's
- * code.
+ * jump: recognizes what may be a jump, or takes an address, at some byte of a
+ * module's code.
  *
  * What depends on the processor is in jump_x86_64.c and jump_aarch64.c.
  */

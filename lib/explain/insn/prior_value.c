@@ -1,4 +1,5 @@
-/* prior_value: what a register held that an instruction has overwritten. */
+/* prior_value: the previous value of a register that an instruction has
+   overwritten. */
 #include "insn/prior_value.h"
 
 #include <string.h>

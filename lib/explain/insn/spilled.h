@@ -1,7 +1,8 @@
 /*
- * spilled: which register a function's beginning has put into its frame, and
- * still holds: that is what is there, where no copy of it is (below the stack
- * pointer, as in the frame of a function that calls none).
+ * spilled: finds a register that a function's beginning has stored in its frame
+ * and that still holds the value.  This gives the content of the frame where
+ * there is no copy of it: below the stack pointer, as in a function that calls
+ * no other.
  */
 #ifndef EX_SPILLED_H
 #define EX_SPILLED_H

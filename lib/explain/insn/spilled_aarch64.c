@@ -1,5 +1,5 @@
-/* spilled_aarch64: nothing has to be found: no function keeps anything below
-   its stack pointer, so all that is in a frame is in the copy of the stack. */
+/* spilled_aarch64: nothing has to be found: no function keeps data below its
+   stack pointer, so the copy of the stack contains the whole frame. */
 #include "insn/spilled.h"
 
 bool

@@ -1,6 +1,6 @@
 /*
- * sweep: where an x86 instruction begins, given where it ends; and instructions
- * decoded, once each.
+ * sweep: where an x86 instruction begins, given where it ends; and a cache of
+ * decoded instructions.
  *
  * x86 code cannot be read backwards: most bytes end more than one possible
  * instruction.  It is decoded forward from its function's start instead, once

@@ -1,5 +1,5 @@
-/* tail_graph: functions and the jumps between them, as far as they are looked
-   at to find the callers that ended in a jump. */
+/* tail_graph: functions and the jumps between them, as far as they are needed
+   to find the callers that ended in a jump. */
 #ifndef EX_TAIL_GRAPH_H
 #define EX_TAIL_GRAPH_H
 

@@ -1,4 +1,4 @@
-/* compressed: how large an ELF file says that its compressed sections are. */
+/* compressed: the sizes that an ELF file claims for its compressed sections. */
 #include "module/compressed.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * compressed: how large an ELF file says that its compressed sections are.
+ * compressed: the sizes that an ELF file claims for its compressed sections.
  *
  * elfutils makes room for what a section claims and unpacks it, before anything
  * could be asked.  A file of a few megabytes can claim, and hold, gigabytes.

@@ -1,6 +1,6 @@
 /*
- * image: an ELF file as a process has it in memory, for when there is no file
- * to open: the vDSO, and files that have gone from disk.
+ * image: an ELF file as it is in a process's memory, for when there is no file
+ * to open: the vDSO, and deleted files.
  */
 #ifndef EX_IMAGE_H
 #define EX_IMAGE_H

@@ -1,6 +1,6 @@
 /*
- * libdw_interpose: open(2), which leads to ex_libdw_open when libdw calls it,
- * and to the C library when anybody else does.
+ * libdw_interpose: defines open(2), which calls ex_libdw_open when libdw is the
+ * caller, and the C library otherwise.
  */
 #include <dlfcn.h>
 #include <elfutils/libdw.h>

@@ -1,5 +1,5 @@
 /*
- * libdw_open: what libdw opens by itself.
+ * libdw_open: the files that libdw opens by itself.
  *
  * Debug information names other files: of split units (DW_AT_dwo_name), and
  * what it shares with others (.gnu_debugaltlink).  libdw opens them whatever

@@ -1,6 +1,6 @@
 /*
- * module: one ELF file that processes map, and what is known from it: names,
- * lines, unwind rows, code bytes.  A process: which modules lie where in its
+ * module: one ELF file that processes map, and what it provides: names, lines,
+ * unwind rows, code bytes.  A process: which modules are mapped where in its
  * memory.
  *
  * An ELF file has one module however many processes map it; addresses inside a

@@ -1,5 +1,5 @@
 /*
- * module_private: what the files that answer questions about a module share.
+ * module_private: what the files that look up things in a module share.
  *
  * Three kinds of address: the process's; "vaddr", the module's own, as in its
  * program headers; and libdw's, which differs from vaddr by a bias that each

@@ -1,5 +1,5 @@
 /*
- * range: address ranges, sorted, each standing for a number.
+ * range: address ranges, sorted, each with a number.
  *
  * Filled once, then sorted, then asked.  Ranges may overlap and nest: the one
  * that starts nearest below an address and reaches it is the answer.

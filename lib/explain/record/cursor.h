@@ -1,5 +1,5 @@
 /*
- * cursor: reading foreign bytes without ever leaving them.
+ * cursor: reads untrusted bytes without ever leaving them.
  *
  * Once a part does not fit, the cursor is empty and bad, further parts read as
  * 0, and whether all was well is asked once, at the end.  Bytes may lie at any

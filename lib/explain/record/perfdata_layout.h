@@ -1,4 +1,4 @@
-/* perfdata_layout: what a perf.data file is made of. */
+/* perfdata_layout: the layout of a perf.data file. */
 #ifndef EX_PERFDATA_LAYOUT_H
 #define EX_PERFDATA_LAYOUT_H
 

@@ -1,5 +1,5 @@
 /*
- * files: the modules known, and where their files come from.
+ * files: the known modules, and where their files come from.
  *
  * A file is opened when its mapping is learnt: the process may be gone when it
  * is asked about.  No name may ever come from another file than the mapped one:

@@ -1,6 +1,6 @@
 /*
- * files: the modules known, and where their files come from: a running
- * process, or a recording and this machine's disk.
+ * files: the known modules, and where their files come from: a running process,
+ * or a recording and this machine's disk.
  */
 #ifndef EX_FILES_H
 #define EX_FILES_H

@@ -1,4 +1,4 @@
-/* jit: names of code that a running process made itself. */
+/* jit: names of code that a running process has generated. */
 #include "space/jit.h"
 
 #include <errno.h>

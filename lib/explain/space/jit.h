@@ -1,5 +1,5 @@
 /*
- * jit: names of code that a running process made itself, as it says in
+ * jit: names of code that a running process has generated, from
  * /tmp/perf-PID.map: a line "START SIZE NAME" for each function, with
  * hexadecimal numbers, as perf takes them.
  *

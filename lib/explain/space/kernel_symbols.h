@@ -1,5 +1,5 @@
-/* kernel_symbols: which kernel runs, and whether it is the one of a
-   recording. */
+/* kernel_symbols: identifies the running kernel, and whether a recording was
+   made on it. */
 #ifndef EX_KERNEL_SYMBOLS_H
 #define EX_KERNEL_SYMBOLS_H
 

@@ -1,4 +1,4 @@
-/* maps: which modules lie where in one address space. */
+/* maps: which modules are mapped where in one address space. */
 #include "space/maps.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * maps: which modules lie where in one address space.
+ * maps: which modules are mapped where in one address space.
  *
  * Only executable mappings of files are kept.  One says where its module was
  * loaded (its base), and so where all the module's segments lie: data is found

@@ -1,4 +1,4 @@
-/* hot_stack: stacks that come often. */
+/* hot_stack: frequent stacks. */
 #include "stack/hot_stack.h"
 
 #include "unwind/regs.h"

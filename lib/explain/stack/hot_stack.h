@@ -1,5 +1,5 @@
 /*
- * hot_stack: stacks that come often, as programs of the kernel know them again
+ * hot_stack: frequent stacks, in the form by which BPF programs recognize them
  * (os/known_stack.h).
  */
 #ifndef EX_HOT_STACK_H

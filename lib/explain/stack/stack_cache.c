@@ -1,5 +1,6 @@
 /*
- * stack_cache: entries in sets, found by what every unwinding depends on.
+ * stack_cache: a set-associative cache, indexed by what every unwinding depends
+ * on.
  *
  *	hash of the caller's words, pc, sp
  *		|

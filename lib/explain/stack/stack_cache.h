@@ -1,5 +1,6 @@
 /*
- * stack_cache: backtraces by what the unwinding read of the sample.
+ * stack_cache: a cache of backtraces, by the parts of the sample that the
+ * unwinding read.
  *
  * Unwinding looks at few of a stack's words, and is a function of those
  * (unwind/reads.h).  A sample that has the same values in the same places has

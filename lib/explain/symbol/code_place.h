@@ -1,6 +1,6 @@
 /*
- * code_place: where in a module's code a place in the source is: a line, or a
- * function's beginning, where its arguments are known.
+ * code_place: finds a place of the source in a module's code: a line, or the
+ * beginning of a function, where its arguments are known.
  */
 #ifndef EX_CODE_PLACE_H
 #define EX_CODE_PLACE_H

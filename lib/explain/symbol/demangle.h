@@ -1,4 +1,4 @@
-/* demangle: what ex_demangle leaves out. */
+/* demangle: the parts of a name that ex_demangle may leave out. */
 #ifndef EX_DEMANGLE_H
 #define EX_DEMANGLE_H
 

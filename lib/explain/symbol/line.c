@@ -1,6 +1,6 @@
 /*
- * line: where in the source an address lies, and which of its jumps are calls,
- * by DWARF.
+ * line: the source position of an address, and which jumps of a function are
+ * calls, by DWARF.
  *
  * Compilation units are found by the ranges that they give themselves, as not
  * every compiler writes .debug_aranges.  A unit that is asked about is turned

@@ -1,5 +1,5 @@
 /*
- * line: where in the source an address lies, by DWARF: its line, and the calls
+ * line: the source position of an address, by DWARF: its line, and the calls
  * that were inlined there.
  */
 #ifndef EX_LINE_H

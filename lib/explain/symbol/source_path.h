@@ -1,6 +1,6 @@
 /*
- * source_path: a source file's whole path, from what debug information says of
- * it.
+ * source_path: a source file's whole path, from the parts that debug
+ * information has.
  */
 #ifndef EX_SOURCE_PATH_H
 #define EX_SOURCE_PATH_H

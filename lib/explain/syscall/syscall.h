@@ -1,6 +1,7 @@
 /*
- * syscall: the system call in which the kernel touched a watch, with what its
- * arguments say: `write by read(2), 8 of 64 bytes, fd 3 (/etc/hosts)`.
+ * syscall: the system call in which the kernel touched a watch, with the
+ * meaning of its arguments: `write by read(2), 8 of 64 bytes, fd 3
+ * (/etc/hosts)`.
  *
  * A sample in the kernel holds the user's registers as of the call's entry but
  * not its number; the name is that of the kernel's function for it in the

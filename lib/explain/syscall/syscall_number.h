@@ -1,5 +1,5 @@
 /*
- * syscall_number: which system call a thread made, by its code.
+ * syscall_number: finds the number of a thread's system call in its code.
  *
  * The kernel's callchain may not show it, and a program that watches itself
  * has none.  But most code sets the number by the instruction before.

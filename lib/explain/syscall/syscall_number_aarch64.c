@@ -1,5 +1,5 @@
-/* syscall_number_aarch64: none is asked for: the accesses that the kernel makes
-   are not trapped there (hw_breakpoint.c of arch/arm64). */
+/* syscall_number_aarch64: not needed: accesses that the kernel makes are not
+   trapped there (hw_breakpoint.c of arch/arm64). */
 #include "syscall/syscall_number.h"
 
 int

@@ -1,4 +1,4 @@
-/* syscall_table: which memory system calls touch, by their arguments. */
+/* syscall_table: the memory that system calls touch, by their arguments. */
 #include "syscall/syscall_rows.h"
 
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* syscall_table_i386: the same of 32-bit programs on x86-64. */
+/* syscall_table_i386: the memory that system calls of 32-bit programs on x86-64
+   touch. */
 #include "syscall/syscall_rows.h"
 
 #if defined(__x86_64__)

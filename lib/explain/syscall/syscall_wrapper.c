@@ -1,5 +1,4 @@
-/* syscall_wrapper: the C library's functions that do no more than a system
-   call. */
+/* syscall_wrapper: functions of the C library that only make a system call. */
 #include "syscall/syscall_wrapper.h"
 
 #include <stdlib.h>

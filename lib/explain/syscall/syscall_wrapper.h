@@ -1,6 +1,5 @@
 /*
- * syscall_wrapper: the C library's functions that do no more than a system
- * call.
+ * syscall_wrapper: functions of the C library that only make a system call.
  */
 #ifndef EX_SYSCALL_WRAPPER_H
 #define EX_SYSCALL_WRAPPER_H

@@ -1,4 +1,4 @@
-/* copy_reloc: variables of libraries that a program has made its own. */
+/* copy_reloc: variables of libraries of which a program has its own copy. */
 #include "type/copy_reloc.h"
 
 #include "module/module_private.h"

@@ -1,5 +1,5 @@
 /*
- * copy_reloc: variables of libraries that a program has made its own.
+ * copy_reloc: variables of libraries of which a program has its own copy.
  *
  * A program that was linked to use a library's variable directly has room for
  * it, into which the loader copies it (a COPY relocation); the library uses it

@@ -1,6 +1,7 @@
 /*
- * declaration: what a program's source says: its variables and types by name,
- * and the way from one object to others: members, elements, what is pointed to.
+ * declaration: the declarations of a program's source: its variables and types
+ * by name, and the steps from one object to others: members, elements, targets
+ * of pointers.
  *
  * The inverse of subobject.h.  Types live as long as their module.  DWARF is
  * hostile input: depths, counts and trials are bounded.

@@ -1,6 +1,6 @@
 /*
- * object: what lies at an address, as the program's debug information declares
- * it, and values of it as its programmer would write them.
+ * object: the object at an address, as the program's debug information declares
+ * it, and its values as the source would write them.
  *
  * A place has a path ("conn.state", "table[3].next", "counter") and a type.  It
  * is the smallest object that holds all the bytes asked for, as subobject.h

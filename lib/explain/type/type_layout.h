@@ -1,6 +1,7 @@
 /*
- * type_layout: a type as its values need it: what kind of number, which members
- * where.  Made from debug information once, kept for its module.
+ * type_layout: a type reduced to what its values need: the kind of number, the
+ * members and their offsets.  Made from debug information once, kept for its
+ * module.
  *
  * Names that types only have for their readers (typedef) or compilers (const,
  * volatile, _Atomic) have no layout of their own.  Members and enumerators are

@@ -1,4 +1,4 @@
-/* type_name: what C or C++ call a type. */
+/* type_name: the name of a type in C or C++. */
 #ifndef EX_TYPE_NAME_H
 #define EX_TYPE_NAME_H
 

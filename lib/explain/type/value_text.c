@@ -1,5 +1,5 @@
 /*
- * value_text: values as their programmer would write them.
+ * value_text: values as the source would write them.
  *
  * A structure that holds itself, or a union of unions, cannot make this long:
  * depth is bounded, and it ends when the room for text does.

@@ -1,4 +1,4 @@
-/* variable: a table of variables by address, made unit by unit. */
+/* variable: a table of variables by address, built unit by unit. */
 #include "type/variable.h"
 
 #include <dwarf.h>

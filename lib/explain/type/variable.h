@@ -1,5 +1,5 @@
 /*
- * variable: where a module's global and static variables lie, by DWARF.
+ * variable: the addresses of a module's global and static variables, by DWARF.
  *
  * Units of debug information are read one after the other, once each, and only
  * until the variable that is asked for has shown: no index that compilers write

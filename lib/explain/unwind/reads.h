@@ -1,5 +1,5 @@
 /*
- * reads: what an unwinding read of a sample.
+ * reads: the parts of a sample that an unwinding read.
  *
  * The callers that are found depend on the process and its generation, on how
  * much of the stack was copied, on which registers were sampled, and on some

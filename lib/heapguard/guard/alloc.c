@@ -1,5 +1,6 @@
 /*
- * alloc: blocks from their allocation until the allocator has them back.
+ * alloc: blocks, from their allocation until they are given back to the
+ * allocator.
  *
  *	none -> live -> freeing -> freed (in quarantine) -> none
  */

@@ -1,5 +1,5 @@
 /*
- * block: a guarded block, and whether it is whole.
+ * block: a guarded block, and whether it is intact.
  *
  *	... [number 4][check 4][front canary 8][size bytes][tail canary 8-23]
  *	                                       ^ what the program gets

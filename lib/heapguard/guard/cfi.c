@@ -1,4 +1,4 @@
-/* cfi: who called whom.  See cfi.h. */
+/* cfi: finds callers.  See cfi.h. */
 #include "guard/cfi.h"
 
 #include <dlfcn.h>

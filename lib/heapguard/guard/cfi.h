@@ -1,5 +1,5 @@
 /*
- * cfi: who called whom, by call frame information, in this very process.
+ * cfi: finds callers by call frame information, in the process itself.
  *
  * Only what most functions have is understood: the CFA is a register (rsp or
  * rbp) and an offset, and rbp is where it was or saved beside it.  Other frames

@@ -1,5 +1,5 @@
 /*
- * ends: what ends a process, or a program in it.
+ * ends: intercepts the end of a process, or of the program in it.
  *
  *	exit(3)		a function that is registered before any other, and so
  *			comes last

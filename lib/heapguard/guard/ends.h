@@ -1,5 +1,5 @@
-/* ends: what ends a process, or a program in it, and so the evidence: all
-   blocks are looked at before. */
+/* ends: intercepts the end of a process, or of the program in it, so that all
+   blocks are checked before. */
 #ifndef HG_ENDS_H
 #define HG_ENDS_H
 

@@ -1,4 +1,5 @@
-/* programs: those that are executed, and say hello.  See programs.h. */
+/* programs: the executed programs, which register themselves.  See
+   programs.h. */
 #include "guard/programs.h"
 
 #include <errno.h>

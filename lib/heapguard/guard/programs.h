@@ -1,5 +1,6 @@
 /*
- * programs: those of a run, each of which says hello when the guard is in it.
+ * programs: the programs of a run, each of which registers itself if it is
+ * guarded.
  *
  * Whoever executes one says so, too: what has not said hello is not guarded.
  */

@@ -1,4 +1,4 @@
-/* state: what the guard knows of its process, and of threads.  See state.h. */
+/* state: the guard's state of its process and of threads.  See state.h. */
 #include "guard/state.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-/* state: what the guard knows of the process that it is in, and of threads. */
+/* state: the guard's state of the process that it is in, and of threads. */
 #ifndef HG_STATE_H
 #define HG_STATE_H
 

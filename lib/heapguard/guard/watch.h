@@ -1,6 +1,6 @@
 /*
- * watch: the bytes that another run of the command found damaged, watched from
- * the moment when their block is there until it ends.
+ * watch: watches the bytes that another run of the command found damaged, from
+ * the allocation of their block to its end.
  *
  * The watches are libwatchpoint's, which is in the program beside the guard.  A
  * block is known by who allocated it, its size and its number.

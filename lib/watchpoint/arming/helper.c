@@ -1,6 +1,6 @@
 /*
  * helper: the process that explains this program's hits: starting it or joining
- * one that is there, sending it requests and what is open, and the last words.
+ * an existing one, sending it requests and descriptors, and the final messages.
  *
  * Nothing here allocates.
  */

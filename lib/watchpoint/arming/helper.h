@@ -1,6 +1,6 @@
 /*
  * helper: the process that explains this program's hits: starting it or joining
- * one that is there, sending it requests and what is open.
+ * an existing one, sending it requests and descriptors.
  */
 #ifndef WP_HELPER_H
 #define WP_HELPER_H

@@ -1,6 +1,7 @@
 /*
- * output: where lines go without a helper: a file of the user's choice, or what
- * is standard error now, under a number of ours: 2 may be another file later.
+ * output: where lines are written without a helper: to a file of the user's
+ * choice, or to a duplicate of standard error, because descriptor 2 may be
+ * another file later.
  */
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /*
- * threads: every thread of this program, while it goes on making others.
+ * threads: every thread of this program, while it continues to create others.
  *
  * Overview.  Inherited events cover the threads that a covered thread creates,
  * so there must be an instant at which none is left out: every thread is

@@ -1,4 +1,4 @@
-/* threads: the threads of this program, while it goes on making others. */
+/* threads: the threads of this program, while it continues to create others. */
 #ifndef WP_THREADS_H
 #define WP_THREADS_H
 

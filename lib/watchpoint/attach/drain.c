@@ -1,5 +1,5 @@
 /*
- * drain: records are taken out of the rings into memory.
+ * drain: moves records from the rings into memory.
  *
  * Overview: a list of blocks.  The thread appends at its end, the user takes
  * from its beginning, and neither waits for the other: how far a block is

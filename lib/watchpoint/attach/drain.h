@@ -1,7 +1,7 @@
 /*
- * drain: takes records out of the rings into memory, by a thread that does
- * nothing else, so that they wait there for whoever explains them, and the
- * rings stay empty for the kernel.
+ * drain: moves records from the rings into memory, by a dedicated thread, so
+ * that they wait there to be explained, and the rings stay empty for the
+ * kernel.
  *
  * While it runs, the rings belong to that thread.  One thread uses a drain.
  */

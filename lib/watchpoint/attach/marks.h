@@ -1,8 +1,8 @@
 /*
- * marks: now and then the tickets that hits of a target took are compared with
- * what the kernel has counted (tickets.h), and what comes of it is put among
- * the records: only then is it certain what tickets show, and that no hit was
- * missed.
+ * marks: the tickets that hits of a target took are compared regularly with the
+ * kernel's counts (tickets.h), and the result is inserted among the records as
+ * a mark.  Only a mark makes the conclusions from tickets certain, and shows
+ * that no hit was missed.
  *
  * One thread uses them: that of the target, or another one.
  */

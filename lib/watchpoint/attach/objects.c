@@ -1,4 +1,4 @@
-/* objects: what a function returns, until it is freed.  See objects.h. */
+/* objects: the objects that a function returns.  See objects.h. */
 #include "attach/objects.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * objects: what a function of a process returns, from there on until it is
+ * objects: the objects that a function of a process returns, until they are
  * freed, by uprobes.
  *
  * Overview: their programs (bpf/object.h) know each object that is not ended,

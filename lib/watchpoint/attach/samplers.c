@@ -1,4 +1,4 @@
-/* samplers: which programs write samples.  See samplers.h. */
+/* samplers: the programs that write samples.  See samplers.h. */
 #include "attach/samplers.h"
 
 #include <errno.h>

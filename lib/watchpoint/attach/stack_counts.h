@@ -1,5 +1,5 @@
 /*
- * stack_counts: of which stacks hits are only counted, and how many there were.
+ * stack_counts: the stacks whose hits are only counted, and the counts.
  *
  * A stack gets a number, by which programs count (bpf/stack_counter.h).  It is
  * proved as long as what its words point into stays mapped; a record says when

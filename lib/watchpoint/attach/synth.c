@@ -1,4 +1,4 @@
-/* synth: records for what was there before the watch. */
+/* synth: records of what existed before the watch. */
 #include "attach/synth.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * synth: what happened before the watch, as perf records: the names of a
+ * synth: what existed before the watch, as perf records: the names of a
  * process's threads and its mappings, as COMM and MMAP2 records of time 0 in
  * the layout of wp_attr_watch's events.
  */

@@ -1,6 +1,6 @@
 /*
- * tickets: the numbers that the programs of a slot take at its hits
- * (bpf/ticket.h), and whether they took one at each hit that the kernel has
+ * tickets: the tickets that the programs of a slot take at its hits
+ * (bpf/ticket.h), and whether there is one for each hit that the kernel has
  * counted.
  *
  * One thread uses them.

@@ -1,4 +1,4 @@
-/* uprobe_try: whether uprobes can be had: one is hit by a child. */
+/* uprobe_try: tries whether uprobes work, by one that a child hits. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

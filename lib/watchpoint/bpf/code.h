@@ -1,5 +1,5 @@
 /*
- * code: programs in the making, an instruction at a time.
+ * code: generates BPF programs, one instruction at a time.
  */
 #ifndef WP_CODE_H
 #define WP_CODE_H

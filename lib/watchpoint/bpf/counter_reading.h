@@ -1,5 +1,5 @@
 /*
- * counter_reading: what a BPF program has read of counters at a hit.  It
+ * counter_reading: the counters that a BPF program has read at a hit.  It
  * follows the ticket in the sample's raw bytes.
  */
 #ifndef WP_COUNTER_READING_H

@@ -1,5 +1,5 @@
 /*
- * counters: how much was counted in a thread between its hits.
+ * counters: the counts of a thread between its hits.
  *
  * Overview: an event that threads inherit can be read neither by a program at
  * the hit nor, where it is one of several processors' events, as a whole.  So

@@ -1,4 +1,4 @@
-/* known_stack_map: stacks of which a hit needs a short copy. */
+/* known_stack_map: the map of known stacks. */
 #include "bpf/known_stack_map.h"
 
 #include <errno.h>

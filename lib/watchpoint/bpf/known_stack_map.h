@@ -1,6 +1,5 @@
 /*
- * known_stack_map: stacks that are known already, of which a hit needs a short
- * copy.
+ * known_stack_map: known stacks, of which a hit needs only a short copy.
  *
  * To find the callers of a hit, unwinding looks at few words of the stack.
  * Which these are is known once a hit with the same place in the program, the

@@ -1,5 +1,5 @@
 /*
- * object: what functions return, and what ends that.
+ * object: the programs that see objects created, freed and reused.
  *
  * R6 is what the program is given, R7 the table, then a place in it; R8 the
  * number, the time, or a size; R9 the object's address.  On the stack is what

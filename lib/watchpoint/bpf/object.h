@@ -1,6 +1,6 @@
 /*
- * object: programs that see what a function returns, where that is ended, and
- * where its memory is handed out again.
+ * object: programs that see when a function returns an object, when it is
+ * freed, and when its memory is handed out again.
  *
  * One runs when the function returns: what it returns is an object.  If a place
  * is open the object takes that, and its thread does not go on before the place

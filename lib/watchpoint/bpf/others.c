@@ -1,4 +1,4 @@
-/* others: hits of other processes than the one that is meant. */
+/* others: filters hits of other processes. */
 #include "bpf/others.h"
 
 #include <asm/ptrace.h>

@@ -1,6 +1,6 @@
 /*
- * others: hits of other processes, where events have those of all that runs on
- * a processor, and one process alone is meant.
+ * others: filters the hits of other processes, where an event gets the hits of
+ * everything that runs on a processor but only one process is watched.
  *
  * Each program of such an event begins with a look at whose hit it is.  What is
  * another's is counted and left:

@@ -1,6 +1,6 @@
 /*
- * sampler: a BPF program that writes the sample of a hit by itself, as the
- * kernel would, which takes it half the time.
+ * sampler: a BPF program that writes the sample of a hit as the kernel would,
+ * in half the time.
  */
 #ifndef WP_SAMPLER_H
 #define WP_SAMPLER_H

@@ -1,6 +1,5 @@
-/* sampler_aarch64: there are no such programs, for an access is trapped before
-   it is made there, and the kernel steps over it only for samples of its
-   own. */
+/* sampler_aarch64: there are no such programs: an access is trapped before it
+   is made, and the kernel steps over it only for its own samples. */
 #include "bpf/sampler.h"
 
 #include <errno.h>

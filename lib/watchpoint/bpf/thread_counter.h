@@ -1,6 +1,6 @@
 /*
- * thread_counter: a BPF program that counts the hits of each thread, and leaves
- * nothing else to be done: its event needs no ring.
+ * thread_counter: a BPF program that counts the hits of each thread.  Its event
+ * needs no ring.
  */
 #ifndef WP_THREAD_COUNTER_H
 #define WP_THREAD_COUNTER_H

@@ -1,4 +1,4 @@
-/* uprobe_guard: whether a uprobe's program has hit what is meant. */
+/* uprobe_guard: checks that a uprobe's program was run by a hit that counts. */
 #include "bpf/uprobe_guard.h"
 
 #include <asm/ptrace.h>

@@ -1,5 +1,5 @@
 /*
- * uprobe_guard: what each program of a uprobe begins with.
+ * uprobe_guard: the check with which each program of a uprobe begins.
  *
  * A uprobe is in a file.  It runs its programs wherever a process that it is
  * for has that mapped, so they see to it that it is the place that is meant,

@@ -1,5 +1,5 @@
 /*
- * account: which watches an instruction has touched.
+ * account: decides which watches an instruction has touched.
  *
  * Overview.  When one step touches several watches, or several debug registers
  * of one, the kernel sends a single SIGTRAP, for one of them; but it counts

@@ -1,6 +1,6 @@
 /*
- * async_count_take: what an event that signals one thread has seen, as the
- * signal handler asks.  See async_count.h.
+ * async_count_take: reads what an event that signals one thread has counted, in
+ * the signal handler.  See async_count.h.
  *
  * Signal safety: everything here is async-signal-safe.
  */

@@ -1,6 +1,6 @@
 /*
- * baseline: what a watch's bytes are before it is hit, for the old value of
- * that hit.
+ * baseline: the bytes of a watch before it is hit, for the old value of that
+ * hit.
  *
  * Overview.  A hit finds what the previous hit left, if no other access came
  * between them.  Before the first hit, and after what changes bytes or the

@@ -1,5 +1,5 @@
 /*
- * capture: what a thread was doing, taken in its signal handler: registers and
+ * capture: the state of a thread, captured in its signal handler: registers and
  * a piece of its stack, as a PERF_RECORD_SAMPLE of the event that
  * wp_channel_attr describes.
  *

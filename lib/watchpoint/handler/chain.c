@@ -1,7 +1,7 @@
 /*
- * chain: signals that are not ours go on to the action that we displaced, and
- * find what they would have found: the mask, the arguments, and death where
- * that is the action.
+ * chain: passes signals that are not from watches on to the action that was
+ * installed before, with the mask and arguments that it would have had, or ends
+ * the program where that is the action.
  *
  * Signal safety: everything here is async-signal-safe.
  */

@@ -1,7 +1,7 @@
 /*
- * classify: which of the watches that a step touched were hit: all that it
- * touched and whose counts say so (account.c), but those whose access is
- * permitted, over the limit, or not what the watch is for.
+ * classify: decides which watches were hit: those that the instruction touched
+ * and whose counts confirm it (account.c), except where the access is
+ * permitted, over the limit, or not of the watched kind.
  *
  * Signal safety: everything here is async-signal-safe.
  */

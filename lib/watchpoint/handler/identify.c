@@ -1,5 +1,5 @@
 /*
- * identify: which watches a signal names.
+ * identify: finds the watches of a signal.
  *
  * Signal safety: everything here is async-signal-safe.
  */

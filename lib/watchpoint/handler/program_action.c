@@ -1,6 +1,6 @@
 /*
- * program_action: what the program wants done with a signal that is one of
- * ours, too.
+ * program_action: the action that the program has set for a signal that watches
+ * use, too.
  *
  * It may change at any time, while handlers in other threads read it.  So the
  * new action is written beside the present one, and then becomes that.  A

@@ -1,6 +1,6 @@
 /*
- * report: hits into a cell of the channel, and by lines of fallback_report.c
- * where there is no helper.
+ * report: puts hits into cells of the channel or, without a helper, prints them
+ * by fallback_report.c.
  *
  * Signal safety: everything here is async-signal-safe.
  */

@@ -1,7 +1,7 @@
 /*
- * sig_data: what a hit's signal says: which copy of this library it is for,
- * which watch, which use of its entry, which slots.  The kernel's signals have
- * it from the event; those that the helper passes on, from the helper.
+ * sig_data: the data in the signal of a hit: the copy of this library, the
+ * watch, the generation of its entry, the slots.  The kernel's signals have it
+ * from the event; those that the helper passes on, from the helper.
  */
 #ifndef WP_SIG_DATA_H
 #define WP_SIG_DATA_H

@@ -1,4 +1,4 @@
-/* step: over an instruction that was trapped before it was executed. */
+/* step: steps over an instruction that was trapped before it was executed. */
 #include "handler/step.h"
 
 #include <linux/hw_breakpoint.h>

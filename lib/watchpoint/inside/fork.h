@@ -1,6 +1,5 @@
 /*
- * fork: what becomes of the watches of this program in a child made by
- * fork(2).
+ * fork: the watches of this program in a child created by fork(2).
  */
 #ifndef WP_FORK_H
 #define WP_FORK_H

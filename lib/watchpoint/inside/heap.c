@@ -1,5 +1,5 @@
 /*
- * heap: watches of blocks, which end when these are freed.
+ * heap: watches of heap blocks, which end when the blocks are freed.
  *
  * Overview.  Nothing is put in front of the program's allocator: while there is
  * such a watch, the first instruction of free(3) and of realloc(3) is watched,

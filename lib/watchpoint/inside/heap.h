@@ -1,4 +1,4 @@
-/* heap: watches of blocks, which end when these are freed. */
+/* heap: watches of heap blocks, which end when the blocks are freed. */
 #ifndef WP_HEAP_H
 #define WP_HEAP_H
 

@@ -1,6 +1,6 @@
 /*
- * scope: what the macros stand for: variables that are watched by name, and
- * blocks of code in which something is watched, frozen or permitted.
+ * scope: implements the macros: variables that are watched by name, and blocks
+ * of code in which a variable is watched, frozen or permitted.
  *
  * Overview.  Blocks that freeze, or watch, the same bytes, nested or in several
  * threads, share one watch: it is opened by the first to enter and closed by

@@ -1,4 +1,4 @@
-/* scope: what the macros stand for. */
+/* scope: the implementation of the macros. */
 #ifndef WP_SCOPE_H
 #define WP_SCOPE_H
 

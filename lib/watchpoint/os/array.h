@@ -1,4 +1,4 @@
-/* array: arrays that grow.  Not for the signal handler. */
+/* array: growing arrays.  Not for the signal handler. */
 #ifndef WP_ARRAY_H
 #define WP_ARRAY_H
 

@@ -1,5 +1,5 @@
-/* clock: the time that all records have, and that all waiting is measured in:
-   CLOCK_MONOTONIC.  Async-signal-safe. */
+/* clock: the clock of all records and of all waiting: CLOCK_MONOTONIC.
+   Async-signal-safe. */
 #ifndef WP_CLOCK_H
 #define WP_CLOCK_H
 

@@ -1,6 +1,6 @@
 /*
- * filter: what a program may decide of a hit, before it copies the stack: a
- * condition as far as it is about numbers that are known at once.
+ * filter: the part of a condition that a BPF program can evaluate before it
+ * copies the stack: comparisons of numbers that are known immediately.
  */
 #ifndef WP_FILTER_H
 #define WP_FILTER_H

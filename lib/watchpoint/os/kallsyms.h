@@ -1,5 +1,5 @@
 /*
- * kallsyms: the kernel's symbols, as /proc/kallsyms has them.
+ * kallsyms: the kernel's symbols, from /proc/kallsyms.
  *
  * It has functions, and data only of kernels with CONFIG_KALLSYMS_ALL.  It has
  * no sizes.

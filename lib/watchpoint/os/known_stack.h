@@ -1,7 +1,7 @@
 /*
  * known_stack: a stack that was unwound, by the words that its unwinding read:
- * of a hit at the same place, with the same stack pointer and the same words,
- * no more of the stack need be copied than has these words.
+ * a hit at the same place, with the same stack pointer and the same words,
+ * needs only a copy of the part of the stack that contains these words.
  */
 #ifndef WP_KNOWN_STACK_H
 #define WP_KNOWN_STACK_H

@@ -1,5 +1,5 @@
 /*
- * libc: what C libraries have under different names, or not at all.  System
+ * libc: what C libraries provide under different names, or not at all.  System
  * calls that some of them lack are made by syscall(2).
  *
  * Signal safety: async-signal-safe.

@@ -1,7 +1,7 @@
 /*
  * operand: what an instruction is about to touch, on processors that trap an
- * access before it is made.  One such access may be of several watches, of
- * which the trap reports one only.
+ * access before it is made.  Such an access may touch several watches, of which
+ * the trap reports only one.
  *
  * One of operand_x86_64.c and operand_aarch64.c implements it.  Pure functions:
  * thread- and async-signal-safe.

@@ -1,6 +1,6 @@
 /*
- * perf: the kernel's perf events.  The one file that calls perf_event_open(2),
- * its ioctls, its mmap and fcntl(2)'s signal owners; a test can wrap it.
+ * perf: the kernel's perf events.  Only this file calls perf_event_open(2), its
+ * ioctls, its mmap, and fcntl(2) for signal owners, so a test can wrap it.
  *
  * Functions return 0 (or a descriptor) or -errno, and are thread-safe and
  * async-signal-safe.

@@ -1,5 +1,5 @@
 /*
- * slot: splitting a region into what one slot takes.
+ * slot: splits a region into parts for one slot each.
  *
  * Taking at each step the largest piece that both the address's alignment and
  * the rest of the region allow gives the fewest pieces.

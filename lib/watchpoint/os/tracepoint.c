@@ -1,4 +1,4 @@
-/* tracepoint: what the kernel's tracing file system says of a tracepoint. */
+/* tracepoint: describes a tracepoint, by the kernel's tracing file system. */
 #include "os/tracepoint.h"
 
 #include <errno.h>

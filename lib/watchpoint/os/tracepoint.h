@@ -1,5 +1,5 @@
 /*
- * tracepoint: what the kernel's tracing file system says of a tracepoint.
+ * tracepoint: describes a tracepoint, by the kernel's tracing file system.
  */
 #ifndef WP_TRACEPOINT_H
 #define WP_TRACEPOINT_H

@@ -1,4 +1,5 @@
-/* trap_x86_64: data is trapped after the access, whoever makes it. */
+/* trap_x86_64: data is trapped after the access, whether the program or the
+   kernel makes it. */
 #include "os/trap_cpu.h"
 
 bool

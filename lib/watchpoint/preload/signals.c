@@ -1,7 +1,7 @@
 /*
- * signals: the C library's functions by which a program says what it wants done
- * with a signal.  For the signals of hits, this is noted, and done with those
- * that are no hits; the handler of hits stays.
+ * signals: replaces the functions of the C library that set the action of a
+ * signal.  For the signals of hits, the action is recorded, and applied to
+ * signals that are not hits; the handler of hits stays installed.
  *
  * As those of spawn.c, they come before the C library's.  What makes the system
  * call itself is not noticed: that is reported (trap_check.c).

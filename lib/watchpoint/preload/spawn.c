@@ -1,8 +1,8 @@
 /*
- * spawn: the C library's functions that execute a program in a child, noted as
- * such while they do (created_processes.c).  Between its making and the program
- * nothing but the C library runs in that child, and nothing of the program's is
- * written.
+ * spawn: replaces the functions of the C library that execute a program in a
+ * child, and records that they run (created_processes.c).  Until the program
+ * begins, only the C library runs in that child, and it writes nothing of the
+ * parent's data.
  *
  * In the shared library these have the C library's names, too (Makefile), and
  * come before those if it is preloaded; such a name has no version, so that it

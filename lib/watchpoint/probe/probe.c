@@ -1,5 +1,5 @@
 /*
- * probe: what this machine can do, found by trying.
+ * probe: finds out what this machine can do, by trying.
  *
  * Every try but one is an open of a disabled event on this thread, closed at
  * once.  The other event counts a store: one that opens may not fire.

@@ -1,5 +1,5 @@
 /*
- * probe: what this machine can do, found by trying.
+ * probe: finds out what this machine can do, by trying.
  *
  * What differs by kernel, processor or permission is decided here, once, by
  * opening (or firing) a real event in this process; never by version numbers.

@@ -1,5 +1,5 @@
 /*
- * probe_cpus: a watch fired on each processor.
+ * probe_cpus: fires a watch on each processor.
  *
  * Each processor has its own debug registers, and a hypervisor may give them to
  * some of its processors only, or take them and trap nothing.  A thread for

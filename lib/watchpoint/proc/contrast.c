@@ -1,4 +1,5 @@
-/* contrast: two processes that have not one memory, as what is in it shows. */
+/* contrast: proves by the contents of their memory that two processes do not
+   share it. */
 #include "proc/contrast.h"
 
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /*
- * contrast: two processes that have not one memory, as what is in it shows.
+ * contrast: proves by the contents of their memory that two processes do not
+ * share it.
  *
  * Two processes that fork(2) created are alike, but not in every word: each has
  * its own id where the C library keeps it, to begin with.  A word that stays

@@ -1,4 +1,4 @@
-/* perf_map: the file in which a process names code that it made itself. */
+/* perf_map: the file in which a process names code that it has generated. */
 #include "proc/perf_map.h"
 
 #include <errno.h>

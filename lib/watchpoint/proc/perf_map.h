@@ -1,6 +1,6 @@
 /*
- * perf_map: the file in which a process names code that it made itself,
- * /tmp/perf-PID.map in its own root directory, by the id that it has in its own
+ * perf_map: the file in which a process names code that it has generated:
+ * /tmp/perf-PID.map in its own root directory, where PID is its id in its own
  * PID namespace.
  */
 #ifndef WP_PERF_MAP_H

@@ -1,4 +1,4 @@
-/* proc: reading /proc/PID; proc_maps.c has what is mapped. */
+/* proc: reads /proc/PID; for mappings see proc_maps.c. */
 #include "proc/proc_private.h"
 
 #include <ctype.h>

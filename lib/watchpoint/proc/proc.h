@@ -1,5 +1,5 @@
 /*
- * proc: what /proc/PID says.  The one file that reads it.
+ * proc: reads /proc/PID.  No other file does.
  *
  * Answers are snapshots: the process goes on in the meantime.  Functions return
  * 0 (or a count) or -errno; -ESRCH: no such process or thread.

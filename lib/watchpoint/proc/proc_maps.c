@@ -1,4 +1,4 @@
-/* proc_maps: what a process maps, by /proc/PID. */
+/* proc_maps: the mappings of a process, by /proc/PID. */
 #include "proc/proc_private.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* regular_file: opening files whose names others have chosen. */
+/* regular_file: opens files whose names others have chosen. */
 #include "proc/regular_file.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /*
- * regular_file: opening files whose names others have chosen.
+ * regular_file: opens files whose names others have chosen.
  *
  * Opening anything but a regular file could block, or have effects.
  */

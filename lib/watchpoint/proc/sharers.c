@@ -1,4 +1,4 @@
-/* sharers: other processes that have a process's memory. */
+/* sharers: other processes that share a process's memory. */
 #include "proc/sharers.h"
 
 #include <errno.h>

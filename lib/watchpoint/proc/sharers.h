@@ -1,7 +1,7 @@
 /*
- * sharers: other processes that have a process's memory: those that clone(2)
- * made with CLONE_VM and without CLONE_THREAD, and parent and child of
- * vfork(2).  What one of them writes is an access of its own threads only.
+ * sharers: other processes that share a process's memory: those that clone(2)
+ * created with CLONE_VM and without CLONE_THREAD, and parent and child of
+ * vfork(2).  Their writes hit only the events of their own threads.
  *
  * kcmp(2) shows it.  If it is refused for one of two processes alone, that has
  * other credentials, and they have not one memory: changing them closes it to

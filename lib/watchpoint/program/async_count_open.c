@@ -1,4 +1,4 @@
-/* async_count_open: what an event that signals one thread has seen.  See
+/* async_count_open: opens the count of an event that signals one thread.  See
    async_count.h. */
 #include "handler/async_count.h"
 

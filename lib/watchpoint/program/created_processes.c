@@ -1,6 +1,6 @@
 /*
- * created_processes: processes that a program makes, as the library knows of
- * them.
+ * created_processes: the processes that the program creates, as far as the
+ * library sees it.
  *
  * The kernel reports to the helper every process that is made, with the thread
  * that made it, and when.  What it does not report is how: so the library notes

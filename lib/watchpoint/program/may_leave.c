@@ -1,5 +1,5 @@
 /*
- * may_leave: whether a handler may leave a hit by longjmp(3).
+ * may_leave: decides whether a handler may leave a hit by longjmp(3).
  *
  * Signal safety: async-signal-safe; _dl_find_object(3) takes no lock.
  */

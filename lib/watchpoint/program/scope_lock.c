@@ -1,5 +1,5 @@
-/* scope_lock: what a thread may not do while it changes the watches of
-   macros. */
+/* scope_lock: the lock of scope.c, under which signals and cancellation
+   wait. */
 #include "program/scope_lock.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /*
- * short_thread: something done by a thread that exists only for it.
+ * short_thread: runs a function in a thread of its own.
  *
  * Overview.  prctl(PR_TASK_PERF_EVENTS_DISABLE) switches off whatever events
  * the calling thread has opened, for itself or for others, and a program may

@@ -1,5 +1,5 @@
-/* short_thread: a thread that does something apart from those of the
-   program. */
+/* short_thread: runs a function in a thread that is separate from the
+   program's. */
 #ifndef WP_SHORT_THREAD_H
 #define WP_SHORT_THREAD_H
 

@@ -1,6 +1,6 @@
 /*
- * trap_check: whether the signals of hits still come to our handler.  A program
- * may take them over, ignore or block them at any time.
+ * trap_check: checks that the signals of hits still reach the library's
+ * handler.  A program may take them over, ignore or block them at any time.
  */
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* trusted: programs that only root can have put where they are. */
+/* trusted: checks that only root can have installed a program. */
 #include "program/trusted.h"
 
 #include <errno.h>

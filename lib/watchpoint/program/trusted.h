@@ -1,5 +1,5 @@
 /*
- * trusted: programs that only root can have put where they are.
+ * trusted: checks that only root can have installed a program.
  */
 #ifndef WP_TRUSTED_H
 #define WP_TRUSTED_H

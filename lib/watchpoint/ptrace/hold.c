@@ -1,5 +1,5 @@
 /*
- * hold: threads of processes, held still.
+ * hold: holds the threads of processes.
  *
  * Overview: a thread is SEIZEd, which by itself changes nothing for it, then
  * INTERRUPTed, and waited for.  Either it reports the interruption, or a signal

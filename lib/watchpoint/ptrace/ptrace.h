@@ -1,6 +1,6 @@
 /*
  * ptrace: holding threads still, tracing them while they run, and starting
- * commands held.  Nobody else calls ptrace(2).
+ * commands held.  No other file calls ptrace(2).
  *
  *	hold.c		threads held still
  *	trace.c		threads that run traced

@@ -1,4 +1,4 @@
-/* bpf_ring: a BPF ring buffer, read where it lies.  See bpf_ring.h. */
+/* bpf_ring: a BPF ring buffer, read in place.  See bpf_ring.h. */
 #include "ring/bpf_ring.h"
 
 #include <errno.h>

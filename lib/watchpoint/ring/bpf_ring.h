@@ -1,6 +1,6 @@
 /*
- * bpf_ring: a BPF ring buffer that programs of one processor write perf's
- * samples to.  Its records lie in one piece.
+ * bpf_ring: a BPF ring buffer into which the programs on one processor write
+ * perf samples.  Each record is contiguous.
  *
  * One thread reads; programs write.  What they never came to is not mapped,
  * since that takes longer than to make it.

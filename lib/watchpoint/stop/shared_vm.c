@@ -1,4 +1,4 @@
-/* shared_vm: the memory of processes that their children share. */
+/* shared_vm: memory that unwatched children share with their parents. */
 #include "stop/shared_vm.h"
 
 #include <stddef.h>

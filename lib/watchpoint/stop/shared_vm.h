@@ -1,8 +1,8 @@
 /*
- * shared_vm: the memory of processes that their children share, while these are
- * not watched: vfork(2) lends it until the child executes a program or ends,
- * clone(2) with CLONE_VM and without CLONE_THREAD for longer.  What they write
- * is seen by no event.
+ * shared_vm: memory that unwatched children share with their parents: after
+ * vfork(2) until the child executes a program or ends, and after clone(2) with
+ * CLONE_VM and without CLONE_THREAD for longer.  No event sees what such
+ * children write.
  */
 #ifndef WP_SHARED_VM_H
 #define WP_SHARED_VM_H

@@ -1,6 +1,6 @@
 /*
- * stop: processes whose threads stop at each hit, behind the access, so that
- * memory can be read as it was left.
+ * stop: processes whose threads stop right after each hit, so that memory can
+ * be read as the access left it.
  *
  * Overview.  All threads are traced.  Each one, existing or to come, has events
  * of its own, which are not inherited: they write into the rings as always, and

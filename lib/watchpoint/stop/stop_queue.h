@@ -1,6 +1,6 @@
 /*
- * stop_queue: the records of stops, on their way from the rings to the
- * explainer.
+ * stop_queue: the records of hits at which threads stop, on their way from the
+ * rings to the explainer.
  *
  * A sample waits here, in order of time with all other records, until the
  * thread that made it has stopped, and the value has been put into it.  Then,

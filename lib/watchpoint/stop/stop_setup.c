@@ -1,4 +1,4 @@
-/* stop_setup: how a process comes to stop at its hits. */
+/* stop_setup: sets a process up so that its threads stop at hits. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

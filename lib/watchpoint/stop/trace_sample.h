@@ -1,5 +1,5 @@
 /*
- * trace_sample: what a traced thread is doing, taken while it is stopped: its
+ * trace_sample: the state of a traced thread, captured while it is stopped: its
  * registers, a piece of its stack and a watch's value, as a PERF_RECORD_SAMPLE
  * in the layout of wp_attr_watch's events with options.stop, without kernel.
  */

@@ -1,6 +1,6 @@
 /*
- * value_sample: what a stop at a hit adds to its record: the watch's bytes, as
- * PERF_SAMPLE_RAW of the kernel's own sample of that access.
+ * value_sample: the data that a stop at a hit adds to its record: the watch's
+ * bytes, as PERF_SAMPLE_RAW of the kernel's own sample of that access.
  *
  * A sample that could be given none has four zero bytes there instead, as the
  * kernel writes them.  Of several samples that a thread made before it stopped
