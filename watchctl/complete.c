@@ -1,5 +1,5 @@
 /*
- * complete: what an unfinished word of a command line may become.
+ * complete: completes an unfinished word of a command line.
  *
  * The words are looked at from the left, by the table of options, to find out
  * what the unfinished one is; and further, since -w is about what -p or COMMAND

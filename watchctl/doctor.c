@@ -1,4 +1,4 @@
-/* doctor: the command, and what follows from what was found. */
+/* doctor: the command, and the conclusions from its findings. */
 #include "doctor_private.h"
 
 #include <getopt.h>

@@ -1,4 +1,4 @@
-/* doctor_examine: what the machine can do, found out. */
+/* doctor_examine: finds out what the machine can do. */
 #include "doctor.h"
 
 #include <linux/capability.h>

@@ -1,4 +1,4 @@
-/* doctor_json: what was found, as one line of JSON. */
+/* doctor_json: the findings, as one line of JSON. */
 #include "doctor_private.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* doctor_private: what follows from what doctor found, for text and JSON. */
+/* doctor_private: the findings of doctor and the conclusions from them, for
+   text and JSON. */
 #ifndef DOCTOR_PRIVATE_H
 #define DOCTOR_PRIVATE_H
 

@@ -1,4 +1,4 @@
-/* doctor_text: what was found, as text. */
+/* doctor_text: the findings, as text. */
 #include "doctor_private.h"
 
 #include <string.h>

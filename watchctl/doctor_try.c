@@ -1,5 +1,6 @@
 /*
- * doctor_try: each way of watching, tried on a program, by this program.
+ * doctor_try: tries each way of watching on a program, by running watchctl
+ * itself.
  *
  * What is watched is this program again, which stores once (doctor_fire).  So
  * whatever a user's own run would meet is met here, and named in its words.

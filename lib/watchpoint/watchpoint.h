@@ -20,10 +20,11 @@
  * x86-64, in each thread) for up to 8 aligned bytes.  The thread that touches
  * them is interrupted by a signal right after the instruction, captures its
  * registers and a piece of its stack into memory that it shares with a helper
- * process, and goes on once the helper has printed the report.  The helper is
- * the command watchctl, started by the first watch.  The program cannot notice
- * it: it is not a child of the program, and takes no low descriptor.  When the
- * program has ended, the helper prints a summary and ends too.
+ * process, and continues once the helper has printed the report.  The helper is
+ * the command watchctl, started by the first watch.  The program does not
+ * notice it: it is not a child of the program for wait(2), and takes no low
+ * descriptor number.  When the program has ended, the helper prints a summary
+ * and ends too.
  *
  * The delivery is found by trying (signal(7), perf_event_open(2)):
  *
@@ -37,7 +38,7 @@
  * it traces the program for as long as all of its threads are watched.
  *
  * The library may be in a program more than once, for example linked into it
- * and preloaded: each copy has watches of its own, and gets their hits.
+ * and preloaded.  Each copy has its own watches, and gets their hits.
  *
  * Environment, read at the first use and ignored in set-user-ID programs:
  *
@@ -51,8 +52,9 @@
  *	WATCHPOINT_FAMILY	through whom a helper that is there serves this
  *				program, too; set by watchctl(1), --heap
  *
- * Unless it says otherwise a function may be called by any thread, but not from
- * a signal handler, and returns 0 or -errno; wp_cause then returns the reason.
+ * Unless its comment says otherwise, a function may be called by any thread,
+ * but not from a signal handler.  It returns 0 or -errno, and wp_cause then
+ * returns the reason.
  *
  * With -DWP_DISABLE the macros are defined and do nothing.
  */
@@ -68,7 +70,7 @@
 extern "C" {
 #endif
 
-/* What to watch for. */
+/* The kind of access to watch. */
 enum wp_access {
 	WP_WRITE = 'w',
 	WP_READ = 'r',		/* x86: writes are trapped as well, and the
@@ -86,7 +88,7 @@ enum wp_action {
 	WP_ABORT = 4		/* abort(3), after the others */
 };
 
-/* Whose accesses. */
+/* The threads whose accesses are watched. */
 enum wp_threads {
 	WP_ALL_THREADS = 0,	/* the existing and all future ones */
 	WP_THIS_THREAD = 1
@@ -122,7 +124,7 @@ struct wp_hit {
 				   from the first to the last; in a program with
 				   several threads perhaps those of one only */
 	size_t len;
-	const void *pc;		/* where the thread goes on: on x86 after the
+	const void *pc;		/* where the thread continues: on x86 after the
 				   instruction, or, with WP_EXEC, before it */
 	pid_t tid;
 	uint64_t nth;		/* the watch's hits so far, this one included */
@@ -137,10 +139,11 @@ struct wp_hit {
 
 /*
  * Called in the thread that made the access, from a signal handler that has all
- * signals blocked.  What it calls must be async-signal-safe (signal-safety(7)),
- * unless the program knows what its own code was doing at the access.  It may
- * read and write what is watched; that is not a hit.  It may call wp_enable,
- * wp_disable and wp_count.  It may leave by longjmp(3), after wp_leave.
+ * signals blocked.  It may only call async-signal-safe functions
+ * (signal-safety(7)), unless the program knows what its own code was doing at
+ * the access.  It may read and write the watched memory, which is not a hit.
+ * It may call wp_enable, wp_disable and wp_count.  It may leave by longjmp(3),
+ * after wp_leave.
  */
 typedef void wp_handler(const struct wp_hit *, void *arg);
 
@@ -189,7 +192,7 @@ int wp_open(const struct wp_attr *, struct wp_watch **);
  */
 void wp_close(struct wp_watch *);
 
-/* Watch, or stop watching, in all its threads.  Async-signal-safe. */
+/* Enable or disable the watch in all its threads.  Async-signal-safe. */
 int wp_enable(struct wp_watch *);
 int wp_disable(struct wp_watch *);
 
@@ -199,8 +202,7 @@ int wp_disable(struct wp_watch *);
  *	wp_move(watch, addr)		of the same length
  *	wp_move(watch, addr, len)	of another, which wp_move_len does
  *
- * -EINVAL: there it would take another number of debug registers.  One of them
- * covers 1, 2, 4 or 8 bytes that are aligned to their number.  -EFAULT: the
+ * -EINVAL: the new place would take a different number of debug registers. A register covers 1, 2, 4 or 8 bytes that are aligned to their number.  -EFAULT: the
  * place is not mapped.  On failure the watch stays where it was.
  */
 int wp_move(struct wp_watch *, const volatile void *addr);
@@ -214,7 +216,7 @@ int wp_move_len(struct wp_watch *, const volatile void *addr, size_t len);
  * watch has two if its bytes are not within 8 aligned ones); once by each step
  * of a rep string instruction; and, where the kernel's accesses are seen, up to
  * once for each byte by a system call.  Accesses by a handler may be included.
- * -EPIPE: the helper did the counting, and has ended.  Async-signal-safe.
+ * -EPIPE: the helper kept the count, and has ended. Async-signal-safe.
  */
 int wp_count(const struct wp_watch *, uint64_t *count);
 
@@ -228,15 +230,16 @@ const char *wp_cause(void);
 void wp_leave(const struct wp_hit *);
 
 /*
- * Whether a handler may leave this hit in this way without risking a deadlock.
- * It may not when the access was made in the C library or the dynamic loader,
- * which may hold locks, or when that is not known: in a statically linked
- * program, or if the hit is late.  Locks of the program itself are not
- * considered.  Async-signal-safe.
+ * Returns 1 if a handler may leave this hit by longjmp(3) without risking a
+ * deadlock, else 0.  It may not if the access was made in the C library or the
+ * dynamic loader, which may hold locks, or if that is not known: in a
+ * statically linked program, or if the hit is late.  Locks of the program
+ * itself are not considered.  Async-signal-safe.
  */
 int wp_may_leave(const struct wp_hit *);
 
-/* Stray accesses so far, of all watches with WP_STRAY.  Async-signal-safe. */
+/* The number of stray accesses so far, of all watches with WP_STRAY.
+   Async-signal-safe. */
 uint64_t wp_stray_count(void);
 
 /* The report of the last stray access; "" if there is none.  It may change
@@ -244,16 +247,16 @@ uint64_t wp_stray_count(void);
 const char *wp_stray_text(void);
 
 /*
- * How often that count may be too low: freezes that could not be armed or may
- * not cover every thread, and accesses that were counted but whose signal never
- * came (it was blocked, ignored, or taken by another handler).  A test may
- * trust that there were no stray accesses when this is 0 too.
- * Async-signal-safe.
+ * The number of events that may make that count too low: freezes that could not
+ * be armed or may not cover every thread, and accesses that were counted but
+ * whose signal never came (it was blocked, ignored, or taken by another
+ * handler).  A test may conclude that there were no stray accesses only if this
+ * is 0 too.  Async-signal-safe.
  */
 uint64_t wp_stray_missed(void);
 
-/* The last of these, in one line, which begins with the place in the source if
-   a macro was used; "" if there is none. */
+/* The last of these events, in one line, which begins with the place in the
+   source if a macro was used; "" if there is none. */
 const char *wp_stray_missed_text(void);
 
 /* Reset both counts, for the next test. */
@@ -276,12 +279,12 @@ struct wp_place {
 	int line;		/* 0: no frame has a line */
 };
 
-/* Find it in a report's text (of a hit, or wp_stray_text).  Async-signal-safe.
-   */
+/* Find the place in the text of a report (of a hit, or wp_stray_text).
+   Async-signal-safe. */
 void wp_report_place(const char *text, struct wp_place *);
 
 /*
- * What the macros below stand for.
+ * The functions that the macros below call.
  */
 
 /* Watch writes to a variable, under a name.  A second call for the same
@@ -291,9 +294,9 @@ int wp_watch_variable(const volatile void *addr, size_t len, const char *name,
     const char *file, int line);
 int wp_unwatch_variable(const volatile void *addr, size_t len);
 
-/* The same of bytes in a block, until that is freed: by free(3) or realloc(3),
-   or what calls them.  A block of NULL begins with these bytes.  They need not
-   be initialized yet. */
+/* The same for bytes in a heap block, until free(3) or realloc(3), or a
+   function that calls them, frees the block.  If block is NULL, the block
+   begins with these bytes.  They need not be initialized yet. */
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
 __attribute__((access(none, 1), access(none, 2)))
 #endif
@@ -315,11 +318,11 @@ struct wp_scope {
 };
 
 /*
- * Enter a scope, whose members are 0 or which is guarded.  Result: the scope.
- * Freezes of the same bytes, nested or in several threads, share one watch, and
- * so do watches.  One that cannot be armed is reported on standard error, once
- * for each place in the source, and a freeze is counted by wp_stray_missed; the
- * block runs in any case.
+ * Enter a scope, whose members are 0 or which wp_scope_guard has prepared.
+ * Result: the scope.  Freezes of the same bytes, nested or in several threads,
+ * share one watch, and so do watches.  A scope that cannot be armed is reported
+ * on standard error, once for each place in the source, and wp_stray_missed
+ * counts it if it is a freeze; the block runs in any case.
  */
 struct wp_scope *wp_scope_watch(struct wp_scope *, const volatile void *addr,
     size_t len, const char *name, const char *file, int line);
@@ -328,7 +331,7 @@ struct wp_scope *wp_scope_freeze(struct wp_scope *, const volatile void *addr,
 struct wp_scope *wp_scope_permit(struct wp_scope *, const volatile void *addr,
     size_t len);
 
-/* Leave it.  Leaving it again has no effect.  Result: NULL. */
+/* Leave a scope.  Leaving it again has no effect.  Result: NULL. */
 struct wp_scope *wp_scope_leave(struct wp_scope *);
 
 /* Prepare a scope that is about to be entered, so that longjmp(3) and the end
@@ -341,8 +344,8 @@ struct wp_scope *wp_scope_guard(struct wp_scope *);
  * stack at co_await: frame is that of the running call
  * (__builtin_frame_address(0)).  A scope that is not a variable of this very
  * call is not guarded, and its permit is not in force, because the code that
- * resumes the coroutine would have it too: a line on standard error says so,
- * once for each place in the source.
+ * resumes the coroutine would have the permit too.  A line on standard error
+ * says so, once for each place in the source.
  */
 struct wp_scope *wp_scope_guard_in(struct wp_scope *, const void *frame);
 struct wp_scope *wp_scope_permit_in(struct wp_scope *,
@@ -385,20 +388,19 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
  * WP_PERMIT(lvalue) { ... }
  *			during the block this thread may write, and so may the
  *			functions that it calls there.
- * WP_ASSERT_NO_STRAY()	abort(3) if there has been a stray write, or one may
- * have
- *			been missed.
+ * WP_ASSERT_NO_STRAY() abort(3) if there has been a stray write, or one may *
+ * have been missed.
  *
  * The argument is evaluated once; it can be anything that has an address,
  * except a bit-field.  The debug registers must cover it: watch a member if the
  * whole structure is too large.  A block may be left by return, break, goto,
  * longjmp(3), a C++ exception or the end of the thread; break and continue
  * leave the block.  (A C function that an exception passes through must be
- * compiled with -fexceptions, as always.  longjmp and the thread's end need the
+ * compiled with -fexceptions, as always. longjmp and the thread's end need the
  * GNU C library; longjmp a block that is on the thread's own stack, too; from
  * C++20 on, the setjmp may be neither in the block's own function nor in one
- * that this is inlined into.) A semicolon before the block would take its
- * place, and nothing would be frozen: compilers warn about that, whatever their
+ * that this is inlined into.)  A semicolon before the block would be the block,
+ * and nothing would be frozen; compilers warn about that, whatever their
  * options.  (gcc then warns about all empty bodies in the rest of the file, as
  * with -Wempty-body, even where -Werror would make that an error.  That is also
  * why gcc -Wall suggests braces around a block that is the whole body of an
@@ -408,24 +410,25 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
  * for longjmp: wp::freeze, wp::permit, wp::watch.  A wp::permit must be a
  * variable of its own, not part of another object.
  *
- * As long as a block is watched, free and realloc take a debug register each,
- * and each call of them, with whatever block, takes some 20 microseconds.  What
- * frees without calling them, as an operator delete with memory of its own, is
- * not noticed, nor is a thread that has the signal blocked.
+ * As long as a heap block is watched, free and realloc take a debug register
+ * each, and each call of them, with whatever block, takes some 20 microseconds.
+ * A free without calling them, as by an operator delete with its own pool, is
+ * not noticed, and neither is a call by a thread that has the signal blocked.
  *
  * The compiler may keep a local variable in a register where no function is
- * called, and such writes are seen when it is stored: if each one matters, make
- * it volatile.
+ * called, and a write is then seen when the variable is stored.  To see each
+ * write, make it volatile.
  *
  * In a coroutine a freeze, or a watch, also holds across co_await.  But a
- * permit belongs to a thread, and the thread goes on with the code that resumed
- * the coroutine.  So WP_PERMIT and wp::permit are not in force there, and say
- * so.  Pass what is permitted to wp::permitted, where nothing can suspend it:
+ * permit belongs to a thread, and the thread continues with the code that
+ * resumed the coroutine.  So WP_PERMIT and wp::permit are not in force there,
+ * and print a message.  Pass the permitted code to wp::permitted as a function,
+ * which cannot be suspended:
  *
  *	wp::permitted(config, [&] { config.limit = 3; });
  *
  * With WP_DISABLE defined the argument is not evaluated, only type-checked,
- * WP_WATCH and WP_UNWATCH are 0, and nothing is left of the macros in the code.
+ * WP_WATCH and WP_UNWATCH are 0, and the macros leave nothing in the code.
  */
 
 /* Blocks use an array of variable length on purpose, see wp_scope_one: a
@@ -464,7 +467,8 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
 #define WP_PASTE_(a, b)		a##b
 #define WP_NAME_(name, n)	WP_PASTE_(wp_##name##_, n)
 
-/* Which of two functions or macros: by whether there is a second argument. */
+/* Choose one of two functions or macros, by whether there is a second
+   argument. */
 #define WP_WHICH_(a, b, which, ...)	which
 
 #ifdef __cplusplus

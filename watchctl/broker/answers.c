@@ -1,5 +1,5 @@
 /*
- * answers: what an explainer asks about files and processes.
+ * answers: answers an explainer's questions about files and processes.
  *
  * Files are opened for it if they are regular, and then only if they are ELF
  * files or one of few that are named here.  Processes are those that are

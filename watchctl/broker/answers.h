@@ -1,6 +1,7 @@
 /*
- * answers: what an explainer asks about files and processes (message.h),
- * answered within bounds: it may be controlled by those whose files it reads.
+ * answers: answers an explainer's questions about files and processes
+ * (message.h), within bounds: the owner of a file that it reads may have taken
+ * it over.
  */
 #ifndef ANSWERS_H
 #define ANSWERS_H

@@ -1,5 +1,5 @@
 /*
- * broker: running an explainer (message.h), and going on with another when it
+ * broker: runs an explainer (message.h), and continues with another when it
  * dies.
  */
 #ifndef BROKER_H

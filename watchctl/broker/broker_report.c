@@ -1,4 +1,4 @@
-/* broker_report: a recording, explained by one explainer after the other. */
+/* broker_report: a recording, explained by one explainer after another. */
 #include "broker/broker_report.h"
 
 #include <errno.h>

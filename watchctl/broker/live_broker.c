@@ -1,4 +1,4 @@
-/* live_broker: what watchctl asks explainers about running processes. */
+/* live_broker: watchctl's questions to explainers about running processes. */
 #include "broker/live_broker.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * live_broker: what watchctl asks explainers about running processes.
+ * live_broker: watchctl's questions to explainers about running processes.
  *
  * An explainer knows of a process what it was sent (live_broker_learn), and
  * asks for the rest (answers.h).  One that replaces another that died is sent

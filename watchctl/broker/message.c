@@ -1,4 +1,4 @@
-/* message: what watchctl and its explainer say to each other. */
+/* message: the messages between watchctl and its explainer. */
 #include "broker/message.h"
 
 #include <errno.h>

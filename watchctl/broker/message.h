@@ -1,5 +1,5 @@
 /*
- * message: what watchctl and its explainer say to each other.
+ * message: the messages between watchctl and its explainer.
  *
  * The explainer is a process of its own, which reads what others control, such
  * as executables, debug information and recordings, and may not be what it was

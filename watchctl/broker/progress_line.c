@@ -1,4 +1,4 @@
-/* progress_line: a line on a terminal that says what is being read. */
+/* progress_line: a line on a terminal that names the file being read. */
 #include "broker/progress_line.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * progress_line: a line on a terminal that says what is being read, as long as
- * that takes; nothing where standard error is no terminal.
+ * progress_line: a line on a terminal that names the file being read, for as
+ * long as that takes.  Nothing is printed if standard error is not a terminal.
  */
 #ifndef PROGRESS_LINE_H
 #define PROGRESS_LINE_H

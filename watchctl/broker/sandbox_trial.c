@@ -1,4 +1,4 @@
-/* sandbox_trial: what an explainer could still do. */
+/* sandbox_trial: tries what an explainer could still do. */
 #include "broker/sandbox_trial.h"
 
 #include <poll.h>

@@ -1,5 +1,5 @@
 /*
- * sandbox_trial: what an explainer could still do, found by starting one.
+ * sandbox_trial: tries what an explainer could still do, by starting one.
  */
 #ifndef SANDBOX_TRIAL_H
 #define SANDBOX_TRIAL_H

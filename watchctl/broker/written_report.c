@@ -1,4 +1,4 @@
-/* written_report: a report that explainers make, checked and written. */
+/* written_report: checks and writes the report that explainers produce. */
 #include "broker/written_report.h"
 
 #include <errno.h>

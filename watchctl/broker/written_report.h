@@ -1,5 +1,5 @@
 /*
- * written_report: a report that explainers make, checked and written.
+ * written_report: checks and writes the report that explainers produce.
  */
 #ifndef WRITTEN_REPORT_H
 #define WRITTEN_REPORT_H

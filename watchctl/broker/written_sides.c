@@ -1,4 +1,4 @@
-/* written_sides: what explainers make to be written beside a report. */
+/* written_sides: the side files that explainers produce with a report. */
 #include "broker/written_sides.h"
 
 #include <errno.h>

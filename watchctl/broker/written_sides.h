@@ -1,6 +1,6 @@
 /*
- * written_sides: what explainers make to be written beside a report, checked,
- * and written when the report has ended.
+ * written_sides: the side files that explainers produce with a report: they are
+ * checked, and written when the report has ended.
  */
 #ifndef WRITTEN_SIDES_H
 #define WRITTEN_SIDES_H

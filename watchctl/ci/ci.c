@@ -1,4 +1,4 @@
-/* ci: what a run found, in the forms of systems that run tests. */
+/* ci: the findings of a run, in the formats of systems that run tests. */
 #include "ci/ci.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * ci: what a run found, in the forms of systems that run tests (--junit,
+ * ci: the findings of a run, in the formats of systems that run tests (--junit,
  * --sarif, --github).
  *
  * Each form writes the same list of problems.  A new kind of problem is added

@@ -1,5 +1,5 @@
 /*
- * ci_junit: a file of JUnit's, which CI systems show as the results of tests.
+ * ci_junit: JUnit's XML, which CI systems show as test results.
  *
  * XML 1.0 has no place for control characters, not even escaped ones, nor for
  * U+FFFE and U+FFFF: they are written as text reports have them, \x1b.

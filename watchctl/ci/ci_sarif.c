@@ -1,5 +1,5 @@
 /*
- * ci_sarif: SARIF 2.1.0, which code scanning systems take.
+ * ci_sarif: SARIF 2.1.0, which code scanning systems read.
  *
  * A result's fingerprint is of names alone, so that it is the same result in
  * another build, whatever has moved.

@@ -1,4 +1,4 @@
-/* debugreg_private: what watchctl and its tracer process say to each other. */
+/* debugreg_private: the messages between watchctl and its tracer process. */
 #ifndef DEBUGREG_PRIVATE_H
 #define DEBUGREG_PRIVATE_H
 

@@ -1,6 +1,6 @@
 /*
- * recorder: the newest hits (--last), as the records that they came in: nothing
- * is explained until they are wanted.
+ * recorder: the newest hits (--last), as records: nothing is explained until
+ * they are needed.
  *
  * Records stay where they were drained to.  The recorder looks at each once, to
  * find out which samples are one hit, and lets the oldest go when there are

@@ -1,4 +1,4 @@
-/* ring_records: what records say of tasks and mappings, and hits that are
+/* ring_records: handles records of tasks and mappings, and hits that are
    kept. */
 #include "deliver/ring_records.h"
 

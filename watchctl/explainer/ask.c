@@ -1,4 +1,4 @@
-/* ask: what an explainer cannot do itself, and has watchctl do. */
+/* ask: asks watchctl for what an explainer cannot do itself. */
 #include "explainer/ask.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * ask: what an explainer cannot do itself, and has watchctl do.
+ * ask: asks watchctl for what an explainer cannot do itself.
  *
  * Besides these functions it defines what explaining opens files by
  * (regular_file.h), and open(2), which libdw calls for files that debug

@@ -1,5 +1,5 @@
 /*
- * ask_process: what explaining takes from running processes (proc/proc.h,
+ * ask_process: what explaining needs from running processes (proc/proc.h,
  * proc/roots.h, proc/perf_map.h, proc/sharers.h, attach/synth.h), which
  * watchctl reads for an explainer.
  */

@@ -1,5 +1,5 @@
 /*
- * explainer: the program that reads what others control, in a sandbox.
+ * explainer: the program that reads data which others control, in a sandbox.
  *
  * watchctl starts it with these arguments: how much private memory it may have,
  * in bytes; the id of the memory to share (-1: it is descriptor BROKER_SHARED);

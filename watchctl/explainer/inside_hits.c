@@ -1,5 +1,5 @@
 /*
- * inside_hits: hits that programs handed over.
+ * inside_hits: explains hits that programs handed over.
  *
  * One signal stands for one step of a thread, which may have touched several
  * watches.  The bytes that its instruction touched show which.

@@ -1,5 +1,5 @@
 /*
- * inside_hits: hits that programs handed over, explained.
+ * inside_hits: explains hits that programs handed over.
  */
 #ifndef INSIDE_HITS_H
 #define INSIDE_HITS_H

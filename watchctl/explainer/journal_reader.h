@@ -1,6 +1,6 @@
 /*
  * journal_reader: keeps the session of a journal (session/journal.h) that
- * watchctl writes, and says what became of its samples and hits.
+ * watchctl writes, and reports the results of its samples and hits.
  */
 #ifndef JOURNAL_READER_H
 #define JOURNAL_READER_H

@@ -1,4 +1,4 @@
-/* log_frames: what the frames in a log are. */
+/* log_frames: finds the functions and lines of the frames in a log. */
 #include "explainer/log_frames.h"
 
 #include <errno.h>

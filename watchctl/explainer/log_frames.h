@@ -1,6 +1,6 @@
 /*
- * log_frames: what the frames in a log are (broker/symbolize_log.c), from the
- * modules' files as they are now.
+ * log_frames: finds the functions and lines of the frames in a log
+ * (broker/symbolize_log.c), in the modules' files as they are now.
  */
 #ifndef LOG_FRAMES_H
 #define LOG_FRAMES_H

@@ -1,4 +1,4 @@
-/* questions: what watchctl asks about running processes, answered. */
+/* questions: answers watchctl's questions about running processes. */
 #include "explainer/questions.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * questions: what watchctl asks about running processes (message.h), answered.
+ * questions: answers watchctl's questions about running processes (message.h).
  */
 #ifndef QUESTIONS_H
 #define QUESTIONS_H

@@ -1,4 +1,4 @@
-/* sandbox: giving up everything that explaining does not need. */
+/* sandbox: gives up every privilege that explaining does not need. */
 #include "explainer/sandbox.h"
 
 #include <errno.h>

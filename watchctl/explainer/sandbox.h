@@ -1,5 +1,5 @@
 /*
- * sandbox: giving up everything that explaining does not need.
+ * sandbox: gives up every privilege that explaining does not need.
  */
 #ifndef SANDBOX_H
 #define SANDBOX_H

@@ -1,4 +1,4 @@
-/* rotate: slots that move over objects which are wider than they are. */
+/* rotate: slots that move over objects wider than the slots. */
 #include "follow/rotate.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
 /*
- * rotate: slots that move over objects which are wider than they are (--slots
- * rotate).
+ * rotate: slots that move over objects wider than the slots (--slots rotate).
  *
  * Overview: an object is cut into parts, each as wide as a slot.  Each slot
  * that it gets is a watch of the target of its own, which is on one part at a

@@ -1,4 +1,5 @@
-/* heap_channel: by which programs ask to be served.  See heap_channel.h. */
+/* heap_channel: the channel by which programs ask for a helper.  See
+   heap_channel.h. */
 #include "heap/heap_channel.h"
 
 #include <stdio.h>

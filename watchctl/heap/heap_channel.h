@@ -1,6 +1,6 @@
 /*
- * heap_channel: by which the programs of a run ask to be served that watch
- * blocks.
+ * heap_channel: the channel by which the programs of a run that watch blocks
+ * ask for a helper.
  *
  * Such programs have libwatchpoint beside the guard, and these variables, which
  * their children inherit:

@@ -1,5 +1,5 @@
-/* heap_evidence: what guarded programs have found.  Programs write there:
-   nothing is believed before it is checked. */
+/* heap_evidence: the findings of guarded programs.  Programs write there, so
+   everything is checked before it is used. */
 #include "heap/heap_evidence.h"
 
 #include <errno.h>

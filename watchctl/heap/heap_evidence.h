@@ -1,5 +1,5 @@
-/* heap_evidence: what guarded programs have found (guard/evidence.h), as
-   watchctl has it. */
+/* heap_evidence: the findings of guarded programs (guard/evidence.h), as
+   watchctl reads them. */
 #ifndef HEAP_EVIDENCE_H
 #define HEAP_EVIDENCE_H
 

@@ -1,4 +1,4 @@
-/* heap_findings: what was found in heaps, into the report. */
+/* heap_findings: reports what was found in heaps. */
 #include "heap/heap_findings.h"
 
 #include <string.h>

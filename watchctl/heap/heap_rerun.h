@@ -1,7 +1,7 @@
 /*
- * heap_rerun: the further runs of `watchctl --heap`, which name who damaged
- * what the first has found: the guard has libwatchpoint beside it there, and
- * has it watch the very bytes as soon as their block is there.
+ * heap_rerun: the further runs of `watchctl --heap`, which find the writers of
+ * the damage that the first run found: there the guard has libwatchpoint watch
+ * the damaged bytes as soon as their block is allocated.
  */
 #ifndef HEAP_RERUN_H
 #define HEAP_RERUN_H

@@ -1,4 +1,4 @@
-/* access_tally: how many accesses hits are. */
+/* access_tally: counts the accesses of hits. */
 #include "helper/access_tally.h"
 
 #include <signal.h>

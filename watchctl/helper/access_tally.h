@@ -1,6 +1,6 @@
 /*
- * access_tally: how many accesses the delivered hits are, according to their
- * instructions, and therefore how many were not delivered.
+ * access_tally: counts the accesses of the delivered hits, according to their
+ * instructions, and thereby those that were not delivered.
  *
  * Overview.  The signal that a step raises names one debug register.  What else
  * the step touched, the handlers in the program conclude from counts alone:

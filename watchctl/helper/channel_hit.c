@@ -1,5 +1,5 @@
 /*
- * channel_hit: one hit, out of its cell and into the journal.
+ * channel_hit: takes a hit out of its cell and writes it to the journal.
  *
  * A cell is memory of the program, into which code that corrupts memory may
  * write at any time.  Therefore everything is copied before it is used, and the

@@ -1,4 +1,4 @@
-/* preloaded: a command that is started with a library of ours. */
+/* preloaded: starts a command with one of our libraries preloaded. */
 #include "helper/preloaded.h"
 
 #include <errno.h>

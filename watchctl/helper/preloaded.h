@@ -1,5 +1,4 @@
-/* preloaded: a command that is started with a library of ours in front of all
-   that it loads. */
+/* preloaded: starts a command with one of our libraries preloaded. */
 #ifndef PRELOADED_H
 #define PRELOADED_H
 

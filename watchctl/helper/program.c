@@ -1,4 +1,4 @@
-/* program: one program that is served.  See program.h. */
+/* program: one program that the helper serves.  See program.h. */
 #include "helper/program.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* thread_regs: what is armed in one traced thread.  See thread_regs.h. */
+/* thread_regs: the armed watches of one traced thread.  See thread_regs.h. */
 #include "helper/thread_regs.h"
 
 #include <errno.h>

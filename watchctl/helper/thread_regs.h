@@ -1,5 +1,5 @@
 /*
- * thread_regs: what is armed in one traced thread.  The thread has as many
+ * thread_regs: the armed watches of one traced thread.  The thread has as many
  * places as debug registers; each place holds a debug register, or an event,
  * which takes one too.
  *

@@ -1,4 +1,4 @@
-/* html_escape: the characters that begin or end markup, as references. */
+/* html_escape: escapes the characters that begin or end markup. */
 #include "html/html_escape.h"
 
 #include "util/visible.h"

@@ -1,5 +1,5 @@
 /*
- * html_escape: writes foreign text into a page, so that none of it is taken for
+ * html_escape: writes untrusted text into a page, so that none of it becomes
  * markup.
  */
 #ifndef HTML_ESCAPE_H

@@ -1,4 +1,4 @@
-/* page: its beginning, the account, and what was found. */
+/* page: the beginning of the page, the account, and the findings. */
 #include "html/page.h"
 
 #include <stdlib.h>

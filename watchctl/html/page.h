@@ -1,6 +1,6 @@
 /*
- * page: the report as one page: what the form -o html keeps until the end
- * (report_html.c), and the parts that are made of it.
+ * page: the report as one page: the data that -o html keeps until the end
+ * (report_html.c), and the parts of the page.
  *
  * It is less than 2 MB, however many hits and writers there are and however
  * long their names: timelines have a fixed number of bins, and only so many

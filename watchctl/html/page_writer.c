@@ -1,5 +1,5 @@
-/* page_writer: one writer, to unfold: what it did, its source and its
-   backtraces. */
+/* page_writer: the section of one writer, which can be unfolded: its access,
+   its source and its backtraces. */
 #include "html/page.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* source_lines: a file is read up to a limit, in pieces. */
+/* source_lines: reads a file in pieces, up to a limit. */
 #include "html/source_lines.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * source_lines: the lines of a source file around a given one.  The file may
- * hold anything.
+ * source_lines: the lines of a source file around a given one.  The content of
+ * the file is not trusted.
  */
 #ifndef SOURCE_LINES_H
 #define SOURCE_LINES_H

@@ -1,4 +1,4 @@
-/* timeline: bins that are joined when there are too few. */
+/* timeline: bins, of which each two are joined when they are too few. */
 #include "html/timeline.h"
 
 #include <math.h>

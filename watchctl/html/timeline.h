@@ -1,7 +1,7 @@
 /*
- * timeline: when the hits of a watch were, by whom, and which values they left,
- * in a number of bins that does not grow: when the time is over for which there
- * are bins, each two become one.
+ * timeline: the times, writers and values of the hits of a watch, in a fixed
+ * number of bins: when the time that they cover is over, each two bins become
+ * one.
  *
  * Each of a few writers has a place of its own.  When there is none left, the
  * one with the fewest hits becomes one of the others.

@@ -1,5 +1,5 @@
 /*
- * timeline_svg: values as bars from the least to the largest of a bin, which
+ * timeline_svg: values as bars from the smallest to the largest of a bin, which
  * are dots where both are equal; or hits as bars, one writer's on top of
  * another's.
  *

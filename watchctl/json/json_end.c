@@ -1,4 +1,4 @@
-/* json_end: what there is to say at the end of a run. */
+/* json_end: the lines at the end of a run. */
 #include "json/json.h"
 
 #include "report/summary.h"

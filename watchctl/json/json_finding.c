@@ -1,5 +1,4 @@
-/* json_finding: the lines of what was found: stray writers, and damage in
-   heaps. */
+/* json_finding: the lines of findings: stray writers, and damage in heaps. */
 #include "json/json.h"
 
 #include "report/damage.h"

@@ -1,4 +1,4 @@
-/* json_text: JSON that others wrote. */
+/* json_text: parses untrusted JSON. */
 #include "merge/json_text.h"
 
 #include <stdlib.h>

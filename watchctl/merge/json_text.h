@@ -1,5 +1,5 @@
 /*
- * json_text: JSON that others wrote, read where it lies.
+ * json_text: parses untrusted JSON in place.
  *
  * A line is checked to be one object, whole, by RFC 8259; its members' values
  * are pieces of the line, which are taken apart only where one asks for it.

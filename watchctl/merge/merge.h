@@ -1,6 +1,6 @@
 /*
  * merge: `watchctl report FILE...` of several files, or of JSON Lines: one
- * table of what all of them say.
+ * table of all of them.
  */
 #ifndef MERGE_H
 #define MERGE_H

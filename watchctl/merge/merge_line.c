@@ -1,4 +1,4 @@
-/* merge_line: what each line says. */
+/* merge_line: parses each line. */
 #include "merge/merge_line.h"
 
 #include <limits.h>

@@ -1,5 +1,5 @@
 /*
- * merge_line: a line of JSON, schema "watchctl/1", and what becomes of it.
+ * merge_line: a line of JSON, schema "watchctl/1", and how it is merged.
  */
 #ifndef MERGE_LINE_H
 #define MERGE_LINE_H

@@ -1,5 +1,5 @@
 /*
- * merge_report: what many reports say together, as text or as JSON Lines.
+ * merge_report: the merged report, as text or as JSON Lines.
  */
 #ifndef MERGE_REPORT_H
 #define MERGE_REPORT_H

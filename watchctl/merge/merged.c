@@ -1,4 +1,4 @@
-/* merged: runs, where they were, what they watched, and backtraces. */
+/* merged: runs, their hosts and watches, and backtraces. */
 #include "merge/merged_private.h"
 
 #include <limits.h>

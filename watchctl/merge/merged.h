@@ -1,6 +1,6 @@
 /*
- * merged: what many reports say together: for each host, rank, watch and
- * backtrace, how often.
+ * merged: many reports merged into one: the number of hits for each host, rank,
+ * watch and backtrace.
  *
  * Overview: a run is what one start line began, wherever its lines are; the
  * same start line again is the same run.  Each run has rows, by watch and

@@ -1,4 +1,5 @@
-/* merged_arrived: which hits and lines of a run were there before. */
+/* merged_arrived: recognizes hits and lines of a run that have arrived
+   before. */
 #include "merge/merged_private.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* merged_rows: rows of runs, and of all that they say together. */
+/* merged_rows: the rows of single runs and of the merged report. */
 #include "merge/merged_private.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * on_hit_option: what --on-hit asks for.
+ * on_hit_option: the parsed argument of --on-hit.
  */
 #ifndef ON_HIT_OPTION_H
 #define ON_HIT_OPTION_H

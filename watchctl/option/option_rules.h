@@ -1,5 +1,5 @@
-/* option_rules: which options go together, and what else a command line must
-   have. */
+/* option_rules: which options may be combined, and what else a command line
+   must have. */
 #ifndef OPTION_RULES_H
 #define OPTION_RULES_H
 

@@ -1,4 +1,4 @@
-/* option_table: the options, and what is made of the list of them. */
+/* option_table: the list of options, and what is generated from it. */
 #include "option/option_table.h"
 
 #include <ctype.h>

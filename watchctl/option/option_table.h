@@ -1,6 +1,6 @@
 /*
- * option_table: the options, once for all who need to know of them: the command
- * line, the help, the manual's synopsis, and completion.
+ * option_table: the single list of options, for the command line, the help, the
+ * manual's synopsis, and completion.
  */
 #ifndef OPTION_TABLE_H
 #define OPTION_TABLE_H

@@ -1,4 +1,4 @@
-/* option_values: what each option sets. */
+/* option_values: the values that options set. */
 #ifndef OPTION_VALUES_H
 #define OPTION_VALUES_H
 

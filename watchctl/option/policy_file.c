@@ -1,4 +1,4 @@
-/* policy_file: who may write what, as a file that is read in reviews. */
+/* policy_file: the file that lists the allowed writers of each watch. */
 #include "option/policy_file.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * policy_file: who may write what, as a file that is read in reviews.
+ * policy_file: the file that lists the allowed writers of each watch.
  *
  *	# who writes what; made by watchctl --learn
  *	[watch]

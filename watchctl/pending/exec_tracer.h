@@ -1,6 +1,6 @@
 /*
  * exec_tracer: a thread that traces programs which have nothing to watch, until
- * they execute one that has.
+ * they execute a program that has.
  *
  * A program that is watched by rings is not traced.  But only a tracer holds a
  * process before another program's first instruction, whatever else the machine

@@ -1,5 +1,5 @@
 /*
- * instances: those of a thread-local variable that threads have.
+ * instances: the instances of a thread-local variable, one for each thread.
  *
  * All are watched by one watch, and each that is hit becomes a part of it, with
  * a value of its own.  Threads are armed by who traces them, which may be

@@ -1,5 +1,5 @@
 /*
- * instances: those of a thread-local variable that threads have.
+ * instances: the instances of a thread-local variable, one for each thread.
  */
 #ifndef INSTANCES_H
 #define INSTANCES_H

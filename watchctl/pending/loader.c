@@ -1,5 +1,5 @@
-/* loader: what a process's dynamic loader has mapped, and where it stops for
-   that. */
+/* loader: the modules that a process's dynamic loader has mapped, and its
+   hook. */
 #include "pending/loader.h"
 
 #include <elf.h>

@@ -1,7 +1,7 @@
 /*
  * loader: the dynamic loader of a process: where it stops a starting program
- * when it has mapped shared libraries, and what it says to debuggers of the
- * modules that it has (_r_debug of <link.h>).
+ * when it has mapped shared libraries, and the list of its modules that it
+ * keeps for debuggers (_r_debug of <link.h>).
  */
 #ifndef LOADER_H
 #define LOADER_H

@@ -1,5 +1,5 @@
 /*
- * new_program: what a process executes while the watch is on.
+ * new_program: programs that a process executes while the watch is on.
  *
  * Addresses mean nothing in another program.  So what the SPECs name is looked
  * for there, while the process stands in front of its first instruction, and as

@@ -1,6 +1,6 @@
 /*
- * new_program: what a process executes while the watch is on, in which the
- * SPECs are resolved anew.
+ * new_program: programs that a process executes while the watch is on, in which
+ * the SPECs are resolved again.
  */
 #ifndef NEW_PROGRAM_H
 #define NEW_PROGRAM_H

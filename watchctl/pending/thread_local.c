@@ -1,5 +1,6 @@
 /*
- * thread_local: where a thread has its own instance of a thread-local variable.
+ * thread_local: finds the address of a thread's instance of a thread-local
+ * variable.
  *
  * What the program and the libraries that it was started with have is in front
  * of each thread's control block, to which its fs register points, or gs in a

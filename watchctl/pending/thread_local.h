@@ -1,5 +1,6 @@
 /*
- * thread_local: where a thread has its own instance of a thread-local variable.
+ * thread_local: finds the address of a thread's instance of a thread-local
+ * variable.
  */
 #ifndef THREAD_LOCAL_H
 #define THREAD_LOCAL_H

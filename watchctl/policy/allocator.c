@@ -1,4 +1,4 @@
-/* allocator: which hits are of the allocator itself. */
+/* allocator: recognizes hits that the allocator itself makes. */
 #include "policy/allocator.h"
 
 #include <string.h>

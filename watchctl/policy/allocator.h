@@ -1,6 +1,6 @@
 /*
- * allocator: which hits are of the allocator itself, that has the memory of an
- * object which was freed.
+ * allocator: recognizes hits that the allocator itself makes on the memory of a
+ * freed object.
  */
 #ifndef ALLOCATOR_H
 #define ALLOCATOR_H

@@ -1,4 +1,4 @@
-/* culprit: which function is to be blamed for a hit. */
+/* culprit: finds the function that is responsible for a hit. */
 #include "policy/culprit.h"
 
 #include <fnmatch.h>

@@ -1,5 +1,5 @@
 /*
- * culprit: which function of a backtrace is to be blamed for a hit.
+ * culprit: finds the function of a backtrace that is responsible for a hit.
  */
 #ifndef CULPRIT_H
 #define CULPRIT_H

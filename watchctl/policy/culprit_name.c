@@ -1,4 +1,4 @@
-/* culprit_name: what the function that is to be blamed for a hit is called. */
+/* culprit_name: the name of the function that is responsible for a hit. */
 #include "policy/culprit_name.h"
 
 #include <ctype.h>

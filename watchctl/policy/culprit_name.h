@@ -1,8 +1,8 @@
 /*
- * culprit_name: what the function that is to be blamed for a hit (culprit.h) is
- * called in every build of its program, and on every machine:
- * "config.c!config_load", with the last part of its source file's path; without
- * debug information "libfoo.so!config_load".
+ * culprit_name: a name of the function that is responsible for a hit
+ * (culprit.h) which is the same in every build of its program and on every
+ * machine: "config.c!config_load", with the last part of its source file's
+ * path; without debug information "libfoo.so!config_load".
  */
 #ifndef CULPRIT_NAME_H
 #define CULPRIT_NAME_H

@@ -1,4 +1,4 @@
-/* findings: a tree to find them, and lists in their order. */
+/* findings: a search tree of findings, and lists in their order. */
 #include "policy/findings.h"
 
 #include <errno.h>

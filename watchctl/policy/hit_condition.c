@@ -1,4 +1,4 @@
-/* hit_condition: conditions, held against hits. */
+/* hit_condition: evaluates conditions for hits. */
 #include "policy/hit_condition.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /*
- * hit_condition: whether a condition holds for a hit, by what is known of it.
+ * hit_condition: evaluates whether a condition holds for a hit, by the known
+ * properties of the hit.
  *
  * What is not proved decides nothing: a value that was read later, a caller
  * that may be missing in the backtrace.  A value has the type that debug

@@ -1,4 +1,4 @@
-/* hit_filter: which hits are reported. */
+/* hit_filter: decides which hits are reported. */
 #include "policy/hit_filter.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * hit_filter: which hits are reported, of those that there are and that a judge
+ * hit_filter: decides which hits are reported, of those that the condition
  * (hit_condition.h) does not reject: by --every, --once and --max-rate, in this
  * order; and how many, by --each.
  *

@@ -1,4 +1,4 @@
-/* learned: who accessed what, for a policy file (--learn). */
+/* learned: learns the writers of each watch, for a policy file (--learn). */
 #include "policy/learned.h"
 
 #include <stdlib.h>

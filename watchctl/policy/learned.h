@@ -1,5 +1,5 @@
 /*
- * learned: who accessed what, for a policy file (--learn).
+ * learned: learns the writers of each watch, for a policy file (--learn).
  */
 #ifndef LEARNED_H
 #define LEARNED_H

@@ -1,5 +1,5 @@
 /*
- * policy: who may touch the watched memory.
+ * policy: decides which code may touch the watched memory.
  *
  * Overview: a backtrace alone decides whether its hits are stray, so that is
  * found out once for each:

@@ -1,6 +1,7 @@
 /*
- * policy_whole: whether a function that matters may be missing in a backtrace:
- * one that is not known by its name, or that ended in a jump to another.
+ * policy_whole: decides whether a relevant function may be missing from a
+ * backtrace: one that is not known by its name, or that ended in a jump to
+ * another.
  */
 #include "policy/policy_private.h"
 

@@ -1,6 +1,6 @@
 /*
  * children: the processes that watched processes create and that are not
- * watched themselves, and which of them went on in the program.
+ * watched themselves, and which of them continued in the program.
  *
  * A child that executes another program has nothing of this one any more, and
  * is of no interest: what posix_spawn(3), system(3) and popen(3) create, or

@@ -1,4 +1,4 @@
-/* descendants: who executed another program.  See descendants.h. */
+/* descendants: which of them executed another program.  See descendants.h. */
 #include "processes/descendants.h"
 
 #include <stdlib.h>

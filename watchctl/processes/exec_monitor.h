@@ -1,6 +1,6 @@
 /*
- * exec_monitor: waits for what a program does not announce by the bell: that it
- * ends, or executes another program.
+ * exec_monitor: waits for the events that a program does not announce itself:
+ * its end, or the execution of another program.
  *
  * A thread sleeps until then, and rings the bell itself.
  */

@@ -1,5 +1,5 @@
-/* live_maps_origin: what a process is when it begins to be watched; of
-   live_maps.h, apart from what reads its files. */
+/* live_maps_origin: the state of a process when its watch begins: the part of
+   live_maps.h that reads no files. */
 #include "processes/live_maps.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* selected: which processes -p means. */
+/* selected: finds the processes of -p. */
 #include "processes/selected.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * selected: which processes -p means: pids, names, and descendants, as they are
- * at this moment.
+ * selected: finds the processes of -p at this moment: pids, names, and
+ * descendants.
  */
 #ifndef SELECTED_H
 #define SELECTED_H

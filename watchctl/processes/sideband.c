@@ -1,4 +1,4 @@
-/* sideband: what programs do besides accesses. */
+/* sideband: actions of programs other than accesses. */
 #include "processes/sideband.h"
 
 #include <errno.h>

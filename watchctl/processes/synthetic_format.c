@@ -1,4 +1,4 @@
-/* synthetic_format: the layout of records of what was there before. */
+/* synthetic_format: the layout of records of the state before the watch. */
 #include "processes/synthetic_format.h"
 
 #include "os/attr.h"

@@ -1,6 +1,6 @@
 /*
- * synthetic_format: the layout of records of what was there before the watch,
- * whatever that watches.
+ * synthetic_format: the layout of records of the state before the watch, for
+ * all ways of watching.
  */
 #ifndef SYNTHETIC_FORMAT_H
 #define SYNTHETIC_FORMAT_H

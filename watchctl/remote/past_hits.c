@@ -1,4 +1,4 @@
-/* past_hits: what the hits of a session were, by backtraces. */
+/* past_hits: a summary of a session's hits by backtrace. */
 #include "remote/past_hits.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * past_hits: what the hits of a session were, summed up by backtraces, with a
- * sample of each: so that another explainer can go on.
+ * past_hits: a summary of a session's hits by backtrace, with a sample of each,
+ * from which another explainer can continue.
  */
 #ifndef PAST_HITS_H
 #define PAST_HITS_H

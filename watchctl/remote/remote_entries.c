@@ -1,4 +1,4 @@
-/* remote_entries: what is kept of a journal, and where. */
+/* remote_entries: the kept entries of a journal, and their memory. */
 #include "remote/remote_entries.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* remote_hits: hits that are written, and those that are not. */
+/* remote_hits: the hits of a remote session, written or not. */
 #include "remote/remote_hits.h"
 
 void

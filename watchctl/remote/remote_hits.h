@@ -1,6 +1,6 @@
 /*
- * remote_hits: what became of the hits of a remote session, as its explainers
- * say.
+ * remote_hits: the results for the hits of a remote session, as its explainers
+ * report them.
  *
  * A sample is settled when it is known which hit it is a part of, and what
  * became of that: it is written, or it is left out.  Then it counts, and what

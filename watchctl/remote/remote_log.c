@@ -1,5 +1,6 @@
 /*
- * remote_log: records of what processes are, without those that are over.
+ * remote_log: records about processes, without those of processes that have
+ * ended.
  *
  * Each process that was forked, and each thread that was made, has a life in
  * the log: from that record to its end.  Numbers are given out again.  A

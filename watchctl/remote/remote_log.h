@@ -1,6 +1,6 @@
 /*
- * remote_log: what another explainer has to be sent again (session/journal.h),
- * without what is over.
+ * remote_log: the entries that another explainer has to be sent again
+ * (session/journal.h), without those that no longer apply.
  */
 #ifndef REMOTE_LOG_H
 #define REMOTE_LOG_H

@@ -1,5 +1,5 @@
 /*
- * remote_resume: what there was before an explainer, as entries of a journal.
+ * remote_resume: the state before an explainer, as entries of a journal.
  */
 #include "remote/remote_resume.h"
 

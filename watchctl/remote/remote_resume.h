@@ -1,5 +1,5 @@
 /*
- * remote_resume: what another explainer has to be told before it goes on with a
+ * remote_resume: the state that another explainer needs before it continues a
  * session.
  */
 #ifndef REMOTE_RESUME_H

@@ -1,4 +1,4 @@
-/* remote_session: explainers, one after the other, that keep a session. */
+/* remote_session: a session that explainers keep, one after another. */
 #include "remote/remote_session.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* remote_stacks: those that wait, and those that need not. */
+/* remote_stacks: the backtraces whose hits wait, and those whose hits need
+   not. */
 #include "remote/remote_stacks.h"
 
 #include <string.h>

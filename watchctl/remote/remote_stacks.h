@@ -1,5 +1,5 @@
 /*
- * remote_stacks: the backtraces that come often, as an explainer says, so that
+ * remote_stacks: the frequent backtraces that an explainer reports, so that
  * their hits may only be counted.
  *
  * What an explainer calls a backtrace is lost with it.  So hits are counted

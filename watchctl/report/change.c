@@ -1,4 +1,4 @@
-/* change: the bytes that a hit touched, in words and as numbers. */
+/* change: the bytes that a hit touched, as text and as numbers. */
 #include "report/change.h"
 
 #include <string.h>

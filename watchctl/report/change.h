@@ -1,5 +1,5 @@
 /*
- * change: the bytes that a hit touched, in words and as numbers.
+ * change: the bytes that a hit touched, as text and as numbers.
  */
 #ifndef CHANGE_H
 #define CHANGE_H

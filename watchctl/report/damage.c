@@ -1,4 +1,4 @@
-/* damage: what was found in a program's heap, in words. */
+/* damage: findings in a program's heap, as text. */
 #include "report/damage.h"
 
 enum { SHOWN = 16 };		/* bytes in a text */

@@ -1,4 +1,4 @@
-/* damage: what was found in a program's heap, in words. */
+/* damage: findings in a program's heap, as text. */
 #ifndef DAMAGE_H
 #define DAMAGE_H
 

@@ -1,5 +1,5 @@
-/* heap_writers: the backtraces of hits, by their numbers, as findings in heaps
-   name them. */
+/* heap_writers: the backtraces of hits, by their numbers, which findings in
+   heaps refer to. */
 #ifndef HEAP_WRITERS_H
 #define HEAP_WRITERS_H
 

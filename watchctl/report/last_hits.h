@@ -1,6 +1,6 @@
 /*
- * last_hits: the newest hits, explained, until they are wanted (--last with
- * --until).
+ * last_hits: the newest hits, explained and kept until they are needed (--last
+ * with --until).
  */
 #ifndef LAST_HITS_H
 #define LAST_HITS_H

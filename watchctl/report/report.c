@@ -1,4 +1,4 @@
-/* report: what of the hits is written for certain. */
+/* report: counts the hits that are certainly written. */
 #include "report/report.h"
 
 #include <errno.h>

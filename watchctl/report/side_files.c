@@ -1,4 +1,5 @@
-/* side_files: what is written beside a report, at its end. */
+/* side_files: the files that are written in addition to a report, at its
+   end. */
 #include "report/side_files.h"
 
 #include <errno.h>

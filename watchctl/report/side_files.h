@@ -1,5 +1,6 @@
 /*
- * side_files: what is written beside a report, at its end: --junit, --sarif,
+ * side_files: the files that are written in addition to a report, at its end:
+ * --junit, --sarif,
  * --github, --learn.
  *
  * Files of --junit and --sarif are made when the run begins, and emptied when

@@ -1,7 +1,8 @@
 /*
- * summary: one row for each distinct backtrace of a watch: how often, from when
- * to when, by which threads; and one more for its late hits.  Watches of one
- * number, in several processes, are one there.
+ * summary: one row for each distinct backtrace of a watch, with the number of
+ * hits, the times of the first and the last, and the threads; and one more row
+ * for its late hits.  Watches with the same number, in several processes, count
+ * as one.
  *
  * Of very many rows those with the most hits are kept.  What the rest counted
  * is in one row for each watch; and a backtrace that comes again after that has

@@ -1,6 +1,6 @@
 /*
  * value_range: the values that the hits of a backtrace left, as far as these
- * are proved: the first, the last, the least and the largest.
+ * are proved: the first, the last, the smallest and the largest.
  *
  * Each is left out where it is not known: the first and the last if that hit's
  * is not; the least and the largest if any hit's is not, or if hits touched

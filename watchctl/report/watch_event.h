@@ -1,4 +1,4 @@
-/* watch_event: what becomes of a watch while others go on. */
+/* watch_event: changes to a watch while others continue. */
 #ifndef WATCH_EVENT_H
 #define WATCH_EVENT_H
 

@@ -1,6 +1,6 @@
 /*
- * before: what samples of a processor show that traps an access before it is
- * made, and reports it to one watch only.
+ * before: completes the samples of a processor that traps an access before it
+ * is made, and reports it for one watch only.
  */
 #ifndef BEFORE_H
 #define BEFORE_H

@@ -1,8 +1,9 @@
 /*
  * counted_hits: with -o summary, hits whose backtrace is known are only
  * counted, in the kernel (attach/stack_counts.h).  What was counted goes to the
- * session at the end, with --top twice a second, and when there is no room for
- * more, or no explainer any more that knows what it was counted by.
+ * session at the end, with --top twice a second, when there is no room for
+ * more, and when the explainer has died that knows the backtraces by which it
+ * was counted.
  */
 #ifndef COUNTED_HITS_H
 #define COUNTED_HITS_H

@@ -1,6 +1,6 @@
 /*
- * initial_values: how values are found, and the values of the watched bytes
- * when the watch began, so that the first hit has an old value.
+ * initial_values: how values are read, and the values of the watched bytes when
+ * the watch began, so that the first hit has an old value.
  *
  * If all threads were held, the bytes were read then.  Otherwise they are read
  * now, which is what a later hit finds.

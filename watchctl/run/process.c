@@ -1,6 +1,6 @@
 /*
- * process: the processes of a run, their watches, and how the session knows
- * these.
+ * process: the processes of a run, their watches, and their numbers in the
+ * session.
  */
 #include <errno.h>
 #include <poll.h>

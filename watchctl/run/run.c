@@ -1,5 +1,5 @@
 /*
- * run: when a run goes on, sleeps and ends; its signals, its records.
+ * run: decides when a run continues, sleeps and ends; its signals and records.
  */
 #include <float.h>
 #include <limits.h>

@@ -1,6 +1,6 @@
 /*
- * run_children: what becomes of the processes that are watched, of those that
- * they create, and of their threads, as far as the report has to say so.
+ * run_children: follows the watched processes, the processes that they create,
+ * and their threads, as far as the report has to mention them.
  */
 #include <errno.h>
 

@@ -1,7 +1,6 @@
 /*
- * journal: all that a session is made of, as entries, one after the other: for
- * a session that another process keeps (remote/remote_session.h), which reads
- * it.
+ * journal: everything that goes into a session, as a sequence of entries, for a
+ * session that another process keeps (remote/remote_session.h), which reads it.
  *
  * Whoever has the journal puts entries into it by session.h's functions; the
  * reader does with each what the function of its name does.

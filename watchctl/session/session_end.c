@@ -1,5 +1,5 @@
 /*
- * session_end: the account of a session, and whether it can be vouched for.
+ * session_end: the account of a session, and whether the run was complete.
  */
 #include "session/session_private.h"
 

@@ -1,4 +1,4 @@
-/* session_watches: what is watched, and in which slots. */
+/* session_watches: the watches of a session, and their slots. */
 #include "session/session_private.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* allocator_functions: where functions begin that free and hand out memory. */
+/* allocator_functions: finds the functions that free and hand out memory. */
 #include "setup/allocator_functions.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * allocator_functions: which functions of a process free objects (alloc:), and
- * hand out memory.
+ * allocator_functions: finds the functions of a process that free objects
+ * (alloc:) and hand out memory.
  */
 #ifndef ALLOCATOR_FUNCTIONS_H
 #define ALLOCATOR_FUNCTIONS_H

@@ -1,6 +1,6 @@
 /*
  * any_program: processes of --cgroup and --all-cpus, which may execute any
- * program: those are watched that have something of what the SPECs name.
+ * program: they are watched if they have a symbol that the SPECs name.
  */
 #ifndef ANY_PROGRAM_H
 #define ANY_PROGRAM_H

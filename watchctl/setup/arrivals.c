@@ -1,4 +1,4 @@
-/* arrivals: processes that come. */
+/* arrivals: processes that appear during a run. */
 #include "setup/arrivals.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /*
- * arrivals: processes of --exe, --cgroup and --all-cpus, as they come.
+ * arrivals: processes of --exe, --cgroup and --all-cpus that appear during a
+ * run.
  *
  * Overview: one event for each processor records what all processes create,
  * execute and map, and who is moved to another control group.  It is there

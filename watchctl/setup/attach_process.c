@@ -1,6 +1,5 @@
 /*
- * attach_process: what the SPECs mean in a process, and its watches armed
- * there.
+ * attach_process: resolves the SPECs in a process and arms its watches.
  */
 #include "setup/setup.h"
 

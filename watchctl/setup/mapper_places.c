@@ -1,6 +1,6 @@
 /*
- * mapper_places: where processes have the bytes of SPECs, and what is armed
- * there.
+ * mapper_places: the addresses at which processes have mapped the bytes of
+ * SPECs, and the watches there.
  *
  * A place is where one process has them: an entry of the run's processes, with
  * one watch.  Its events are inherited by children, which have a copy of the

@@ -1,5 +1,5 @@
 /*
- * mappers: processes that map what SPECs name by shm: and file:.
+ * mappers: processes that map the objects of SPECs with shm: and file:.
  */
 #include "setup/mappers_private.h"
 

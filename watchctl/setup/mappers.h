@@ -1,5 +1,5 @@
 /*
- * mappers: processes that map what SPECs name by shm: and file:.
+ * mappers: processes that map the objects of SPECs with shm: and file:.
  *
  * Overview: an event of each processor records what all processes map, create
  * and execute.  It is there before the mappings are looked for that are there

@@ -1,4 +1,4 @@
-/* objects: slots that are on what a function returned. */
+/* objects: slots on the objects that a function returned. */
 #include "setup/objects.h"
 
 #include <errno.h>

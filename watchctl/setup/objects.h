@@ -1,5 +1,5 @@
 /*
- * objects: slots that are on what a function returned, until that is freed
+ * objects: slots on the objects that a function returned, until these are freed
  * (alloc:FUNCTION).
  *
  * Overview: uprobes see what the function returns and what is freed

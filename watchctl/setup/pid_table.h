@@ -1,4 +1,4 @@
-/* pid_table: tables that have an entry for each process that there can be. */
+/* pid_table: tables with an entry for each possible process id. */
 #ifndef PID_TABLE_H
 #define PID_TABLE_H
 

@@ -1,5 +1,6 @@
 /*
- * poll_set: what the loop sleeps on, and the signals that it takes.
+ * poll_set: the descriptors that the loop waits for, and the signals that it
+ * takes.
  */
 #include "setup/setup.h"
 

@@ -1,6 +1,6 @@
 /*
- * setup: from the command line to armed watches, and what is armed later
- * because --exe is about it.
+ * setup: from the command line to armed watches, and what is armed later for
+ * --exe.
  */
 #ifndef SETUP_H
 #define SETUP_H

@@ -1,4 +1,4 @@
-/* shared_file: which physical memory the bytes of a SPEC are in. */
+/* shared_file: the physical memory that holds the bytes of a SPEC. */
 #include "setup/shared_file.h"
 
 #include <errno.h>

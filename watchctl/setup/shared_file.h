@@ -1,6 +1,6 @@
 /*
- * shared_file: the file or shared memory of a SPEC, and which physical memory
- * its bytes are in.
+ * shared_file: the file or shared memory of a SPEC, and the physical memory
+ * that holds its bytes.
  *
  * The kernel says with each hit which physical address was accessed.  That is
  * the proof that it was these bytes, whatever the process has mapped there

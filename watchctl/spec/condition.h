@@ -1,5 +1,5 @@
 /*
- * condition: which hits are meant, as an expression of C's.
+ * condition: a condition for hits, as a C expression.
  *
  *	new < 0 && comm == "worker"	caller("reload") || (access == "read")
  *

@@ -1,5 +1,5 @@
 /*
- * condition_filter: as much of a condition as the kernel can decide.
+ * condition_filter: the part of a condition that the kernel can evaluate.
  */
 #ifndef CONDITION_FILTER_H
 #define CONDITION_FILTER_H

@@ -1,5 +1,5 @@
 /*
- * evaluate: which object of a process an expression names.
+ * evaluate: finds the object of a process that an expression names.
  *
  * Names are looked up as SPECs are; types are the debug information's, or C's
  * own; memory is read as it is now.  What can go wrong is reported with the

@@ -1,4 +1,4 @@
-/* evaluate_name: what the names in an expression mean. */
+/* evaluate_name: resolves the names in an expression. */
 #include "spec/evaluate_private.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* evaluate_step: members, elements, and what pointers lead to. */
+/* evaluate_step: members, elements, and targets of pointers. */
 #include "spec/evaluate_private.h"
 
 #include <stdlib.h>

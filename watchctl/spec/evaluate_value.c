@@ -1,4 +1,4 @@
-/* evaluate_value: values of expressions, and what can be wrong with them. */
+/* evaluate_value: values of expressions, and their errors. */
 #include "spec/evaluate_private.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * expression: C's expressions, as a SPEC has them, parsed into a tree.
+ * expression: parses the C expressions of SPECs into a tree.
  *
  *	server.clients->len  table[i + 1].next  *(long *)0x404090
  *	list.c::head  ns::Class<int>::member  module::name%member

@@ -1,4 +1,4 @@
-/* find_symbol: which symbol of a process a name means. */
+/* find_symbol: finds the symbol of a process that a name stands for. */
 #ifndef FIND_SYMBOL_H
 #define FIND_SYMBOL_H
 

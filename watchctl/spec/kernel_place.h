@@ -1,4 +1,4 @@
-/* kernel_place: where in the kernel a SPEC is. */
+/* kernel_place: finds the kernel address of a SPEC. */
 #ifndef KERNEL_PLACE_H
 #define KERNEL_PLACE_H
 

@@ -1,4 +1,4 @@
-/* spec_memory: SPECs of shared memory, of files, and of what functions
+/* spec_memory: SPECs of shared memory, of files, and of objects that functions
    return. */
 #include "spec/spec_private.h"
 

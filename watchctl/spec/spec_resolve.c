@@ -1,5 +1,6 @@
 /*
- * spec_resolve: which symbol a SPEC means in a process, and how much of it.
+ * spec_resolve: finds the symbol of a SPEC in a process, and the watched part
+ * of it.
  *
  * All modules that may be meant are asked for the name.  What they have is
  * ranked; only the best rank counts, and must be one address.

@@ -1,4 +1,4 @@
-/* symbol_unknown: what a name may have meant that no symbol has. */
+/* symbol_unknown: suggests what an unknown name may have meant. */
 #include "spec/spec_resolve_private.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* token: the words of an expression. */
+/* token: the tokens of an expression. */
 #include "spec/token.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /*
- * token: the words of an expression: names, numbers, characters, types.
+ * token: the tokens of an expression: names, numbers, characters, types.
  *
  * A name is all that says which: scopes, template arguments, and the source
  * file of a static one ("list.c::head").  Pure; nothing is copied.

@@ -1,6 +1,6 @@
 /*
- * report_gcc: a line for each hit, as a compiler's warning, for editors that go
- * from one such place to the next.
+ * report_gcc: a line for each hit, as a compiler's warning, for editors that
+ * jump from one place to the next.
  *
  *	victim.c:10:3: warning: counter: 41 -> 42 by bump
  *

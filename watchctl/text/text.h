@@ -1,6 +1,6 @@
 /*
  * text: what the text report's hits (report_text.c) and its tables
- * (text_tables.c) have in common.
+ * (text_tables.c) share.
  */
 #ifndef TEXT_H
 #define TEXT_H

@@ -1,7 +1,7 @@
 /*
  * text_tables: the end of the text report: for each watch its backtraces, or,
- * with --count, its number of hits; and the stray writers.  It is all that
- * there is of a summary, which then has values and the backtraces themselves.
+ * with --count, its number of hits; and the stray writers.  A summary consists
+ * of these only, with values and the backtraces themselves.
  */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* writers: rows of a summary, joined by who wrote. */
+/* writers: rows of a summary, joined by writer. */
 #include "text/writers.h"
 
 #include <errno.h>

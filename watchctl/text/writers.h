@@ -1,6 +1,6 @@
 /*
- * writers: rows of a summary joined to one for each writer: a function's
- * instruction, by whatever callers it is reached.
+ * writers: the rows of a summary joined into one row for each writer: an
+ * instruction of a function, whatever its callers.
  */
 #ifndef WRITERS_H
 #define WRITERS_H

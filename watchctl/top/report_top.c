@@ -1,4 +1,4 @@
-/* report_top: a text summary, and before that frames for the table. */
+/* report_top: the frames of the table, followed by a text summary. */
 
 #include "os/clock.h"
 #include "report/report.h"

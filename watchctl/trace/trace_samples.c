@@ -1,5 +1,5 @@
-/* trace_samples: numbers of as many bytes as they take, each by its difference
-   from the one before. */
+/* trace_samples: numbers of variable length, each as the difference from the
+   previous one. */
 #include "trace/trace_samples.h"
 
 enum { SAMPLES_BYTES_MAX = 64 << 20 };

@@ -1,6 +1,6 @@
 /*
- * trace_samples: of each hit of a trace when it was, in which thread, and its
- * backtrace: some eight bytes, until the trace ends.
+ * trace_samples: the time, thread and backtrace of each hit of a trace, in some
+ * eight bytes, kept until the trace ends.
  */
 #ifndef TRACE_SAMPLES_H
 #define TRACE_SAMPLES_H

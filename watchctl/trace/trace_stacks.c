@@ -1,4 +1,4 @@
-/* trace_stacks: each frame of a trace is known by its name, module and
+/* trace_stacks: identifies each frame of a trace by its name, module and
    caller. */
 #include "trace/trace_stacks.h"
 

@@ -1,6 +1,6 @@
 /*
- * trace_stacks: backtraces as a trace has them: frames, each with the one that
- * called it, so that what backtraces have in common is there once.
+ * trace_stacks: the backtraces of a trace: frames, each with its caller, so
+ * that the common part of backtraces is stored once.
  */
 #ifndef TRACE_STACKS_H
 #define TRACE_STACKS_H

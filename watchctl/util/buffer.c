@@ -1,4 +1,4 @@
-/* buffer: bytes that grow, and numbers without the cost of printf. */
+/* buffer: growing buffers, and numbers without the cost of printf. */
 #include "util/buffer.h"
 
 #include <errno.h>

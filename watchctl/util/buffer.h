@@ -1,5 +1,5 @@
 /*
- * buffer: bytes that grow, for lines that are written in one piece.
+ * buffer: growing buffers, for lines that are written in one piece.
  *
  * A buffer that is all zero is empty.  When memory runs out it takes nothing
  * more and remembers that it failed, so that only the end of a line has to

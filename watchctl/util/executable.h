@@ -1,6 +1,6 @@
 /*
  * executable: determines what kind of program a command is, before it is
- * executed; and where the files are that come with this one.
+ * executed; and finds the files that are installed with this program.
  */
 #ifndef EXECUTABLE_H
 #define EXECUTABLE_H

@@ -1,6 +1,6 @@
 /*
  * origin: where a process of a parallel job runs: on which host, and as which
- * rank; and names of files that are made of that.
+ * rank; and file names with these parts.
  */
 #ifndef ORIGIN_H
 #define ORIGIN_H

@@ -1,4 +1,4 @@
-/* replace_file: a file that is replaced as a whole, or stays as it is. */
+/* replace_file: replaces a file as a whole, or leaves it unchanged. */
 #include "util/replace_file.h"
 
 #include <errno.h>

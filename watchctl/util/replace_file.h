@@ -1,5 +1,5 @@
 /*
- * replace_file: a file that is replaced as a whole, or stays as it is.
+ * replace_file: replaces a file as a whole, or leaves it unchanged.
  *
  * Life-cycle: open it, which takes a lock on its directory, so that whoever
  * else adds to it in this way waits; read it; write it; close it.  A new file

@@ -1,5 +1,5 @@
 /*
- * visible: makes foreign text (names, paths, a SPEC) safe to show.
+ * visible: makes untrusted text (names, paths, a SPEC) safe to print.
  *
  * Characters that a terminal would obey or hide are written as escapes: control
  * characters, line and paragraph separators, marks that change the direction of

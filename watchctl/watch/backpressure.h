@@ -1,6 +1,6 @@
 /*
  * backpressure: whether the reader of a report keeps up, so that no thread
- * waits for ever for one that does not read.
+ * waits forever for a reader that does not read.
  */
 #ifndef BACKPRESSURE_H
 #define BACKPRESSURE_H

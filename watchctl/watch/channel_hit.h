@@ -1,6 +1,6 @@
 /*
  * channel_hit: a hit as a program handed it over, taken out of its cell and
- * checked, with all that is needed to explain it later.
+ * checked, with everything that is needed to explain it later.
  */
 #ifndef CHANNEL_HIT_H
 #define CHANNEL_HIT_H

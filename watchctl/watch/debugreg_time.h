@@ -1,6 +1,6 @@
 /*
  * debugreg_time: for how long the debug registers of one thread were on, as its
- * tracer finds out.
+ * tracer measures it.
  *
  * The kernel lets nobody but a thread's tracer set or clear its registers, and
  * switches them with the thread.  So if the tracer finds them at the end as it

@@ -1,4 +1,4 @@
-/* hit_order: which hits of a watch are known to follow each other. */
+/* hit_order: decides which hits of a watch follow each other. */
 #include "watch/hit_order.h"
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* ptrace_refused: why ptrace(2) on a process is refused. */
+/* ptrace_refused: finds the reason why ptrace(2) on a process is refused. */
 #include "watch/ptrace_refused.h"
 
 #include <errno.h>

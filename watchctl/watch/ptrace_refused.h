@@ -1,5 +1,5 @@
 /*
- * ptrace_refused: why ptrace(2) on a process is refused.
+ * ptrace_refused: finds the reason why ptrace(2) on a process is refused.
  */
 #ifndef PTRACE_REFUSED_H
 #define PTRACE_REFUSED_H

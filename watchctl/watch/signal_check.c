@@ -1,4 +1,4 @@
-/* signal_check: what can be seen of a program from outside. */
+/* signal_check: checks a program from outside. */
 #include "watch/signal_check.h"
 
 #include <signal.h>

@@ -1,7 +1,6 @@
 /*
- * signal_check: what can be seen of a program from outside, now and then: that
- * it gets no signals, and therefore none of its hits; that it has executed
- * another program.
+ * signal_check: checks a program from outside at intervals: whether it blocks
+ * or ignores the signals of hits, and whether it has executed another program.
  */
 #ifndef SIGNAL_CHECK_H
 #define SIGNAL_CHECK_H
