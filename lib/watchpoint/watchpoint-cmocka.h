@@ -1,10 +1,10 @@
 /*
- * watchpoint-cmocka: cmocka tests that fail when something writes where it
- * should not, with the file and line of that write.
+ * watchpoint-cmocka: cmocka tests that fail at a stray write, with the file and
+ * line of that write.
  *
  *	return wp_cmocka_run_group_tests(tests, setup, teardown);
  *
- * in place of cmocka_run_group_tests.  The tests say what is stray, by
+ * in place of cmocka_run_group_tests.  The tests declare what is stray by
  * WP_FREEZE or by watches with WP_STRAY:
  *
  *	static void

@@ -202,8 +202,9 @@ int wp_disable(struct wp_watch *);
  *	wp_move(watch, addr)		of the same length
  *	wp_move(watch, addr, len)	of another, which wp_move_len does
  *
- * -EINVAL: the new place would take a different number of debug registers. A register covers 1, 2, 4 or 8 bytes that are aligned to their number.  -EFAULT: the
- * place is not mapped.  On failure the watch stays where it was.
+ * -EINVAL: the new place would take a different number of debug registers.  A
+ * register covers 1, 2, 4 or 8 bytes that are aligned to their number.
+ * -EFAULT: the place is not mapped.  On failure the watch stays where it was.
  */
 int wp_move(struct wp_watch *, const volatile void *addr);
 int wp_move_len(struct wp_watch *, const volatile void *addr, size_t len);
@@ -388,8 +389,9 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
  * WP_PERMIT(lvalue) { ... }
  *			during the block this thread may write, and so may the
  *			functions that it calls there.
- * WP_ASSERT_NO_STRAY() abort(3) if there has been a stray write, or one may *
- * have been missed.
+ * WP_ASSERT_NO_STRAY()
+ *			abort(3) if there has been a stray write, or one may
+ *			have been missed.
  *
  * The argument is evaluated once; it can be anything that has an address,
  * except a bit-field.  The debug registers must cover it: watch a member if the

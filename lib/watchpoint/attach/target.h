@@ -1,11 +1,12 @@
 /*
  * target: processes under watch, and every event that watches them.
  *
- * Overview: a target is made with its watches and options, which allocates what
- * is slow to allocate; then processes are attached, or a command launched.  An
- * attached process is stopped while an event is opened for each slot, thread
- * and processor; threads made later inherit them in the kernel.  From then on
- * the processes run untouched, and go on should this process die.
+ * Overview: a target is created with its options and watches, which allocates
+ * what is slow to allocate; then processes are attached, or a command is
+ * launched.  An attached process is stopped while an event is opened for each
+ * slot, thread and processor; threads created later inherit them in the kernel.
+ * From then on the processes run undisturbed, and continue if this process
+ * dies.
  *
  *	wp_target_new -> wp_target_attach, ... or wp_target_launch
  *	    -> wp_rings_next ... -> wp_target_stop -> wp_target_free
@@ -33,12 +34,14 @@ struct wp_watched {
 	struct wp_region region;
 	struct wp_slot slot[WP_SLOTS_MAX];
 	unsigned nslots;
-	uint64_t block;		/* it is where the thread with this control
-				   block has it, and other threads have it as
-				   far from theirs; 0: all have the same */
-	bool each;		/* or another one of its process is: each of its
-				   threads has events of its own, which no other
-				   one inherits */
+	uint64_t block;		/* it is thread-local: this is the control block
+				   of the thread whose instance region is, and
+				   other threads have theirs at the same
+				   distance from their control blocks; 0: it is
+				   not */
+	bool each;		/* it, or another watch of its process, is
+				   thread-local: each thread has events of its
+				   own, which no other thread inherits */
 	bool first;		/* of its process: the events of its first slot
 				   also report maps, names, forks and exits */
 	/* the region's first bytes when the watch began, read while no thread
@@ -64,26 +67,28 @@ int wp_target_new(struct wp_target **, const struct wp_features *,
     const struct wp_options *, struct wp_cause *);
 
 /*
- * Say what to watch in one process: all that it will have, before it is armed.
- * Regions are checked against the address space, split over slots and those
- * counted; a target has at most 65535 in its life.  Result: the index of the
- * first of these n watches; or -errno with a cause.
+ * Declare all watches of one process, before it is armed.  Regions are checked
+ * against the address space, split over slots and those counted; a target has
+ * at most 65535 in its life.  Result: the index of the first of these n
+ * watches; or -errno with a cause.
  */
 int wp_target_watch(struct wp_target *, const struct wp_region *, size_t n,
     struct wp_cause *);
 
-/* An execution watch that has not been armed is on these addresses, too, each
-   of which takes a slot.  0, or -errno with a cause. */
+/* Put an execution watch that has not been armed on these addresses, too, each
+   of which takes a slot. 0, or -errno with a cause. */
 int wp_target_places(struct wp_target *, size_t watch, const uint64_t *addr,
     unsigned n, struct wp_cause *);
 
-/* Before it is armed: each thread has its own of what a watch is on, as far from
-   its control block; this is that of the thread whose it is on.  Its process is
-   armed while the caller traces it, who adds each new thread. */
+/* Before a watch is armed: declare that it is on a thread-local variable, of
+   which each thread has its instance at the same distance from its control
+   block. block is the control block of the thread whose instance the watch's
+   region is.  The caller traces the process while it is armed, and adds each
+   new thread. */
 void wp_target_local(struct wp_target *, size_t watch, uint64_t block);
 
-/* Take back n watches from first on, of a process that has not been attached:
-   those behind them move up. */
+/* Remove n watches from first on, of a process that has not been attached;
+   those after them move up. */
 void wp_target_unwatch(struct wp_target *, size_t first, size_t n);
 
 /* Whether a process can be attached at all, as far as is known without
@@ -97,21 +102,23 @@ int wp_target_mapped(pid_t pid, const struct wp_region *, struct wp_cause *);
 
 /*
  * Watch a running process, by watches first to first + n - 1: all its threads,
- * and those to come.  On failure nothing is armed for it and it runs on.
+ * including future ones.  On failure nothing is armed for it, and it continues.
+ * 0, or -errno with a cause.
  */
 int wp_target_attach(struct wp_target *, pid_t pid, size_t first, size_t n,
     struct wp_cause *);
 
 /*
  * With options.everywhere: watch whatever runs on any processor, by watches
- * first to first + n - 1, which are of its time the only ones.  They may lie in
- * the kernel.  0 or -errno: nothing is armed.
+ * first to first + n - 1, which must be the only ones at that time.  They may
+ * lie in the kernel. 0 or -errno: nothing is armed.
  */
 int wp_target_attach_everywhere(struct wp_target *, size_t first, size_t n);
 
 /*
- * Start a command, held before its first instruction.  Then either
- * wp_target_arm it, or let it run on to where more of its modules are mapped.
+ * Start a command, held before its first instruction.  Then either call
+ * wp_target_arm, or let it run on to where more of its modules are mapped. 0,
+ * or -errno with a cause.
  */
 int wp_target_launch(struct wp_target *, char *const argv[], pid_t *pid,
     struct wp_cause *);
@@ -124,27 +131,27 @@ int wp_launch_explain(int err, const char *name, struct wp_cause *);
  * Let a launched command run on until it is about to execute one of n addresses
  * (0: not an address), at most 4.  Result: the index of that one, and the
  * command is held there; -ECHILD: it ended first, its wait status is in
- * *status; or -errno: -EINTR, there is no more patience (NULL: endless), and it
- * is held wherever it was, unless it sleeps where no stop reaches it.
+ * *status; or -errno; -EINTR: the patience is over (NULL: never), and the
+ * command is held wherever it was, unless it sleeps where no stop reaches it.
  */
 int wp_target_run_to(struct wp_target *, const uint64_t *addrs, size_t n,
     const struct wp_patience *, int *status);
 
-/* Let a launched command, which is held at its first instruction, run on to
-   where its first thread gets its control block, or is known to want none.  0,
-   or as wp_target_run_to. */
+/* Let a launched command, which is held at its first instruction, run on until
+   its first thread has its control block, or is known to need none. 0, or as
+   wp_target_run_to. */
 int wp_target_run_to_storage(struct wp_target *, const struct wp_patience *,
     int *status);
 
-/* Arm a launched command with all watches and let it go.  On failure it is
-   still held, unless it ended or cannot be held. */
+/* Arm a launched command with all watches and release it.  On failure it is
+   still held, unless it ended or cannot be held. 0, or -errno with a cause. */
 int wp_target_arm(struct wp_target *, struct wp_cause *);
 
 /*
  * A process that this thread traces, and that is stopped at the end of its
- * execve(2), takes the place of a launched command, to be watched by what
- * wp_target_watch is called with from now on.  0; -EBUSY: there is a command
- * that is held; -ENOMEM.
+ * execve(2), takes the place of a launched command, to be watched by the
+ * following calls of wp_target_watch. 0; -EBUSY: there is a command that is
+ * held; -ENOMEM.
  */
 int wp_target_adopt(struct wp_target *, pid_t pid);
 
@@ -156,7 +163,7 @@ bool wp_target_holds(const struct wp_target *, pid_t pid);
 int wp_target_hold(struct wp_target *, struct wp_command *, const char *name,
     struct wp_cause *);
 
-/* Hand a process that is held over to its caller. */
+/* Hand a held process over to the caller. */
 void wp_target_give(struct wp_target *, struct wp_hold *);
 
 /* Arm the threads of a process that the caller holds with watches first to
@@ -172,10 +179,11 @@ struct wp_target_event {
 };
 
 /*
- * A thread of a process with watches of that kind, which the caller traces, is
- * stopped: arm it, unless it is; or it has ended.  Another thread than the
- * target's may call these.  How many events it has, which are written to *out
- * (malloc'd, for the caller to free); -ESRCH: it has ended; or -errno.
+ * Arm a stopped thread of a process with such watches, which the caller traces,
+ * unless it is armed already; or forget a thread that has ended.  Threads other
+ * than the target's may call these.  Result: the number of its events, which
+ * are stored in *out (malloc'd, for the caller to free); -ESRCH: it has ended;
+ * or -errno.
  */
 int wp_target_add_thread(struct wp_target *, size_t first, size_t n, pid_t tid,
     struct wp_target_event **out);
@@ -183,56 +191,61 @@ void wp_target_drop_thread(struct wp_target *, size_t first, size_t n,
     pid_t tid);
 
 /*
- * Have a thread that is traced stop in front of an address: an execution
- * breakpoint that sends it a signal which its program ignores.  While it blocks
- * that, it does not stop.  Result: its descriptor, which the signal names;
- * -EBUSY: the program handles all of these; or -errno.
+ * Make a traced thread stop before it executes an address, by an execution
+ * breakpoint that sends it a signal which its program ignores.  While the
+ * thread blocks the signal, it does not stop.  Result: the descriptor of the
+ * breakpoint, which the signal carries, for the caller to close; -EBUSY: the
+ * program handles all suitable signals; or -errno.
  */
 int wp_target_break(pid_t tid, uint64_t addr);
 
-/* Let a launched command that is still held go on unwatched. */
+/* Let a launched command that is still held continue unwatched. */
 void wp_target_let_go(struct wp_target *);
 
-/* End a launched command that is still held, having run nothing of its own; let
-   an adopted one go on. */
+/* Kill a launched command that is still held, before it has run any of its own
+   code; let an adopted process continue. */
 void wp_target_abandon(struct wp_target *);
 
-/* What is armed.  Lives as long as the target. */
+/* The watches, in order of their indexes.  They belong to the target, and live
+   as long as it does. */
 const struct wp_watched *wp_target_watches(const struct wp_target *, size_t *n);
 
-/* How many threads were covered, and the longest time, in ms, for which a
-   process was stopped; 0: they need not be, < 0: they could not be held. */
+/* The number of threads that were covered, and the longest time, in ms, for
+   which a process was stopped; 0: no process had to be stopped, < 0: one could
+   not be held. */
 unsigned wp_target_threads(const struct wp_target *);
 double wp_target_frozen_ms(const struct wp_target *);
 
 /* Whether a watch is on processors, and not in threads. */
 bool wp_target_is_on_processors(const struct wp_target *, size_t watch);
 
-/* Whether what such a watch is of executed another program, as far as that is
-   known before the watch ends. */
+/* Whether the process of such a watch executed another program, as far as that
+   is known before the watch ends. */
 bool wp_target_executed(const struct wp_target *, size_t watch);
 
-/* Threads that could not be vouched for: the process was traced by another, so
-   it was not held, and a thread may have been missed or covered twice. */
+/* Whether a thread may have been missed or covered twice, because another
+   process traced the process, so that it was not held. */
 bool wp_target_inexact(const struct wp_target *);
 
 /* The options as fitted to what is possible here. */
 const struct wp_options *wp_target_options(const struct wp_target *);
 
-/* Whether BPF programs write the samples of all that is armed (but of what they
-   leave to the kernel, sampler.h); and why options.bpf could not be had, with
-   code 0 if it could or was not asked for. */
+/* Whether BPF programs write the samples of all armed watches (except those
+   that they leave to the kernel, see sampler.h); and the reason why options.bpf
+   is not possible, with code 0 if it is, or was not requested. */
 bool wp_target_bpf(const struct wp_target *);
 const struct wp_cause *wp_target_no_bpf(const struct wp_target *);
 
-/* Whether execution watches can be uprobes, as far as it is known without
-   one. */
+/* Whether execution watches can be uprobes, as far as this is known without
+   trying one. */
 bool wp_target_uprobes(const struct wp_target *);
 
-/* Try one, on a child that is made for it.  0, or -errno with a cause. */
+/* Try a uprobe, on a child that is created for it. 0, or -errno with a
+   cause. */
 int wp_target_try_uprobe(const struct wp_features *, struct wp_cause *);
 
-/* Its rings; nothing comes with options.count. */
+/* The rings of a target, which belong to it; with options.count they get no
+   samples. */
 struct wp_rings *wp_target_rings(struct wp_target *);
 
 /* The events of a slot: their attribute, and their ids (malloc'd, for the
@@ -240,42 +253,44 @@ struct wp_rings *wp_target_rings(struct wp_target *);
 int wp_target_slot_ids(struct wp_target *, size_t watch, unsigned slot,
     struct perf_event_attr *, uint64_t **ids);
 
-/* When, ns, the process that was attached last was, all of its threads being
-   held: what it forks later is watched too, if options->follow. */
+/* The time, ns, at which the process that was attached last was armed, with all
+   of its threads held: with options->follow, children that it forks later are
+   watched too. */
 uint64_t wp_target_armed(const struct wp_target *);
 
 /*
- * Have a watch that is armed lie elsewhere, in all threads, which go on: for a
- * moment it is on nowhere.  It takes at most as many slots as it has; address 0
- * is nowhere.  Events of options.bpf go on to say where they were.  One thread
- * at a time moves watches.  0, or -errno with a cause: where it is then is not
- * known.
+ * Move an armed watch to another address, in all threads, which continue; for a
+ * moment it is off.  It may take at most as many slots as it has; address 0
+ * turns it off.  Samples of options.bpf still have the old address.  Only one
+ * thread at a time may move watches. 0, or -errno with a cause: the address is
+ * then not known.
  */
 int wp_target_move(struct wp_target *, size_t watch, const struct wp_region *,
     struct wp_cause *);
 
-/* Disarm watches first to first + n - 1, all of a process's, while others go
-   on.  What they have counted, and for how long they were on, stays known. */
+/* Disarm watches first to first + n - 1, which are all of a process, while
+   others continue.  Their counts and uptime remain available. */
 void wp_target_disarm(struct wp_target *, size_t first, size_t n);
 
 /* Whether watches first to first + n - 1 still watch any process: false once
    every thread and process that they cover has ended, or executed another
-   program.  Asking takes a pending POLLIN from the rings, so look at those
+   program.  The call takes a pending POLLIN from the rings, so read those
    too. */
 bool wp_target_alive(struct wp_target *, size_t first, size_t n);
 
-/* Disarm one watch, while others of its process stay armed: from now on it hits
-   no more.  It keeps its slots. */
+/* Disarm one watch, while others of its process stay armed: it has no more
+   hits.  It keeps its slots. */
 void wp_target_turn_off(struct wp_target *, size_t watch);
 
 /*
- * A thread has ended.  If its process goes on, and uprobes there were opened on
- * it, they are opened on another one: between the two nothing is seen.  How
- * many; or -errno: there are some that see nothing any more.
+ * Report that a thread has ended.  If its process continues, and uprobes there
+ * were opened on this thread, they are opened on another one; calls in between
+ * are not seen.  Result: the number of these uprobes; or -errno: some of them
+ * see nothing any more.
  */
 int wp_target_thread_ended(struct wp_target *, pid_t tid);
 
-/* Disarm: nothing is counted any more.  Processes run on. */
+/* Disarm all watches: nothing is counted any more.  Processes continue. */
 void wp_target_stop(struct wp_target *);
 
 /*
@@ -285,9 +300,9 @@ void wp_target_stop(struct wp_target *);
 int wp_target_count(const struct wp_target *, size_t watch,
     struct wp_perf_count *);
 
-/* Of hits with this stack a short copy of it is enough; and that is not known
-   any more of those of a process, since it maps other code; 0: of all.  False:
-   it makes no sense. */
+/* Declare that a short copy of this stack is sufficient for hits with it
+   (false: the stack is not valid), and withdraw this for all stacks of a
+   process, because it maps other code; 0: of all processes. */
 bool wp_target_know(struct wp_target *, const struct wp_known_stack *);
 void wp_target_forget(struct wp_target *, pid_t);
 
@@ -297,82 +312,84 @@ struct wp_target_tally {
 	uint32_t source;	/* enum wp_known_source */
 	pid_t pid, tid;
 	uint64_t count;
-	uint64_t first, last;	/* ns: these, and what is below, are of all
-				   since counting began */
-	uint64_t values;	/* of so many hits the value is known: of those
-				   that count has; */
-	bool has_first, has_last;	/* of the first, and the last */
+	uint64_t first, last;	/* ns: these, and the members below, are of all
+				   hits since counting began */
+	uint64_t values;	/* the number of hits, of those in count, whose
+				   value is known */
+	bool has_first, has_last;	/* the value of the first, and of the
+					   last hit is known */
 	uint64_t first_value, last_value;
-	uint64_t least, largest;	/* of those, as numbers without a
-					   sign, */
-	int64_t least_signed, largest_signed;	/* and with one */
+	uint64_t least, largest;	/* of the known values, as unsigned
+					   numbers, */
+	int64_t least_signed, largest_signed;	/* and as signed ones */
 };
 
-/* With options.tally: a process has mapped something there (from its first byte
-   to the one behind its last) at this time, ns. */
+/* With options.tally: report that a process has mapped something at from up to,
+   not including, to, at this time, ns. */
 void wp_target_remapped(struct wp_target *, pid_t, uint64_t from, uint64_t to,
     uint64_t time);
 
-/* Look at what was counted: what was there at the last look is certain, once
-   mappings are known up to then; they are up to the horizon, ns.  True:
-   programs have no room any more, so it should be taken. */
+/* Read the counts.  The counts of the previous call are certain, if all
+   mappings up to that time are known; they are known up to the horizon, ns.
+   True: the programs have no room any more, so the counts should be taken. */
 bool wp_target_look_at_tallies(struct wp_target *, uint64_t horizon);
 
-/* fn is called with each that has hits which were not shown or taken: as they
-   were when they were last looked at. */
+/* Call fn with each tally that has hits which were not shown or taken yet, as
+   of the last reading. */
 void wp_target_show_tallies(struct wp_target *,
     void (*fn)(void *arg, const struct wp_target_tally *), void *arg);
 
-/* The same of all that was counted by now, and counting begins anew. */
+/* The same for everything that was counted until now, and begin to count
+   anew. */
 void wp_target_take_tallies(struct wp_target *,
     void (*fn)(void *arg, const struct wp_target_tally *), void *arg);
 
-/* What is found by comparing tickets with the counts. */
+/* The result of comparing tickets with the counts. */
 struct wp_ticket_mark {
-	uint64_t all;		/* each access that takes no number up to upto
-				   was made after this one was taken, and was
-				   seen if before */
+	uint64_t all;		/* each access without a number up to upto was
+				   made after this number was taken; each access
+				   before that was seen */
 	uint64_t upto;		/* samples of numbers up to this are in their
 				   rings by: */
 	uint64_t time;		/* ns, CLOCK_MONOTONIC */
 	uint64_t missed;	/* hits that took none, newly found */
-	uint64_t taken;		/* numbers, before the counts were looked at */
-	/* as records, for who reads the samples, to be taken at that time: the
-	   first one if there are such hits */
+	uint64_t taken;		/* numbers taken before the counts were read */
+	/* the mark as records for the reader of the samples, to be taken at
+	   that time; the first one only if there are missed hits */
 	_Alignas(8) uint8_t lost[64], record[96];
 };
 
 /*
- * Compare those of a watch of one slot with what its events have counted,
- * unless it has taken no more than its last mark says.  This alone may be
- * called by another thread.  1; 0: there is nothing to say, or they are hit too
- * often for that, or events count that have no program; -ENOENT: there is no
- * such watch; -EBUSY: not now.
+ * Compare the tickets of a watch of one slot with the counts of its events,
+ * unless it has taken no more than its last mark had.  Only this function may
+ * be called by another thread. 1: there is a mark; 0: there is none, because
+ * nothing is new, hits come too often, or some events have no program; -ENOENT:
+ * there is no such watch; -EBUSY: not possible now.
  */
 int wp_target_mark(struct wp_target *, size_t watch, uint64_t done,
     struct wp_ticket_mark *);
 
-/* How often a thread hit a watch. */
+/* The number of hits of a watch by a thread. */
 struct wp_thread_count {
 	uint64_t watch;		/* its index */
 	pid_t pid, tid;
 	uint64_t count;
 };
 
-/* With options.count and options.bpf, where that can be had: of each thread
-   that hit a watch, also of those that have ended; by watches, the most
-   frequent first.  What is missing to a watch's count is of threads that are
-   not known.  The array is malloc'd, for the caller to free.  How many;
-   -ENOMEM. */
+/* With options.count and options.bpf, where that is possible: the counts of
+   each thread that hit a watch, including those that have ended; by watches,
+   the most frequent first.  If they are less than a watch's count, the rest
+   belongs to unknown threads.  The array is malloc'd, for the caller to free.
+   Result: its length; -ENOMEM. */
 ssize_t wp_target_thread_counts(const struct wp_target *,
     struct wp_thread_count **);
 
 struct wp_uptime;
 
-/* For how long they were on, once they are stopped (uptime.h). */
+/* For how long the watches were on, after wp_target_stop (uptime.h). */
 void wp_target_uptime(const struct wp_target *, struct wp_uptime *);
 
-/* Stop, close, free. */
+/* Stop, close all events and free the target. */
 void wp_target_free(struct wp_target *);
 
 #pragma GCC visibility pop

@@ -20,7 +20,8 @@ struct wp_filter;
 
 #pragma GCC visibility push(default)
 
-/* Bytes of its own stack that a program copies at most. */
+/* The most bytes of its own stack that a program copies, in its signal
+   handler. */
 enum { WP_STACK_MAX = 16384 };
 
 /* How to watch. */
@@ -29,11 +30,11 @@ struct wp_options {
 	bool kernel;		/* the kernel's accesses too */
 	bool callchain;		/* with kernel: its callchain */
 	bool follow;		/* child processes too */
-	bool everywhere;	/* whatever runs, on each processor */
+	bool everywhere;	/* watch whatever runs, on each processor */
 	bool processors;	/* with bpf: a process of many threads is
 				   watched on each processor, not in each
-				   thread, where that can be: by one target
-				   one alone */
+				   thread, where possible; a target may have
+				   only one such process */
 	bool uprobes;		/* with bpf: execution watches that find no slot
 				   are uprobes, where they can */
 	bool stop;		/* one thread alone, which stops: its sample
@@ -46,13 +47,14 @@ struct wp_options {
 	const struct wp_filter *filter;	/* with bpf: which samples need no stack
 					   (filter.h); it outlives what is
 					   opened; NULL: each has one */
-	bool tally;		/* with bpf: hits of stacks that are known are
-				   only counted (bpf/stack_counter.h), as far as
-				   that can be */
-	bool whole_stacks;	/* with bpf: also of stacks that are known
-				   (bpf/known_stack_map.h); or, */
-	bool try_known;		/* for tests, only where a short copy would be
-				   enough it is said how long that is */
+	bool tally;		/* with bpf: hits of known stacks are only
+				   counted (bpf/stack_counter.h), where
+				   possible */
+	bool whole_stacks;	/* with bpf: known stacks are copied whole, too
+				   (bpf/known_stack_map.h) */
+	bool try_known;		/* for tests: stacks are copied whole, and
+				   samples say how long a sufficient copy would
+				   be */
 	bool tickets;		/* with bpf: samples have room for a ticket
 				   (ticket.h) */
 	uint32_t with;		/* with bpf: counters that are read at each hit:
@@ -65,58 +67,58 @@ struct wp_options {
 	bool physical;		/* samples have the physical address that was
 				   accessed; not with bpf */
 	bool for_perf;		/* what perf needs to unwind by itself: mappings
-				   of data, where unwind tables lie, too; and a
-				   callchain, were it empty */
+				   of data too, in which unwind tables lie; and
+				   a callchain, even if it is empty */
 	uint32_t stack;		/* bytes of user stack to copy: a multiple of 8,
 				   below 65528 */
 };
 
-/* Take back what features do not allow, and use what they offer: callchain is
-   set with kernel, and the last ones are as the kernel has them. */
+/* Clear the options that the features do not allow, and set those that they
+   offer: callchain together with kernel; remove_on_exec, inherit_thread and
+   format_lost as the kernel has them. */
 void wp_options_fit(struct wp_options *, const struct wp_features *);
 
-/* The event of one slot.  side: it also reports maps, names, forks and exits of
-   its thread. */
+/* The event of one slot.  With side it also reports maps, names, forks and
+   exits of its thread. */
 void wp_attr_watch(struct perf_event_attr *, const struct wp_slot *,
     const struct wp_options *, bool side);
 
 /* The read_format of these, and of their references. */
 uint64_t wp_attr_format(const struct wp_options *);
 
-/* One that never fires, and runs whenever a thread does that is watched with
-   these options, or one that inherits. */
+/* An event that never fires, and runs whenever a thread that is watched with
+   these options, or one that inherits, does. */
 void wp_attr_reference(struct perf_event_attr *, const struct wp_options *);
 
-/* What all events have that signal the program they watch: of one slot, on its
-   own thread, disabled, without records.  period 0 is 1. */
+/* The common attribute of events that signal the program which they watch: of
+   one slot, on its own thread, disabled, without records. period 0 is 1. */
 #define WP_INSIDE_FORMAT PERF_FORMAT_TOTAL_TIME_RUNNING	/* their read_format */
 void wp_attr_inside(struct perf_event_attr *, const struct wp_slot *,
     uint64_t period, bool kernel);
 
-/* And what one has whose signal says no more than that it came: in its ring is
-   the stack pointer and the pc, in this order, of each overflow
-   (async_count.h). */
+/* Adapt it for an event whose signal carries no data: its ring gets the stack
+   pointer and the pc, in this order, of each overflow (async_count.h). */
 void wp_attr_fires(struct perf_event_attr *);
 
-/* A uprobe, by its PMU's type, so far into a file; there its programs run. */
+/* A uprobe, by the type of its PMU, at an offset of a file, where its BPF
+   programs run. */
 void wp_attr_uprobe(struct perf_event_attr *, uint32_t type, const char *path,
     uint64_t offset);
 
-/* In place of an event that is a uprobe: one that never fires, with its
-   side. */
+/* An event that never fires, in place of one that is a uprobe, with its side
+   records. */
 void wp_attr_beside(struct perf_event_attr *);
 
 /* The event that owns a ring and never fires; records wake its poller when
    watermark bytes wait. */
 void wp_attr_ring(struct perf_event_attr *, uint32_t watermark);
 
-/* Which of a sample's user registers, from 0, is where its thread was in the
-   program. */
+/* The index, from 0, of the program counter among a sample's user registers. */
 unsigned wp_attr_user_pc(void);
 
-/* How a sample of these events begins, and their other records end.  In a
-   sample these follow, if its event has them: callchain, raw bytes, the user's
-   registers behind their ABI, the user's stack. */
+/* The beginning of a sample of these events, and the end of their other
+   records.  In a sample these parts follow, if its event has them: callchain,
+   raw bytes, the ABI and the user's registers, the user's stack. */
 struct wp_sample {
 	struct perf_event_header header;
 	uint64_t id, ip;
@@ -139,7 +141,7 @@ wp_attr_time_offset(const struct perf_event_header *header)
 	    (sizeof(struct wp_trailer) - offsetof(struct wp_trailer, time));
 }
 
-/* When a whole record was made, ns. */
+/* The time of a complete record, ns. */
 static inline uint64_t
 wp_attr_time(const struct perf_event_header *header)
 {
@@ -150,7 +152,8 @@ wp_attr_time(const struct perf_event_header *header)
 	return time;
 }
 
-/* How their records begin of what is created, and mapped; the path follows. */
+/* The beginning of their records of created tasks, of names, and of mappings;
+   in the last two a name or path follows. */
 struct wp_task_record {
 	struct perf_event_header header;
 	uint32_t pid, ppid, tid, ptid;
@@ -169,9 +172,9 @@ struct wp_mmap2_record {
 	uint32_t prot, flags;
 };
 
-/* End a sample by n bytes of the stack, that are at to + 8 already: before them
-   their room, behind them their number; but for none, a 0 alone.  How many
-   bytes these are. */
+/* End a sample by n bytes of the stack, which are at to + 8 already: their size
+   is put before them, and again after them; if there are none, only a 0.
+   Result: the number of bytes that all this takes. */
 static inline size_t
 wp_sample_end(uint8_t *to, size_t n)
 {
@@ -184,25 +187,25 @@ wp_sample_end(uint8_t *to, size_t n)
 	return size + 2 * sizeof(size);
 }
 
-/* One that never fires, and records what a thread maps (or, tasks, which
-   threads and processes it creates), and so of those, until they execute
-   another program.  The trailers of its records are as of the others.  Its
+/* An event that never fires, and records what a thread maps (or, with tasks,
+   which threads and processes it creates), and the same for these, until they
+   execute another program.  Its records have the same trailers as others.  Its
    read_format is PERF_FORMAT_LOST. */
 void wp_attr_side(struct perf_event_attr *, bool tasks);
 
-/* The same of all threads that are on a processor, and which programs they
-   execute; or, code, also what they map to execute it. */
+/* The same with tasks for all threads on a processor, and the programs that
+   they execute; with code, also what they map for execution. */
 void wp_attr_programs(struct perf_event_attr *, bool code);
 
-/* One that makes a sample whenever its tracepoint, of this id, is passed on a
-   processor: its raw bytes are the tracepoint's. */
+/* An event that makes a sample whenever the tracepoint with this id is passed
+   on a processor; the sample's raw bytes are the tracepoint's. */
 void wp_attr_tracepoint(struct perf_event_attr *, uint64_t id);
 
-/* The same, and what they map. */
+/* As wp_attr_programs, with everything that they map. */
 void wp_attr_mappings(struct perf_event_attr *);
 
-/* One that says nothing but for how long its thread, and with inherit threads
-   that it makes, have run. */
+/* An event that only measures for how long its thread, and with inherit the
+   threads that it creates, have run. */
 void wp_attr_clock(struct perf_event_attr *, bool inherit);
 
 #pragma GCC visibility pop

@@ -1,5 +1,5 @@
 /*
- * cause: why a call failed, in words.
+ * cause: the reason why a call failed, as text.
  *
  * Calls that can fail for reasons that concern the user return 0 or -errno and,
  * through a struct wp_cause, the reason and the way out in one line.  Code,
@@ -224,14 +224,15 @@ struct wp_cause {
    Result: the cause's errno, negated, for `return wp_cause_set(...)`. */
 int wp_cause_set(struct wp_cause *cause, enum wp_cause_code code, ...);
 
-/* That this user may not inspect a process. */
+/* Fill *cause with the reason why this user may not inspect a process.  Result:
+   the cause's errno, negated. */
 int wp_cause_denied(struct wp_cause *, int pid);
 
 /* The name of a code ("NO_PROCESS"), for tests and logs. */
 const char *wp_cause_name(enum wp_cause_code);
 
-/* SYSTEM with a given errno: "what: strerror", and what helps against that, if
-   it is known.  Result: -err. */
+/* Fill *cause with SYSTEM and a given errno: "what: strerror", and the remedy,
+   if it is known.  Result: -err. */
 int wp_cause_errno(struct wp_cause *cause, const char *what, int err);
 
 #pragma GCC visibility pop

@@ -1,7 +1,7 @@
 /*
  * counter: what can be counted between the hits of a thread.
  *
- * Pure functions, but for wp_counter_open.
+ * All functions except wp_counter_open are pure.
  */
 #ifndef WP_COUNTER_H
 #define WP_COUNTER_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* They are in recordings by these numbers, which never change. */
+/* Recordings contain these numbers, so they never change. */
 enum wp_counter {
 	WP_COUNTER_PAGE_FAULTS, WP_COUNTER_MINOR_FAULTS,
 	WP_COUNTER_MAJOR_FAULTS, WP_COUNTER_CONTEXT_SWITCHES,
@@ -25,14 +25,14 @@ enum wp_counter {
 /* What perf(1) calls it; NULL: there is no such counter. */
 const char *wp_counter_name(unsigned);
 
-/* Whether it is the processor's, which counts in user mode alone, rather than
-   the kernel's; whether it is a time, in ns. */
+/* Whether it is a counter of the processor, which counts only in user mode,
+   rather than of the kernel; whether it is a time, in ns. */
 bool wp_counter_is_hardware(unsigned);
 bool wp_counter_is_time(unsigned);
 
-/* Count on a processor, for all that runs there: always, or not at all.  A
-   descriptor, close-on-exec, or -errno; -EBUSY: all of the processor's counters
-   are taken. */
+/* Count everything that runs on a processor, pinned, so that it counts always
+   or not at all.  Result: a descriptor, close-on-exec, or -errno; -EBUSY: all
+   of the processor's counters are taken. */
 int wp_counter_open(unsigned counter, int cpu);
 
 #pragma GCC visibility pop

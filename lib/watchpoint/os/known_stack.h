@@ -9,11 +9,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* How many words, at most; and how far above the stack pointer they end, in
-   bytes: a power of two. */
+/* The greatest number of words; and the distance from the stack pointer within
+   which they lie, in bytes, a power of two. */
 enum { WP_KNOWN_WORDS = 32, WP_KNOWN_REACH = 2048 };
 
-/* Where the value is that the instruction in front of the pc stored into all
+/* Where to find the value that the instruction before the pc stored into all
    bytes of the watch. */
 enum wp_known_source {
 	WP_KNOWN_NOWHERE,	/* it is not known */

@@ -33,8 +33,8 @@ int wp_perf_once(int fd, uint64_t period);
 int wp_perf_once_again(int fd, uint64_t period);
 int wp_perf_set_bpf(int fd, int prog_fd);
 
-/* Overflows signal one thread: sig with si_fd (F_SETOWN_EX, F_SETSIG, O_ASYNC;
-   fcntl(2)); 0: they do not any more. */
+/* Have overflows send sig, with si_fd, to one thread (F_SETOWN_EX, F_SETSIG,
+   O_ASYNC; fcntl(2)). 0: send no signal any more. */
 int wp_perf_signal(int fd, pid_t tid, int sig);
 
 /* What read(2) returns for an event; all three include children that inherited
@@ -43,12 +43,14 @@ struct wp_perf_count {
 	uint64_t value;		/* hits */
 	uint64_t running;	/* ns that it was on a processor, with its
 				   thread */
-	uint64_t lost;		/* of the hits, records that found no room; 0 on
-				   kernels before 6.0, which do not say */
+	uint64_t lost;		/* of the hits, records for which there was no
+				   room; 0 on kernels before 6.0, which do not
+				   count them */
 };
 
-/* format is the event's read_format: of PERF_FORMAT_TOTAL_TIME_RUNNING and
-   PERF_FORMAT_LOST; what is not in it is 0. */
+/* Read the counts. format is the event's read_format, which may have
+   PERF_FORMAT_TOTAL_TIME_RUNNING and PERF_FORMAT_LOST; members that it does not
+   have become 0. */
 int wp_perf_read(int fd, uint64_t format, struct wp_perf_count *);
 
 /* The ring of an event: a control page and size bytes (a power of two). */

@@ -3,7 +3,8 @@
  *
  * A region may be unaligned and longer than one register holds; it is split
  * into the fewest pieces that cover it exactly, never more than it: naturally
- * aligned powers of two, or any bytes of an aligned word.  What a processor can do differs: slot_x86_64.c, slot_aarch64.c.
+ * aligned powers of two, or any bytes of an aligned word.  See
+ * slot_x86_64.c and slot_aarch64.c for what each processor can do.
  *
  * Pure functions: thread- and async-signal-safe.
  */
@@ -23,9 +24,9 @@ struct wp_region {
 	uint64_t addr;		/* first byte */
 	uint64_t len;		/* bytes, at least 1; ignored for WP_EXEC */
 	enum wp_access access;
-	bool insn;		/* of execution: an instruction surely begins
-				   there, so that a uprobe can be in place of a
-				   slot */
+	bool insn;		/* for execution: an instruction certainly
+				   begins there, so that a uprobe may be used
+				   instead of a slot */
 };
 
 #define WP_SLOTS_MAX 16		/* more than any processor has */
@@ -38,15 +39,16 @@ struct wp_slot {
 	uint32_t type;		/* bp_type: HW_BREAKPOINT_* */
 };
 
-/* How many bytes of a region are watched: of execution, that at its address. */
+/* The number of watched bytes of a region; for execution 1, that at its
+   address. */
 static inline uint64_t
 wp_region_bytes(enum wp_access access, uint64_t len)
 {
 	return access == WP_EXEC ? 1 : len;
 }
 
-/* How many bytes a slot watches, by bp_type and bp_len: of execution, that at
-   its address. */
+/* The number of bytes that a slot watches, by bp_type and bp_len; for execution
+   1, that at its address. */
 static inline uint64_t
 wp_slot_bytes(uint32_t type, uint64_t len)
 {
@@ -67,9 +69,9 @@ struct wp_slot_caps {
 extern const struct wp_slot_caps wp_slot_usual;
 
 /*
- * Split a region.  Result: how many slots, in out (in order of address), or
- * -E2BIG with a cause when they are more than caps->slots; -ERANGE when the
- * region runs over the end of the address space.
+ * Split a region.  Result: the number of slots, which are in out (in order of
+ * address); or, with a cause, -E2BIG if there are more than caps->slots, or
+ * -ERANGE if the region extends beyond the end of the address space.
  */
 int wp_slot_plan(const struct wp_region *, const struct wp_slot_caps *caps,
     struct wp_slot out[WP_SLOTS_MAX], struct wp_cause *);
@@ -78,7 +80,7 @@ int wp_slot_plan(const struct wp_region *, const struct wp_slot_caps *caps,
    with a cause. */
 int wp_slot_check(const struct wp_region *, struct wp_cause *);
 
-/* Whether all of a region are addresses of the kernel's. */
+/* Whether all addresses of a region are the kernel's. */
 bool wp_slot_in_kernel(const struct wp_region *);
 
 /* The first address that is not a user program's. */

@@ -1,11 +1,11 @@
 /*
  * probe: finds out what this machine can do, by trying.
  *
- * What differs by kernel, processor or permission is decided here, once, by
- * opening (or firing) a real event in this process; never by version numbers.
- * Not async-signal-safe.  Opening allocates nothing, and any thread may do it.
- * Firing installs and restores signal handlers of the calling process: call it
- * from a program with one thread.
+ * Differences between kernels, processors and permissions are found here, once,
+ * by opening (or firing) a real event in this process; never by version
+ * numbers.  Not async-signal-safe.  Opening allocates nothing, and any thread
+ * may do it.  Firing installs and restores signal handlers of the calling
+ * process: call it from a program with one thread.
  */
 #ifndef WP_PROBE_H
 #define WP_PROBE_H
@@ -19,23 +19,23 @@
 #pragma GCC visibility push(default)
 
 /*
- * What events may be opened.  Cheap: opens, and one store.
- * 0, or -errno with a cause when no data watch can be opened at all: no
- * breakpoints (ENODEV), no perf_event_open (ENOSYS), not permitted (which of
- * paranoid and seccomp), no free slot; or when one does not fire on this
- * processor (ENODEV).  Then nothing but paranoid is set.
+ * Find out which events may be opened.  This is cheap: it opens events, and
+ * makes one store. 0, or -errno with a cause when no data watch can be opened
+ * at all: no breakpoints (ENODEV), no perf_event_open (ENOSYS), not permitted
+ * (which of paranoid and seccomp), no free slot; or when one does not fire on
+ * this processor (ENODEV).  Then nothing but paranoid is set.
  */
 int wp_probe_features(struct wp_features *, struct wp_cause *);
 
-/* Why perf_event_open refused this thread a plain write watch on itself with
-   this errno (positive).  Result: the cause's errno, negated. */
+/* Fill in why perf_event_open refused this thread a plain write watch on itself
+   with this errno (positive).  Result: the cause's errno, negated. */
 int wp_probe_cause(int err, struct wp_cause *);
 
 /* Whether this thread has a capability (CAP_*) that the kernel counts for the
    whole machine: not those of a user namespace of one's own. */
 bool wp_probe_capable(unsigned capability);
 
-/* What a store into a watched word does on each processor that the calling
+/* The effect of a store into a watched word on each processor that the calling
    thread may run on. */
 struct wp_probe_cpus {
 	unsigned tried;		/* processors where a watch could be set */
@@ -75,8 +75,8 @@ struct wp_probe_result {
    it. */
 void wp_probe_fire(enum wp_probe_kind, struct wp_probe_result *out);
 
-/* Slots free now in this thread (0 too when none can be opened at all), and in
-   all on this processor: what is free when none is held. */
+/* The number of slots that are free now in this thread (0 also if none can be
+   opened at all), and of all slots of this processor. */
 unsigned wp_probe_free_slots(void);
 unsigned wp_probe_all_slots(void);
 

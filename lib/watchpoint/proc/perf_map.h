@@ -19,8 +19,8 @@ struct wp_perf_map {
 	time_t began;		/* when the process did */
 };
 
-/* That of a running process, whose root is a descriptor, which outlives this,
-   or -1: ours.  0; -ESRCH: it is not known. */
+/* Find the file of a running process, whose root directory is the descriptor
+   root, which outlives this, or -1: ours. 0; -ESRCH: it is not known. */
 int wp_perf_map_find(struct wp_perf_map *, pid_t, int root);
 
 /* Open it for reading, if it is a regular file, no link, that belongs to the

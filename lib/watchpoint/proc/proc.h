@@ -1,8 +1,8 @@
 /*
  * proc: reads /proc/PID.  No other file does.
  *
- * Answers are snapshots: the process goes on in the meantime.  Functions return
- * 0 (or a count) or -errno; -ESRCH: no such process or thread.
+ * The results are snapshots, because the process continues in the meantime.
+ * Functions return 0 (or a count) or -errno; -ESRCH: no such process or thread.
  */
 #ifndef WP_PROC_H
 #define WP_PROC_H
@@ -48,8 +48,9 @@ wp_proc_signal_in(uint64_t set, int sig)
 	return sig > 0 && (set >> (sig - 1) & 1) != 0;
 }
 
-/* The C library blocks even the signals that programs cannot while it makes a
-   thread or a process: that says nothing of what the program blocks. */
+/* Whether the C library is creating a thread or a process: meanwhile it blocks
+   even the signals that programs cannot block, and the mask does not show what
+   the program itself blocks. */
 static inline bool
 wp_proc_is_making_thread(uint64_t blocked)
 {
@@ -69,7 +70,8 @@ bool wp_proc_mounted(void);
 bool wp_proc_hides(pid_t pid);
 
 /* Whether /proc has our own process ids, not those of an outer PID namespace.
-   0, or -ENOENT with a cause: it has not, or there is none. */
+   wp_proc_check returns 0, or -ENOENT with a cause if it has not, or there is
+   no /proc. */
 bool wp_proc_is_ours(void);
 int wp_proc_check(struct wp_cause *);
 
@@ -78,7 +80,7 @@ int wp_proc_check(struct wp_cause *);
 pid_t wp_proc_tracer(pid_t tid);
 
 /* The file that wp_proc_caught reads, as a descriptor to close, or -errno.  It
-   is good for as long as the process has that id, whatever it executes. */
+   is valid as long as the process has that id, whatever it executes. */
 int wp_proc_caught_open(pid_t pid);
 
 /* The signals below 32 that a process has handlers for at this moment, bit n-1
@@ -88,12 +90,12 @@ int wp_proc_caught(int fd, uint64_t *caught);
 /* The processor that a thread of a process ran on last, or < 0. */
 int wp_proc_cpu(pid_t pid, pid_t tid);
 
-/* Whether a thread has begun to end: it executes nothing of its program any
-   more, though it may take its time.  True when there is no such thread. */
+/* Whether a thread has begun to end: it executes no more code of its program,
+   but may still exist for some time.  True if there is no such thread. */
 bool wp_proc_exiting(pid_t tid);
 
-/* The signal that ended a process, which is no more, or a zombie; 0: none did,
-   or it is not known.  pidfd refers to it. */
+/* The signal that ended a process, which has gone or is a zombie; 0: no signal
+   did, or it is not known. pidfd refers to the process. */
 int wp_proc_killed(pid_t pid, int pidfd);
 
 /* Whether a process has not executed a program since it was created, as seen
@@ -101,18 +103,20 @@ int wp_proc_killed(pid_t pid, int pidfd);
    clock tick.  False when there is none. */
 bool wp_proc_unexecuted(pid_t pid, uint64_t *start);
 
-/* Whether a process has executed a program, or had before it ended: 1 or 0;
-   -ESRCH: there is not even a zombie. */
+/* Whether a process has executed a program, or had done so before it ended: 1
+   or 0; -ESRCH: there is not even a zombie. */
 int wp_proc_has_executed(pid_t pid);
 
-/* Thread ids of a process, into *tids (malloc'd or grown with realloc; *cap is
-   its size in elements).  Result: how many. */
+/* Store the thread ids of a process in *tids (NULL or malloc'd; grown with
+   realloc; *cap is its size in elements).  The caller frees it.  Result: their
+   number. */
 int wp_proc_threads(pid_t pid, pid_t **tids, size_t *cap);
 
-/* How many threads it has now, those included that are ending; 0: none. */
+/* The number of threads that a process has now, including those that are
+   ending; 0: none. */
 int wp_proc_count_threads(pid_t pid);
 
-/* The same of the ids of all processes that /proc shows. */
+/* As wp_proc_threads, for the ids of all processes in /proc. */
 int wp_proc_processes(pid_t **pids, size_t *cap);
 
 /* Whether a process has several threads. */
@@ -139,25 +143,25 @@ struct wp_proc_map {
 int wp_proc_maps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *),
     void *arg);
 
-/* Whether all of these bytes are mapped: 1; or 0, and *at is the first that is
-   not; or -errno. */
+/* Whether all of these len bytes from *at on are mapped: 1; or 0, and *at is
+   the first that is not; or -errno. */
 int wp_proc_covers(pid_t pid, uint64_t *at, uint64_t len);
 
-/* Where the first page of the file is mapped whose mapping begins at start.  0
-   or -errno; -ENOENT: it is no file, or its first page is not mapped before
-   that. */
+/* The address of the first page of the file whose mapping begins at start. 0 or
+   -errno; -ENOENT: it is not a file, or its first page is not mapped at or
+   before start. */
 int wp_proc_first_page(pid_t pid, uint64_t start, uint64_t *first);
 
 /* Whether others may have mapped some of these bytes too, and write them there;
    true unless it is known that they cannot. */
 bool wp_proc_shares(pid_t pid, uint64_t addr, uint64_t len);
 
-/* The mapping that these bytes are in, if nobody else can have it, as above;
-   else both are 0. */
+/* The mapping that contains these bytes, if it is known that no other process
+   can have mapped it; else both are 0. */
 void wp_proc_own(pid_t pid, uint64_t addr, uint64_t len, uint64_t *start,
     uint64_t *end);
 
-/* What a mapping has in it, as /proc/PID/smaps says. */
+/* The contents of a mapping, by /proc/PID/smaps. */
 struct wp_proc_usage {
 	uint64_t present;	/* bytes in memory, or swapped out */
 	uint64_t own;		/* those that belong to no file (any more) */
@@ -166,7 +170,8 @@ struct wp_proc_usage {
 	bool huge;		/* huge pages of hugetlbfs */
 };
 
-/* As wp_proc_maps, and what is in each.  This takes the kernel some time. */
+/* As wp_proc_maps, with the contents of each mapping.  This takes the kernel
+   some time. */
 int wp_proc_smaps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *,
     const struct wp_proc_usage *), void *arg);
 
@@ -182,16 +187,16 @@ bool wp_proc_pages(int pagemap, uint64_t *start, uint64_t *end);
    bytes, and end it with NUL.  Result: its length. */
 ssize_t wp_proc_text(pid_t pid, const char *name, char *to, size_t size);
 
-/* What file a process executes, as it finds it.  0 or -errno, and path is as it
-   was. */
+/* The path of the file that a process executes, as it is in that process's
+   root. 0; or -errno, and path is unchanged. */
 int wp_proc_exe(pid_t pid, char path[PATH_MAX]);
 
-/* Whether what it executes is the file of this device and inode: 1 or 0; or
+/* Whether a process executes the file with this device and inode: 1 or 0; or
    -errno. */
 int wp_proc_executes(pid_t pid, dev_t dev, ino_t ino);
 
-/* A number that changes whenever what a process has mapped to be executed
-   does. */
+/* A number that changes whenever the executable mappings of a process
+   change. */
 int wp_proc_code(pid_t pid, uint64_t *code);
 
 /* A number that changes when a process executes another program; -ENOENT: it is
@@ -204,8 +209,8 @@ int wp_proc_comm(pid_t pid, pid_t tid, char comm[64]);
 /* A value of the auxiliary vector (AT_*). */
 int wp_proc_auxv(pid_t pid, uint64_t type, uint64_t *value);
 
-/* What a descriptor of a process's thread, or of the process when that has
-   ended, is open on: "/etc/hosts", "socket:[4711]".  0, or -errno: it is not
+/* The file of a descriptor of a process's thread, or of the process if the
+   thread has ended: "/etc/hosts", "socket:[4711]". 0, or -errno: it is not
    open, or size is too small. */
 int wp_proc_fd(pid_t pid, pid_t tid, int fd, char *name, size_t size);
 
@@ -213,10 +218,11 @@ int wp_proc_fd(pid_t pid, pid_t tid, int fd, char *name, size_t size);
    good after the process has ended; -errno. */
 int wp_proc_root(pid_t pid);
 
-/* Open a regular file for reading, below a directory (AT_FDCWD: as the path
-   says); with an inode only if it is the file that a mapping names so.  A
-   descriptor, or -errno; -ESTALE: it is another file, or not a regular one,
-   which is not opened, because opening one can have effects. */
+/* Open a regular file for reading, below a directory (AT_FDCWD: by the path
+   alone).  If ino is not 0, it must have this device and inode, as a mapping
+   names them.  Result: a descriptor, or -errno; -ESTALE: it is another file, or
+   not a regular one; such a file is not opened, because opening it can have
+   effects. */
 int wp_proc_open_same(int dir, const char *path, unsigned maj, unsigned min,
     uint64_t ino);
 
@@ -230,20 +236,20 @@ int wp_proc_open_same(int dir, const char *path, unsigned maj, unsigned min,
 int wp_proc_open_mapped(pid_t pid, int root, uint64_t start, uint64_t end,
     const char *path, unsigned maj, unsigned min, uint64_t ino);
 
-/* Open the file whose code is mapped at an address, read-only; *offset: which
-   byte of it is there.  A descriptor, or -errno; -ENOEXEC: it is no file, or
-   one that is mapped shared. */
+/* Open the file whose code is mapped at an address, read-only; *offset: the
+   offset in the file of the byte at this address.  A descriptor, or -errno;
+   -ENOEXEC: it is no file, or one that is mapped shared. */
 int wp_proc_open_code(pid_t pid, uint64_t addr, uint64_t *offset);
 
 /* Whether a process is in our own PID namespace. */
 bool wp_proc_has_our_pids(pid_t pid);
 
-/* Read a process's memory (process_vm_readv, else /proc/PID/mem).  Result: how
-   many bytes could be read from addr on, or -errno when none. */
+/* Read a process's memory (process_vm_readv, else /proc/PID/mem).  Result: the
+   number of bytes that could be read from addr on, or -errno if none could. */
 ssize_t wp_proc_read(pid_t pid, uint64_t addr, void *to, size_t len);
 
 /* Read n words, at most WP_PROC_WORDS, each at an address of its own.  Result:
-   how many, up to the first that cannot be read. */
+   their number, up to the first that cannot be read. */
 enum { WP_PROC_WORDS = 64 };
 size_t wp_proc_read_words(pid_t pid, const uint64_t *addr, uint64_t *to,
     size_t n);

@@ -23,7 +23,7 @@ struct wp_roots {
  */
 int wp_roots_find(struct wp_roots *, pid_t, int *root);
 
-/* Whether it is one that wp_roots_find gave, and not our own. */
+/* Whether root is a descriptor that wp_roots_find returned, and not -1. */
 bool wp_roots_have(const struct wp_roots *, int root);
 
 void wp_roots_free(struct wp_roots *);

@@ -6,15 +6,15 @@
  * opened after the events of the thread's slots, in the same way inherited, and
  * read before they are disabled.  So a slot's events run together at least as
  * long as the reference ran until then; where they do not, the slot was off:
- * its events were disabled by someone else, or the thread was on a processor
- * where it has none.
+ * another process disabled its events, or the thread was on a processor where
+ * it has none.
  *
  * The kernel takes the events of a thread that executes a program from it one
  * after the other, and forgets for how long each ran since its time was taken
  * last: when the thread was switched, or when that event was read or disabled.
- * So slots are read before their reference, and what the thread may have run in
- * between is not known.  The reference is taken first, because it alone is not
- * pinned, so nothing comes in between that is forgotten of the slots alone.
+ * So slots are read before their reference, and for how long the thread ran in
+ * between is not known.  The kernel takes the reference first, because it alone
+ * is not pinned, so no time is forgotten of the slots alone.
  *
  * Where whatever runs is watched, each processor has a reference instead.
  *
@@ -35,9 +35,9 @@
 struct wp_events;
 
 struct wp_uptime {
-	bool known;		/* there was something to be measured */
-	unsigned threads;	/* that had events of their own; 0: it is not
-				   known how many different ones */
+	bool known;		/* something was measured */
+	unsigned threads;	/* number of threads with events of their own;
+				   0: it is not known */
 	uint64_t ran;	/* ns that they, and those that inherited, ran */
 	uint64_t off;		/* of these ns: not all of a thread's watches
 				   were on */
