@@ -135,20 +135,10 @@ value_is_signed(const struct value *v)
 bool
 value_is_integer(const struct value *v)
 {
-	uint64_t size;
+	const uint64_t size = v->known && ex_kind_is_integer(ex_type_kind(
+	    &v->type)) ? ex_type_size(&v->type) : 0;
 
-	switch (v->known ? ex_type_kind(&v->type) : EX_OPAQUE) {
-	case EX_SIGNED:
-	case EX_UNSIGNED:
-	case EX_BOOL:
-	case EX_CHAR:
-	case EX_UTF:
-	case EX_ENUM:
-		size = ex_type_size(&v->type);
-		return size > 0 && size <= 8;
-	default:
-		return false;
-	}
+	return size > 0 && size <= 8;
 }
 
 uint64_t

@@ -31,6 +31,13 @@ enum ex_kind {
 	EX_STRING,	/* of characters, as many as it has bytes (Fortran) */
 };
 
+/* Whether their values are whole numbers, pointers being none. */
+static inline bool
+ex_kind_is_integer(enum ex_kind kind)
+{
+	return (kind >= EX_SIGNED && kind <= EX_UTF) || kind == EX_ENUM;
+}
+
 struct ex_layout {
 	enum ex_kind kind;
 	uint64_t size;		/* bytes; 0: not known */

@@ -73,18 +73,7 @@ field_number(const struct ex_object *object, const uint8_t *bytes,
 static bool
 is_integer(const struct ex_layout *layout)
 {
-	switch (layout->kind) {
-	case EX_SIGNED:
-	case EX_UNSIGNED:
-	case EX_BOOL:
-	case EX_CHAR:
-	case EX_UTF:
-	case EX_ENUM:
-	case EX_POINTER:
-		return true;
-	default:
-		return false;
-	}
+	return layout->kind == EX_POINTER || ex_kind_is_integer(layout->kind);
 }
 
 bool
