@@ -133,10 +133,8 @@ peak_mb(const char *pid, const char *addr)
 	struct rusage usage;
 	struct outcome o;
 
-	run(&o, (const char *[]){watchctl(), "-t", "1", "-w", addr, "-o",
-	    "json", "-p", pid, NULL});
-	assert_int_equal(o.status, 0);
-	outcome_free(&o);
+	run_status(&o, 0, (const char *[]){watchctl(), "-t", "1", "-w", addr,
+	    "-o", "json", "-p", pid, NULL});
 	(void)getrusage(RUSAGE_CHILDREN, &usage);
 	return (double)usage.ru_maxrss / 1024;
 }

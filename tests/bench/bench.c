@@ -63,7 +63,6 @@ record(const char *file, const char *const argv[])
 	finish(&w, &o);
 	assert_non_null(strstr(o.err, " hits, "));
 	hits = atof(strstr(o.err, " hits, ") + strlen(" hits, "));
-	outcome_free(&o);
 	assert_true(hits > 0);
 	return hits;
 }
@@ -130,7 +129,6 @@ bench_end(struct running *v)
 
 	say(v, "end\n");
 	finish(v, &o);
-	outcome_free(&o);
 }
 
 static int

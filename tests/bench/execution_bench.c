@@ -77,7 +77,6 @@ measure(const char *how, const char *name, const char *calls, double limit)
 	by_slot = ask(&v, slot) - none;
 	bench_end(&v);
 	finish(&w, &o);
-	outcome_free(&o);
 	printf("%s: a call costs %.2f us more by a uprobe, %.2f us by a slot\n",
 	    name, over, by_slot);
 	bench_tell(name, over, "us", "a call over one that is not watched",

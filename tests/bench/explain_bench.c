@@ -26,9 +26,7 @@ run_shell(const struct bench_way *way, const char *file)
 	char line[1024];
 
 	(void)snprintf(line, sizeof(line), way->command, file);
-	run(&o, (const char *[]){"/bin/sh", "-c", line, NULL});
-	assert_int_equal(o.status, 0);
-	outcome_free(&o);
+	run_status(&o, 0, (const char *[]){"/bin/sh", "-c", line, NULL});
 }
 
 /* The command that reports a file as JSON, until the next. */
@@ -68,14 +66,12 @@ system_calls(const char *file)
 	struct outcome o;
 	double calls;
 
-	run(&o, (const char *[]){PERF, "stat", "-x,", "-o", "/dev/stdout", "-e",
-	    "raw_syscalls:sys_enter", watchctl(), "report", "-o", "json",
-	    "--stacks", "once", "-O", "/dev/null", file, NULL});
-	assert_int_equal(o.status, 0);
+	run_status(&o, 0, (const char *[]){PERF, "stat", "-x,", "-o",
+	    "/dev/stdout", "-e", "raw_syscalls:sys_enter", watchctl(), "report",
+	    "-o", "json", "--stacks", "once", "-O", "/dev/null", file, NULL});
 	assert_non_null(strstr(o.out, ",,raw_syscalls"));
 	*strstr(o.out, ",,raw_syscalls") = '\0';
 	calls = atof(strrchr(o.out, '\n') + 1);
-	outcome_free(&o);
 	assert_true(calls > 0);
 	return calls;
 }

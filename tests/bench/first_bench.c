@@ -138,7 +138,7 @@ write_unit(const char *kind, unsigned unit)
 	assert_non_null(f = fopen(scratch_path(name), "w"));
 	assert_int_equal(fwrite(object, 1, len, f), len);
 	assert_int_equal(fclose(f), 0);
-	free(object);
+	test_frees_now();
 }
 
 static void
@@ -184,7 +184,6 @@ seconds(const char *const argv[], const char *text)
 	took = bench_cpu() - took;
 	if (strstr(o.out, text) == NULL && strstr(o.err, text) == NULL)
 		fail_msg("%s%s", o.out, o.err);
-	outcome_free(&o);
 	return took;
 }
 
@@ -194,9 +193,9 @@ gdb(const char *program)
 	double took[GDB_RUNS];
 
 	for (int i = 0; i < GDB_RUNS; i++)
-		took[i] = seconds((const char *[]){GDB, "-nx", "-batch",
-		    "-ex", "watch config.limit", "-ex", "run", "-ex",
-		    "backtrace", program, NULL}, " main ");
+		took[i] = seconds(LIST(GDB, "-nx", "-batch", "-ex",
+		    "watch config.limit", "-ex", "run", "-ex", "backtrace",
+		    program), " main ");
 	return bench_median(took, GDB_RUNS);
 }
 
@@ -212,8 +211,8 @@ ours(const char *program, bool again)
 
 		if (!again || i < 0)
 			scratch_run("rm -rf cache");
-		one = seconds((const char *[]){watchctl(), "-n", "1", "-w",
-		    "config:4", "--", program, NULL}, " main ");
+		one = seconds(LIST(watchctl(), "-n", "1", "-w", "config:4",
+		    "--", program), " main ");
 		if (i >= 0)
 			took[i] = one;
 	}
@@ -232,9 +231,9 @@ compare_expression(const char *name, const char *path, double limit)
 	char what[64];
 
 	for (int i = 0; i < GDB_RUNS; i++)
-		theirs[i] = seconds((const char *[]){GDB, "-nx", "-batch",
-		    "-ex", "print &((struct config *)&config)->limit", path,
-		    NULL}, "config");
+		theirs[i] = seconds(LIST(GDB, "-nx", "-batch", "-ex",
+		    "print &((struct config *)&config)->limit", path),
+		    "config");
 	for (int i = 0; i < RUNS; i++) {
 		scratch_run("rm -rf cache");
 		took[i] = seconds(argv, "hits");

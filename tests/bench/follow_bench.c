@@ -77,7 +77,6 @@ measure(const char *how, const char *threads, const char *name, double limit)
 	}
 	bench_end(&v);
 	finish(&w, &o);
-	outcome_free(&o);
 	(void)unlink(report);
 	printf("%s: a hit costs %.1f us, one that moves the watch %.1f us\n",
 	    name, bench_median(hit, RUNS), bench_median(move, RUNS));

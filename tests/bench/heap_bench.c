@@ -46,7 +46,6 @@ take(const char *const prefix[], const char *const command[])
 	run(&o, argv);
 	if (o.status != 0)
 		fail_msg("%s: %d %s", command[0], o.status, o.err);
-	outcome_free(&o);
 	return bench_cpu() - began;
 }
 
@@ -256,7 +255,6 @@ run_redis(const char *const prefix[], double *seconds, double *bytes)
 	run(&o, argv);
 	if (sscanf(o.out, "%lf %lf", seconds, bytes) != 2)
 		fail_msg("redis: %s%s", o.out, o.err);
-	outcome_free(&o);
 }
 
 static void

@@ -108,9 +108,7 @@ watched(const char *report, const char *form, const char *option,
 	finish(&w, &o);
 	t->all = t->program + bench_cpu() - began;
 	t->lost = lost_of(o.err);
-	outcome_free(&o);
 	finish(&v, &o);
-	outcome_free(&o);
 }
 
 int

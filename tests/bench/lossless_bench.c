@@ -77,7 +77,6 @@ lost_of(const struct load *load, const char *report)
 	}
 	assert_true(number_before(o.err, " hits, ") == 100000);
 	lost = number_before(o.err, " lost");
-	outcome_free(&o);
 	return lost;
 }
 

@@ -97,11 +97,9 @@ main(void)
 	(void)getrusage(RUSAGE_CHILDREN, &usage);
 	bench_tell("merging 200 files of 5,000 hits",
 	    (double)usage.ru_maxrss / 1024, "MB", "of memory", MEMORY_MB, 0);
-	outcome_free(&o);
 	(void)snprintf(command, sizeof(command), "jq -c .type %s/*.jsonl > "
 	    "/dev/null", scratch_dir);
 	jq = time_of(command, &o);
-	outcome_free(&o);
 	bench_tell("merging 200 files of 5,000 hits", merge / jq, "x",
 	    "the processor time of jq -c .type", 0.5, 0);
 	(void)scratch_remove(NULL);

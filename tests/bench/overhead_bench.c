@@ -185,11 +185,9 @@ measure(enum way way, double *share)
 	say(&v, "end\n");
 	finish(&v, &o);
 	if (attaches) {
-		outcome_free(&o);
 		finish(&tool, &o);
 	}
 	*share = share_of(o.err, way);
-	outcome_free(&o);
 	return took;
 }
 

@@ -72,9 +72,7 @@ run_command(const char *const argv[])
 {
 	struct outcome o;
 
-	run(&o, argv);
-	assert_int_equal(o.status, 0);
-	outcome_free(&o);
+	run_status(&o, 0, argv);
 }
 
 static void
@@ -156,9 +154,7 @@ live_hit(const char *writes, const char *more)
 	(void)unlink(file);
 	assert_non_null(strstr(o.err, " hits, "));
 	hits = atof(strstr(o.err, " hits, ") + strlen(" hits, "));
-	outcome_free(&o);
 	finish(&v, &o);
-	outcome_free(&o);
 	assert_true(hits > 0);
 	return took / hits;
 }

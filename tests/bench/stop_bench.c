@@ -51,7 +51,6 @@ by_gdb(const char *script)
 	took = bench_go(&v) * 1e6 / atof(WRITES);
 	bench_end(&v);
 	finish(&g, &o);
-	outcome_free(&o);
 	return took;
 }
 
@@ -73,7 +72,6 @@ by_stops(const char *report, double *lost)
 	finish(&w, &o);
 	if (strstr(o.err, WRITES " hits, " WRITES " reported, 0 lost") == NULL)
 		*lost += 1;
-	outcome_free(&o);
 	return took;
 }
 

@@ -38,9 +38,7 @@ watched(const char *option)
 	took = bench_cpu() - took;
 	if (strstr(o.out, WRITES " hits, " WRITES " reported") == NULL)
 		fail_msg("%s: %s%s", option, o.out, o.err);
-	outcome_free(&o);
 	finish(&v, &o);
-	outcome_free(&o);
 	return took;
 }
 

@@ -131,7 +131,6 @@ main(void)
 	    "-O", file, "--", victim("counter"), "1", "10000", NULL});
 	say(&w, "go\nend\n");
 	finish(&w, &o);
-	outcome_free(&o);
 	side_open(&values, file, true);
 	side_open(&none, file, false);
 	(void)pass(&values, file, 0);

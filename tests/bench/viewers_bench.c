@@ -19,10 +19,8 @@ run_form(const struct bench_way *way, const char *file)
 {
 	struct outcome o;
 
-	run(&o, LIST(watchctl(), "report", "-o", way->command, "-O",
+	run_status(&o, 0, LIST(watchctl(), "report", "-o", way->command, "-O",
 	    "/dev/null", file));
-	assert_int_equal(o.status, 0);
-	outcome_free(&o);
 }
 
 /* Bytes of the page of a recording. */
@@ -35,9 +33,8 @@ page_size(const char *file)
 	struct stat st;
 
 	assert_true(fd >= 0);
-	run(&o, LIST(watchctl(), "report", "-o", "html", "-O", page, file));
-	assert_int_equal(o.status, 0);
-	outcome_free(&o);
+	run_status(&o, 0, LIST(watchctl(), "report", "-o", "html", "-O", page,
+	    file));
 	assert_int_equal(fstat(fd, &st), 0);
 	(void)close(fd);
 	(void)unlink(page);

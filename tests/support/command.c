@@ -1,12 +1,6 @@
 /* command: programs started by a test, and what they said. */
 #include "command.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -16,6 +10,8 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "test.h"
 
 static _Noreturn void
 become(const char *const argv[], bool (*prepare)(int what), int what)
@@ -136,6 +132,16 @@ drain(int fd, char **text, size_t *len)
 	return n > 0;
 }
 
+/* Not larger than it has to be, until the test ends. */
+static char *
+kept_text(char *text, size_t len)
+{
+	char *smaller = realloc(text, len + 1);
+
+	test_frees(smaller, free);
+	return smaller;
+}
+
 static void
 collect(struct running *r, struct outcome *o)
 {
@@ -150,6 +156,14 @@ collect(struct running *r, struct outcome *o)
 		if (p[1].revents != 0 && !drain(r->err, &o->err, &nerr))
 			p[1].fd = -1;
 	}
+	o->out = kept_text(o->out, nout);
+	o->err = kept_text(o->err, nerr);
+}
+
+static void
+forget(void *json)
+{
+	json_decref(json);
 }
 
 json_t *
@@ -157,14 +171,13 @@ json_lines(const char *text)
 {
 	json_t *lines = json_array();
 
+	test_frees(lines, forget);
 	while (*text != '\0') {
 		size_t len = strcspn(text, "\n");
 		json_t *line = json_loadb(text, len, 0, NULL);
 
-		if (line == NULL || json_array_append_new(lines, line) != 0) {
-			json_decref(lines);
+		if (line == NULL || json_array_append_new(lines, line) != 0)
 			return NULL;
-		}
 		text += len + (text[len] == '\n');
 	}
 	return lines;
@@ -200,6 +213,15 @@ finish(struct running *r, struct outcome *o)
 	o->lines = json_lines(o->out);
 }
 
+bool
+status_is(const struct outcome *o, int status)
+{
+	if (o->status != status)
+		print_error("status %d, not %d: %s%s\n", o->status, status,
+		    report_of(o), o->err);
+	return o->status == status;
+}
+
 void
 end(struct running *r)
 {
@@ -226,12 +248,11 @@ outcome_take(struct outcome *o, const char *path)
 	size_t size = 0;
 
 	assert_non_null(file);
-	free(o->report);
 	o->report = NULL;
 	if (getdelim(&o->report, &size, '\0', file) < 0)
 		o->report[0] = '\0';	/* it is empty */
 	(void)fclose(file);
-	json_decref(o->lines);
+	test_frees(o->report, free);
 	o->lines = json_lines(o->report);
 }
 
@@ -239,25 +260,6 @@ const char *
 report_of(const struct outcome *o)
 {
 	return o->report == NULL ? o->out : o->report;
-}
-
-void
-outcome_free(struct outcome *o)
-{
-	free(o->out);
-	free(o->err);
-	free(o->report);
-	json_decref(o->lines);
-}
-
-int
-plain_library(void)
-{
-	char library[512];
-
-	(void)snprintf(library, sizeof(library),
-	    "%s/lib/watchpoint/libwatchpoint.so.0", getenv("TOP"));
-	return setenv("WATCHPOINT_LIBRARY", library, 0);
 }
 
 const char *

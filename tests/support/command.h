@@ -17,7 +17,7 @@ struct running {
 	int out, err;		/* from its stdout and stderr; -1: not taken */
 };
 
-/* What became of one: malloc'd texts, free them by outcome_free. */
+/* What became of one, until the test ends. */
 struct outcome {
 	int status;		/* exit status, or 128 + signal */
 	char *out, *err;	/* what it said */
@@ -58,20 +58,22 @@ void end(struct running *);
 /* Start and finish. */
 void run(struct outcome *, const char *const argv[]);
 
+/* The same, of what has to end with a status. */
+#define finish_status(r, o, status)					\
+	(finish(r, o), assert_true(status_is(o, status)))
+#define run_status(o, status, ...)					\
+	(run(o, __VA_ARGS__), assert_true(status_is(o, status)))
+bool status_is(const struct outcome *, int status);
+
 /* What it wrote to a file: that is the report then, and its lines the lines. */
 void outcome_take(struct outcome *, const char *path);
 
 /* What it reported: to a file, or to stdout. */
 const char *report_of(const struct outcome *);
 
-void outcome_free(struct outcome *);
-
-/* Texts that are one JSON value a line, as an array; NULL: one is not. */
+/* Texts that are one JSON value a line, as an array, until the test ends; NULL:
+   one is not. */
 json_t *json_lines(const char *text);
-
-/* Have --inside take the library as users have it, for a sanitized one would
-   want the sanitizers' own before it.  0 or -1. */
-int plain_library(void);
 
 /* The command under test, $WATCHCTL; and the path of a victim. */
 const char *watchctl(void);

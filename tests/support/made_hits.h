@@ -253,7 +253,8 @@ static const struct report_end made_judged = {
 /* A report into memory. */
 struct made_report {
 	struct report report;
-	char *text;		/* what was written, once closed */
+	char *text;		/* what was written, once closed, until the
+				   test ends */
 	size_t len;
 };
 
@@ -282,6 +283,7 @@ made_close(struct made_report *m, const struct report_end *end)
 {
 	assert_int_equal(m->report.ops->end(&m->report, end), 0);
 	assert_int_equal(fclose(m->report.out), 0);
+	test_frees(m->text, free);
 }
 
 /* A whole report of n hits. */
@@ -300,7 +302,7 @@ made_write(struct made_report *m, const struct report_ops *ops,
 static inline void
 assert_visible(const char *text)
 {
-	assert_null(strstr(text, "\xe2\x80\xae"));
+	assert_lacks(text, "\xe2\x80\xae");
 	for (; *text != '\0'; text++) {
 		unsigned char c = (unsigned char)*text;
 

@@ -95,11 +95,11 @@ page_check(const char *text)
 
 	assert_true(strlen(text) < PAGE_BYTES);
 	assert_int_equal(strncmp(text, begin, strlen(begin)), 0);
-	assert_non_null(strstr(text, "<meta http-equiv=\"Content-Security-"
+	assert_holds(text, "<meta http-equiv=\"Content-Security-"
 	    "Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
-	    "img-src data:\">"));
-	assert_null(strstr(text, "url("));
-	assert_null(strstr(text, "@import"));
+	    "img-src data:\">");
+	assert_lacks(text, "url(");
+	assert_lacks(text, "@import");
 	while (*at != '\0') {
 		if (*at == '<')
 			at = page_tag(&p, at + 1);

@@ -54,6 +54,15 @@ refuse_call(long call, int err, const struct refuse_arg *arg, unsigned n)
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) == 0;
 }
 
+/* Become an ordinary user: as what start_prepared() takes. */
+static inline bool
+be_nobody(int unused)
+{
+	(void)unused;
+	return setresgid(65534, 65534, 65534) == 0 &&
+	    setresuid(65534, 65534, 65534) == 0;
+}
+
 /* Become an ordinary user whom perf_event_open(2) is refused: as a test group's
    setup. */
 static inline int

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "test.h"
+
 static int said_kept;	/* where the descriptor led */
 static FILE *said_file;
 
@@ -24,7 +26,7 @@ said_begin(int fd)
 	(void)dup2(fileno(said_file), fd);
 }
 
-/* Result: the text, malloc'd. */
+/* Result: the text, until the test ends. */
 static inline char *
 said_end(int fd)
 {
@@ -37,6 +39,7 @@ said_end(int fd)
 	len = (size_t)lseek(fileno(said_file), 0, SEEK_END);
 	text = calloc(1, len + 1);
 	assert_non_null(text);
+	test_frees(text, free);
 	assert_int_equal(pread(fileno(said_file), text, len, 0), len);
 	(void)fclose(said_file);
 	return text;

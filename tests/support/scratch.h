@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "test.h"
+
 static char scratch_dir[PATH_MAX];	/* absolute, without symbolic links */
 
 static inline int
@@ -115,7 +117,8 @@ scratch_has(const char *command)
 	return scratch_try("command -v %s >/dev/null", command) == 0;
 }
 
-/* The contents of a file there, with a NUL; malloc'd.  *len may be NULL. */
+/* The contents of a file there, with a NUL, until the test ends.  *len may be
+   NULL. */
 static inline char *
 scratch_read(const char *name, size_t *len)
 {
@@ -129,6 +132,7 @@ scratch_read(const char *name, size_t *len)
 	rewind(f);
 	text = malloc((size_t)size + 1);
 	assert_non_null(text);
+	test_frees(text, free);
 	assert_int_equal(fread(text, 1, (size_t)size, f), (size_t)size);
 	assert_int_equal(fclose(f), 0);
 	text[size] = '\0';

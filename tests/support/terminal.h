@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "test.h"
 
 static inline bool
 terminal_take(int slave)
@@ -41,7 +42,7 @@ run_on_terminal(struct outcome *o, unsigned short columns,
 	(void)close(master);
 	assert_int_equal(fclose(f), 0);
 	finish(&r, o);
-	free(o->err);
+	test_frees(text, free);
 	o->err = text;
 }
 

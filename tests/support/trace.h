@@ -83,6 +83,8 @@ trace_check_time(const json_t *event, double *last)
 	*last = time;
 }
 
+TEST_KEEPS(trace_kept, json_t, json_decref)
+
 /* Each hit has a sample. */
 static inline struct trace_contents
 trace_check(const char *text)
@@ -96,6 +98,7 @@ trace_check(const char *text)
 	t.json = json_loads(text, JSON_REJECT_DUPLICATES, &error);
 	if (t.json == NULL)
 		fail_msg("line %d: %s", error.line, error.text);
+	(void)trace_kept(t.json);
 	frames = json_object_get(t.json, "stackFrames");
 	assert_true(json_is_object(frames));
 	assert_true(json_is_array(json_object_get(t.json, "traceEvents")));

@@ -56,10 +56,8 @@ target_end(struct target *t, int status)
 	struct outcome o;
 
 	say(&t->run, "end\n");
-	finish(&t->run, &o);
-	assert_int_equal(o.status, status);
+	finish_status(&t->run, &o, status);
 	assert_string_equal(o.err, "");
-	outcome_free(&o);
 }
 
 static inline uint64_t
@@ -111,8 +109,8 @@ static inline void
 watch_target(struct running *w, const struct target *t, const char *access,
     const char *spec, const char *more)
 {
-	watch_start(w, (const char *[]){watchctl(), access, spec, "-o", "json",
-	    "-p", t->pid, more, NULL});
+	watch_start(w, LIST(watchctl(), access, spec, "-o", "json", "-p",
+	    t->pid, more));
 }
 
 /* The last line of the report, hits being reported or lost. */
@@ -192,7 +190,7 @@ expect_chain(const json_t *hit)
 		const json_t *frame = frame_of(hit, i);
 
 		assert_string_equal(text_of(frame, "function"), name);
-		assert_non_null(strstr(text_of(frame, "file"), "counter.c"));
+		assert_holds(text_of(frame, "file"), "counter.c");
 		assert_true(number_of(frame, "line") > 0);
 		(void)snprintf(name, sizeof(name), "level%d", i + 1);
 	}

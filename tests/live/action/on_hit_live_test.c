@@ -22,16 +22,15 @@ enum { WRITES = 5, OTHERS = 4, PAUSES = 5 };
 static void
 start_counter(struct target *t)
 {
-	target_start(t, (const char *[]){victim("counter"), "1", "5", NULL});
+	target_start(t, LIST(victim("counter"), "1", "5"));
 }
 
 static void
 watch_counter(struct running *w, const struct target *t, const char *action,
     const char *n)
 {
-	watch_start(w, (const char *[]){watchctl(), "-w", "counter", "-o",
-	    "json", "-p", t->pid, "--on-hit", action, n == NULL ? NULL : "-n",
-	    n, NULL});
+	watch_start(w, LIST(watchctl(), "-w", "counter", "-o", "json", "-p",
+	    t->pid, "--on-hit", action, n == NULL ? NULL : "-n", n));
 }
 
 /* It has done all that it was to do. */
@@ -68,14 +67,13 @@ expect_debuggable(const char *pid)
 {
 	struct outcome o;
 
-	run(&o, (const char *[]){"/usr/bin/gdb", "-q", "-nx", "-batch",
-	    "-iex", "set debuginfod enabled off", "-p", pid,
-	    "-ex", "thread apply all bt", "-ex", "print counter", NULL});
+	run(&o, LIST("/usr/bin/gdb", "-q", "-nx", "-batch", "-iex",
+	    "set debuginfod enabled off", "-p", pid, "-ex",
+	    "thread apply all bt", "-ex", "print counter"));
 	expect_text(o.out, " bump ()");
 	expect_text(o.out, " level15 ()");
 	expect_text(o.out, " main (");
 	expect_text(o.out, "$1 = 1");
-	outcome_free(&o);
 }
 
 TEST(pauses_for_a_debugger)
@@ -89,8 +87,7 @@ TEST(pauses_for_a_debugger)
 	start_counter(&t);
 	watch_counter(&w, &t, "pause", NULL);
 	say(&t.run, "go\n");
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
+	finish_status(&w, &o, 0);
 	expect_hits(&o, 1);
 	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "paused");
 	tid = (pid_t)number_of(first_of(&o, "hit"), "tid");
@@ -98,7 +95,6 @@ TEST(pauses_for_a_debugger)
 	    "hit #1 (thread %d).  Attach: gdb -p %s   Go on: kill -CONT %s\n",
 	    t.pid, (int)tid, t.pid, t.pid);
 	expect_text(o.err, expected);
-	outcome_free(&o);
 
 	await_state(t.run.pid, "T");
 	await_state(tid, "T");
@@ -122,9 +118,8 @@ TEST(pauses_a_command)
 	char line[256];
 	int pid;
 
-	start(&w, (const char *[]){"/usr/bin/timeout", "60", watchctl(), "-w",
-	    "counter", "--on-hit", "pause", "--", victim("counter"), "1", "5",
-	    NULL});
+	start(&w, LIST("/usr/bin/timeout", "60", watchctl(), "-w", "counter",
+	    "--on-hit", "pause", "--", victim("counter"), "1", "5"));
 	hear(&w, line, sizeof(line));
 	assert_int_equal(sscanf(line, "pid %d", &pid), 1);
 	say(&w, "go\n");
@@ -134,10 +129,8 @@ TEST(pauses_a_command)
 	assert_int_equal(kill(pid, SIGCONT), 0);
 	hear_done(&w);
 	say(&w, "end\n");
-	finish(&w, &o);
-	assert_int_equal(o.status, 7);
+	finish_status(&w, &o, 7);
 	expect_text(o.err, "1 hit, 1 reported, 0 lost");
-	outcome_free(&o);
 }
 
 /* --- a program that writes all the time, and its other threads --- */
@@ -212,9 +205,8 @@ watch_busy(struct outcome *o, pid_t pid, const char *action)
 
 	(void)snprintf(spec, sizeof(spec), "%p:8", (void *)busy);
 	(void)snprintf(of, sizeof(of), "%d", (int)pid);
-	run(o, (const char *[]){watchctl(), "-w", spec, "-o", "json", "-p", of,
-	    "-n", "20", "--on-hit", action, NULL});
-	assert_int_equal(o->status, 0);
+	run_status(o, 0, LIST(watchctl(), "-w", spec, "-o", "json", "-p", of,
+	    "-n", "20", "--on-hit", action));
 }
 
 /* Hits come while threads are still being armed, too: nobody is left behind,
@@ -231,7 +223,6 @@ TEST(pauses_where_it_hit)
 		watch_busy(&o, pid, "pause");
 		expect_hits(&o, 1);
 		value = hex_of(first_of(&o, "hit"), "new");
-		outcome_free(&o);
 		await_state(pid, "T");
 		was = *busy;
 		assert_int_equal(was.word, value);
@@ -255,7 +246,6 @@ TEST(acts_at_each_hit)
 	for (const char *at = o.err; (at = strstr(at, "acted")) != NULL; at++)
 		o.status++;
 	assert_int_equal(o.status, 20);
-	outcome_free(&o);
 	expect_busy();
 	busy_end(pid);
 }
@@ -280,8 +270,7 @@ TEST_WITH(runs_a_command, scratch_enter, scratch_leave)
 	watch_counter(&w, &t, action, n);
 	say(&t.run, "go\n");
 	hear_done(&t.run);
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
+	finish_status(&w, &o, 0);
 	expect_hits(&o, WRITES);
 	line = log = scratch_read("log", NULL);
 	each_hit(&o, i, hit) {
@@ -292,8 +281,6 @@ TEST_WITH(runs_a_command, scratch_enter, scratch_leave)
 		line += strlen(expected);
 	}
 	assert_string_equal(line, "");
-	free(log);
-	outcome_free(&o);
 	target_end(&t, 7);
 }
 
@@ -315,12 +302,10 @@ TEST(does_not_wait_for_ever)
 		(await)(w.err, "standing");
 		assert_int_equal(kill(w.pid, signals[i]), 0);
 		if (signals[i] != SIGKILL) {
-			finish(&w, &o);
-			assert_int_equal(o.status, 0);
+			finish_status(&w, &o, 0);
 			assert_string_equal(text_of(first_of(&o, "end"),
 			    "reason"), "signal");
 			expect_text(o.err, "ended by a signal for watchctl");
-			outcome_free(&o);
 		} else {
 			end(&w);
 		}
@@ -340,15 +325,12 @@ ends_with_its_time(const char *seconds)
 	bool waited;
 
 	start_counter(&t);
-	watch_start(&w, (const char *[]){watchctl(), "-w", "counter", "-o",
-	    "json", "-t", seconds, "-p", t.pid, "--on-hit", "exec sleep 100",
-	    NULL});
+	watch_start(&w, LIST(watchctl(), "-w", "counter", "-o", "json", "-t",
+	    seconds, "-p", t.pid, "--on-hit", "exec sleep 100"));
 	say(&t.run, "go\n");
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
+	finish_status(&w, &o, 0);
 	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "time");
 	waited = strstr(o.err, "ended with the time of -t") != NULL;
-	outcome_free(&o);
 	hear_done(&t.run);
 	target_end(&t, 7);
 	return waited;
@@ -378,8 +360,7 @@ TEST_WITH(writes_a_core, scratch_enter, scratch_leave)
 	watch_counter(&w, &t, "core", "2");
 	say(&t.run, "go\n");
 	hear_done(&t.run);
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
+	finish_status(&w, &o, 0);
 	expect_hits(&o, 2);
 	for (int seq = 1; seq <= 2; seq++) {
 		(void)snprintf(text, sizeof(text), "hit #%d: wrote "
@@ -395,9 +376,7 @@ TEST_WITH(writes_a_core, scratch_enter, scratch_leave)
 		expect_text(out, text);
 		expect_text(out, "$2 = 2\n");	/* the other thread */
 		expect_text(out, "<counter>");
-		free(out);
 	}
-	outcome_free(&o);
 	target_end(&t, 7);
 }
 

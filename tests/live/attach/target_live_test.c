@@ -758,9 +758,9 @@ TEST(leaves_nothing_when_slots_are_taken)
 	assert_int_equal(wp_target_attach(target, pid, 0, 1, &cause), -ENOSPC);
 	assert_int_equal(cause.code, WP_CAUSE_NO_SLOT);
 	(void)snprintf(thread, sizeof(thread), "thread %d:", last);
-	assert_non_null(strstr(cause.text, thread));
+	assert_holds(cause.text, thread);
 	/* we were its tracer at that time, which is no reason */
-	assert_null(strstr(cause.text, "tracer"));
+	assert_lacks(cause.text, "tracer");
 	assert_int_equal(open_descriptors(), before);
 	assert_int_equal(wp_target_threads(target), 0);
 	assert_int_equal(live_free_slots(pid), all);

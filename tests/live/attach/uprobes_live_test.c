@@ -8,7 +8,8 @@
 
 #include "attach/target.h"
 #include "live.h"
-#include "probe/probe.h"
+#include "refuse.h"
+#include "uprobes.h"
 #include "watching.h"
 
 /* To close one takes the kernel a tenth of a second. */
@@ -17,24 +18,6 @@ enum { PLACES = 12, FEW = 6, SLOTS = 4, NEEDS_SLOT = 5, INT3 = 0xcc };
 #define NAMES "place0", "place1", "place2", "place3", "place4", "place5", \
 	"place6", "place7", "place8", "place9", "place10", "place11"
 static const char *const names[PLACES] = {NAMES};
-
-static bool
-can(void)
-{
-	static bool once;
-	struct wp_features features;
-	struct wp_cause cause;
-
-	if (once)
-		return true;
-	if ((once = wp_probe_features(&features, &cause) == 0 &&
-	    wp_target_try_uprobe(&features, &cause) == 0))
-		return true;
-	print_message("%s\n", cause.text);
-	return false;
-}
-
-#define NEEDS_UPROBES if (!can()) skip()
 
 /* "-x place6 -x place7 ...", so many up to the last, and what follows. */
 static size_t
@@ -92,8 +75,7 @@ end_all(struct running *w, struct target *t, struct outcome *o,
     json_int_t hits)
 {
 	target_end(t, 7);
-	finish(w, o);
-	assert_int_equal(o->status, 0);
+	finish_status(w, o, 0);
 	expect_hits(o, hits);
 	assert_int_equal(number_of(account_of(o), "lost"), 0);
 }
@@ -125,7 +107,6 @@ TEST(any_number_of_functions_is_watched_in_all_threads)
 	end_all(&w, &t, &o, calls);
 	for (int i = 0; i < PLACES; i++)
 		assert_int_equal(hits_of(&o, i + 1), 4 * 10 * (i + 1));
-	outcome_free(&o);
 }
 
 TEST(a_hit_is_as_one_of_a_slot)
@@ -146,8 +127,8 @@ TEST(a_hit_is_as_one_of_a_slot)
 		assert_string_equal(text_of(hit, "access"), "execute");
 		assert_string_equal(text_of(json_object_get(hit, "insn"),
 		    "confidence"), "exact");
-		assert_null(strstr(text_of(json_object_get(hit, "insn"),
-		    "text"), "int3"));
+		assert_lacks(text_of(json_object_get(hit, "insn"), "text"),
+		    "int3");
 		for (int k = 0; k <= i; k++)
 			expect_function(hit, k, "place11");
 		expect_function(hit, -1, "_start");
@@ -158,7 +139,6 @@ TEST(a_hit_is_as_one_of_a_slot)
 		assert_string_equal(text_of(arg, "name"), "with");
 		assert_string_equal(text_of(arg, "text"), name);
 	}
-	outcome_free(&o);
 }
 
 /* A child has a copy of the code as it is, and one of vfork(2) the same
@@ -174,7 +154,6 @@ TEST(children_are_not_watched_and_not_hurt)
 	watch_places(&w, &t, FEW, line);
 	(void)ask(&t, "children\n");
 	end_all(&w, &t, &o, 10 * (7 + 8 + 9 + 10 + 11 + 12));
-	outcome_free(&o);
 }
 
 TEST(the_program_can_see_it_until_watchctl_is_killed)
@@ -213,7 +192,6 @@ TEST(the_first_thread_may_end)
 	await(w.out, "for at most");
 	(void)ask(&t, "threads\n");
 	end_all(&w, &t, &o, 4 * 10 * (7 + 8 + 9 + 10 + 11 + 12));
-	outcome_free(&o);
 }
 
 /* It has the same addresses as before. */
@@ -236,11 +214,8 @@ TEST(another_program_is_not_watched)
 	say(&w, "recurse\n");
 	assert_int_equal(target_done(&w), 11);
 	say(&w, "end\n");
-	finish(&w, &o);
-	assert_int_equal(o.status, 7);
-	assert_non_null(strstr(o.err, "watchctl: 11 hits, 11 reported, 0 "
-	    "lost\n"));
-	outcome_free(&o);
+	finish_status(&w, &o, 7);
+	assert_holds(o.err, "watchctl: 11 hits, 11 reported, 0 " "lost\n");
 }
 
 /* The slots of a process that runs are another watchctl's. */
@@ -255,11 +230,9 @@ TEST(slots_may_be_taken)
 	target_start(&t, LIST(victim("places")));
 	watch_start(&other, LIST(watchctl(), "-x", "place0", "-x", "place1",
 	    "-x", "place2", "-x", "place3", "-o", "json", "-p", t.pid));
-	run(&o, LIST(watchctl(), "-x", "place11", "-w", "calls:8", "-p",
-	    t.pid));
-	assert_int_equal(o.status, 125);
-	assert_non_null(strstr(o.err, "no free slot"));
-	outcome_free(&o);
+	run_status(&o, 125, LIST(watchctl(), "-x", "place11", "-w", "calls:8",
+	    "-p", t.pid));
+	assert_holds(o.err, "no free slot");
 	watch_start(&w, LIST(watchctl(), "-x", "place10", "-x", "place11",
 	    "--count", "-o", "json", "-p", t.pid));
 	calls = ask(&t, "threads\n");
@@ -268,9 +241,7 @@ TEST(slots_may_be_taken)
 	finish(&w, &o);
 	assert_int_equal(number_of(first_of(&o, "end"), "hits"),
 	    4 * 10 * (11 + 12));
-	outcome_free(&o);
 	finish(&other, &o);
-	outcome_free(&o);
 }
 
 /* What is hit, and not reported, is counted. */
@@ -291,7 +262,6 @@ TEST(watches_end_as_others_do)
 	expect_hits(&o, 2 * FEW);
 	for (int i = 1; i <= FEW; i++)
 		assert_int_equal(hits_of(&o, i), 2);
-	outcome_free(&o);
 	target_end(&t, 7);
 }
 
@@ -302,20 +272,10 @@ refused(const char *const *more, const char *words)
 	struct outcome o;
 
 	(void)put_places(argv, FEW, more);
-	run(&o, argv);
-	assert_int_equal(o.status, 125);
+	run_status(&o, 125, argv);
 	if (strstr(o.err, words) == NULL || strchr(o.err, '\n') !=
 	    o.err + strlen(o.err) - 1)
 		fail_msg("want %s, got %s", words, o.err);
-	outcome_free(&o);
-}
-
-static bool
-be_ordinary(int what)
-{
-	(void)what;
-	return setresgid(65534, 65534, 65534) == 0 &&
-	    setresuid(65534, 65534, 65534) == 0;
 }
 
 /* One line says why. */
@@ -333,19 +293,14 @@ TEST(where_they_cannot_serve)
 	    "are not for --delivery ring");
 	refused(LIST("-w", "calls:40", "--", victim("places")),
 	    "40 bytes at ");
-	run(&o, LIST(watchctl(), "-x", "place0+4", "-x", "place1+4", "-x",
-	    "place2+4", "-x", "place3+4", "-x", "place4+4", "--",
+	run_status(&o, 125, LIST(watchctl(), "-x", "place0+4", "-x", "place1+4",
+	    "-x", "place2+4", "-x", "place3+4", "-x", "place4+4", "--",
 	    victim("places")));
-	assert_int_equal(o.status, 125);
-	assert_non_null(strstr(o.err, "are where an instruction surely "
-	    "begins"));
-	outcome_free(&o);
+	assert_holds(o.err, "are where an instruction surely " "begins");
 	(void)put_places(argv, FEW, LIST("--", victim("places")));
-	start_prepared(&w, argv, be_ordinary, 0);
-	finish(&w, &o);
-	assert_int_equal(o.status, 125);
-	assert_non_null(strstr(o.err, "need root, or CAP_SYS_ADMIN"));
-	outcome_free(&o);
+	start_prepared(&w, argv, be_nobody, 0);
+	finish_status(&w, &o, 125);
+	assert_holds(o.err, "need root, or CAP_SYS_ADMIN");
 }
 
 /* In a library; and a line with more addresses than there are slots beside
@@ -356,18 +311,15 @@ TEST(libraries_and_lines)
 	json_int_t twice;
 
 	NEEDS_UPROBES;
-	run(&o, LIST(watchctl(), "-x", "main", "-x", "none", "-x", "once", "-x",
-	    "libc.so.6!malloc", "-x", "places.c:103",
-	    "-o", "json", "-O", "-", "--", victim("arguments_plain")));
-	assert_int_equal(o.status, 3);
+	run_status(&o, 3, LIST(watchctl(), "-x", "main", "-x", "none", "-x",
+	    "once", "-x", "libc.so.6!malloc", "-x", "places.c:103", "-o",
+	    "json", "-O", "-", "--", victim("arguments_plain")));
 	assert_int_equal(hits_of(&o, 1), 1);
 	twice = hits_of(&o, 5);
 	assert_true(twice > 0);
-	outcome_free(&o);
 	run(&o, LIST(watchctl(), "-x", "places.c:103", "-o", "json", "-O", "-",
 	    "--", victim("arguments_plain")));
 	assert_int_equal(count_of(&o, "hit"), twice);
-	outcome_free(&o);
 }
 
 RUN_LIVE_TESTS()

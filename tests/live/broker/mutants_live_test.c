@@ -115,7 +115,6 @@ record(struct set *set)
 	    "-p", set->pid));
 	if (o.status != 0 || strstr(o.err, "19 hits, 19 reported") == NULL)
 		fail_msg("status %d: %s", o.status, o.err);
-	outcome_free(&o);
 	say(&set->host, "\n");
 	hear(&set->host, line, sizeof(line));
 	assert_string_equal(line, "rests");
@@ -227,7 +226,6 @@ expect_report(unsigned seed, struct running *w)
 	    strstr(o.err, "as did two before it") == NULL)) || (o.status == 0 &&
 	    strstr(o.err, "19 hits, 19 reported, 0 lost") == NULL))
 		fail_msg("seed %u: status %d: %s", seed, o.status, o.err);
-	outcome_free(&o);
 }
 
 /* It means something, or has a cause. */
@@ -240,7 +238,6 @@ expect_spec(unsigned seed, struct running *w)
 	if (!is_sane(&o) || (o.status != 0 && o.status != 125) ||
 	    (o.status == 125 && strstr(o.err, "watchctl: ") == NULL))
 		fail_msg("seed %u: status %d: %s", seed, o.status, o.err);
-	outcome_free(&o);
 }
 
 static const char *

@@ -34,9 +34,7 @@ let_end(struct target *t, const char *what, int status)
 	struct outcome o;
 
 	say(&t->run, what);
-	finish(&t->run, &o);
-	assert_int_equal(o.status, status);
-	outcome_free(&o);
+	finish_status(&t->run, &o, status);
 }
 
 /* Start a victim, and a watchctl that keeps its last hits. */
@@ -44,8 +42,8 @@ static void
 begin(struct target *t, struct running *w, const char *last, const char *more)
 {
 	target_start(t, LIST(victim("obeys")));
-	watch_start(w, (const char *[]){watchctl(), "-w", "word", "-o", "json",
-	    "--last", last, "-p", t->pid, more, NULL});
+	watch_start(w, LIST(watchctl(), "-w", "word", "-o", "json", "--last",
+	    last, "-p", t->pid, more));
 }
 
 /* All of that, of a victim that does one thing before the last; and so much is
@@ -122,9 +120,7 @@ TEST(the_last_writes_before_a_crash)
 	expect_newest(&o, 20000, 5);
 	expect_last(first_of(&o, "last"), 5, "crash");
 	assert_int_equal(count_of(&o, "last"), 1);
-	assert_non_null(strstr(o.err, "20000 hits, 5 reported, 0 lost, 19995 "
-	    "skipped"));
-	outcome_free(&o);
+	assert_holds(o.err, "20000 hits, 5 reported, 0 lost, 19995 " "skipped");
 }
 
 TEST(the_same_by_the_rings_of_the_kernel)
@@ -135,7 +131,6 @@ TEST(the_same_by_the_rings_of_the_kernel)
 	    128 + SIGSEGV);
 	expect_account(&o, 2000, 5);
 	expect_newest(&o, 2000, 5);
-	outcome_free(&o);
 }
 
 TEST(fewer_than_that_when_it_ends)
@@ -145,7 +140,6 @@ TEST(fewer_than_that_when_it_ends)
 	record(&o, "5", NULL, "write 3\n", 3, "", 7);
 	expect_account(&o, 3, 3);
 	expect_last(first_of(&o, "last"), 3, "exit");
-	outcome_free(&o);
 }
 
 /* Hear lines up to that of a type, as an outcome without an end. */
@@ -175,24 +169,20 @@ TEST(a_signal_tells_what_was_not_told_yet)
 	hear_until(&w, "last", &o);
 	expect_newest(&o, 100, 4);
 	expect_last(first_of(&o, "last"), 4, "signal");
-	outcome_free(&o);
 	assert_int_equal(tell_to(&t.run, "write 2\n"), 102);
 	assert_int_equal(kill(w.pid, SIGUSR1), 0);
 	hear_until(&w, "last", &o);
 	expect_last(first_of(&o, "last"), 2, "signal");
 	assert_int_equal(hex_of(hit_at(&o, 0), "old"), 100);
 	assert_int_equal(hex_of(hit_at(&o, 0), "new"), 101);
-	outcome_free(&o);
 	assert_int_equal(kill(w.pid, SIGUSR1), 0);
 	hear_until(&w, "last", &o);
 	expect_last(first_of(&o, "last"), 0, "signal");
-	outcome_free(&o);
 	let_end(&t, "", 7);
 	finish(&w, &o);
 	assert_int_equal(count_of(&o, "last"), 0);
 	assert_int_equal(number_of(first_of(&o, "end"), "skipped"), 96);
 	assert_int_equal(number_of(first_of(&o, "end"), "reported"), 6);
-	outcome_free(&o);
 }
 
 /* The kernel's copies trap once for each byte, and are one hit. */
@@ -206,7 +196,6 @@ TEST(copies_of_the_kernel_are_kept_whole)
 		assert_string_equal(text_of(hit_at(&o, i), "syscall"), "read");
 		assert_int_equal(number_of(hit_at(&o, i), "len"), 8);
 	}
-	outcome_free(&o);
 }
 
 /* Whether a process maps this file. */
@@ -255,7 +244,6 @@ TEST(libraries_that_are_gone)
 	assert_true(number_of(frame_of(hit_at(&o, 1), 0), "line") > 0);
 	expect_function(hit_at(&o, 1), 1, "call");
 	expect_complete(hit_at(&o, 1));
-	outcome_free(&o);
 }
 
 #if !SANITIZED	/* what is freed would stay */
@@ -298,7 +286,6 @@ TEST(memory_is_bounded)
 	assert_int_equal(number_of(first_of(&o, "end"), "hits"), 20000);
 	assert_int_equal(number_of(first_of(&o, "end"), "reported"), 100);
 	assert_int_equal(count_of(&o, "hit"), 100);
-	outcome_free(&o);
 }
 #endif
 
@@ -318,12 +305,10 @@ TEST(one_of_two_processes_crashes)
 	hear_until(&w, "last", &o);
 	expect_last(first_of(&o, "last"), 3, "crash");
 	assert_int_equal(number_of(hit_at(&o, 2), "pid"), other.run.pid);
-	outcome_free(&o);
 	(void)tell_to(&other.run, "write 1\n");
 	let_end(&other, "", 7);
 	finish(&w, &o);
 	expect_last(first_of(&o, "last"), 1, "exit");
-	outcome_free(&o);
 }
 
 /* The signal that asks for the report is a command's own as it was. */
@@ -331,20 +316,17 @@ TEST(a_command_has_its_signals)
 {
 	struct outcome o;
 
-	run(&o, LIST(watchctl(), "-w", "word", "--last", "3", "--",
+	run_status(&o, 7, LIST(watchctl(), "-w", "word", "--last", "3", "--",
 	    victim("obeys")));
-	assert_int_equal(o.status, 7);
-	assert_non_null(strstr(o.err, "the last 0 hits: the process ended"));
-	outcome_free(&o);
+	assert_holds(o.err, "the last 0 hits: the process ended");
 	scratch_run("echo 'int word; int main(void) "
 	    "{ word = 1; raise(10); return 3; }' > raises.c && "
 	    "%s -g -w -o raises raises.c", getenv("CC"));
 	run(&o, LIST(watchctl(), "-w", "word", "--last", "3", "--",
 	    scratch_path("raises")));
 	assert_int_equal(o.status, 128 + SIGUSR1);
-	assert_non_null(strstr(o.err, "the last 1 hit: the process was ended "
-	    "by a signal"));
-	outcome_free(&o);
+	assert_holds(o.err, "the last 1 hit: the process was ended "
+	    "by a signal");
 }
 
 /* Processes that are gone, in programs that a shell ran. */
@@ -360,17 +342,15 @@ TEST(each_hit_is_of_its_program)
 	    getenv("CC"), getenv("CC"));
 	(void)snprintf(both, sizeof(both), "%s; %s", scratch_path("one"),
 	    scratch_path("two"));
-	run(&o, LIST(watchctl(), "-w", "word", "-f", "-o", "json", "-O",
-	    scratch_path("report"), "--last", "9", "--if-missing", "skip",
+	run_status(&o, 5, LIST(watchctl(), "-w", "word", "-f", "-o", "json",
+	    "-O", scratch_path("report"), "--last", "9", "--if-missing", "skip",
 	    "--", "/bin/sh", "-c", both));
-	assert_int_equal(o.status, 5);
 	outcome_take(&o, scratch_path("report"));
 	assert_int_equal(unlink(scratch_path("report")), 0);
 	expect_function(hit_at(&o, 0), 0, "one");
 	expect_function(hit_at(&o, 1), 0, "two");
 	assert_int_equal(count_of(&o, "hit"), 2);
 	expect_last(first_of(&o, "last"), 2, "exit");
-	outcome_free(&o);
 }
 
 TEST(until_a_condition_holds)
@@ -381,14 +361,12 @@ TEST(until_a_condition_holds)
 
 	begin(&t, &w, "4", "--until=new == 1500");
 	assert_int_equal(tell_to(&t.run, "write 2000\n"), 2000);
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
+	finish_status(&w, &o, 0);
 	expect_account(&o, 1500, 4);
 	for (unsigned i = 0; i < 4; i++)
 		expect_put(hit_at(&o, i), 1497 + i, false);
 	expect_last(first_of(&o, "last"), 4, "until");
 	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "until");
-	outcome_free(&o);
 	let_end(&t, "", 7);
 }
 
@@ -404,7 +382,6 @@ TEST(until_it_crashes_before_that)
 	assert_int_equal(kill(w.pid, SIGUSR1), 0);
 	hear_until(&w, "last", &o);
 	expect_last(first_of(&o, "last"), 4, "signal");
-	outcome_free(&o);
 	/* it explains again what was held, and not what was told */
 	(void)tell_to(&t.run, "write 2\n");
 	assert_true((explainer = explainer_of(w.pid)) > 0);
@@ -421,7 +398,6 @@ TEST(until_it_crashes_before_that)
 	assert_int_equal(number_of(first_of(&o, "end"), "hits"), 103);
 	assert_int_equal(number_of(first_of(&o, "end"), "reported"), 7);
 	assert_int_equal(number_of(first_of(&o, "end"), "lost"), 0);
-	outcome_free(&o);
 }
 
 /* Without --last it is the last hit of the report. */
@@ -436,56 +412,42 @@ TEST(until_in_each_way)
 		    "new > 2 || tid == 1", "-o", "json", "-O",
 		    scratch_path("report"), victim("obeys")));
 		say(&w, "write 50\n");
-		finish(&w, &o);
-		assert_int_equal(o.status, 7);
+		finish_status(&w, &o, 7);
 		outcome_take(&o, scratch_path("report"));
 		assert_int_equal(count_of(&o, "hit"), 3);
 		assert_string_equal(text_of(first_of(&o, "end"), "reason"),
 		    "until");
 		assert_int_equal(unlink(scratch_path("report")), 0);
-		outcome_free(&o);
 	}
 	start(&w, LIST(watchctl(), "-w", "word", "-o", "perf", "-O",
 	    scratch_path("recorded"), victim("obeys")));
 	say(&w, "write 50\n");
 	finish(&w, &o);
-	outcome_free(&o);
 	run(&o, LIST(watchctl(), "report", "--until", "new == 7", "-o", "json",
 	    scratch_path("recorded")));
 	assert_int_equal(count_of(&o, "hit"), 7);
 	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "until");
-	outcome_free(&o);
 }
 
 TEST(a_condition_that_is_none_there)
 {
 	struct outcome o;
 
-	run(&o, LIST(watchctl(), "-w", "word", "--until", "new == NEVER", "--",
-	    victim("obeys")));
-	assert_int_equal(o.status, 125);
+	run_status(&o, 125, LIST(watchctl(), "-w", "word", "--until",
+	    "new == NEVER", "--", victim("obeys")));
 	assert_memory_equal(o.err, "watchctl: --until: 'NEVER' is neither ",
 	    38);
-	outcome_free(&o);
 }
 
 TEST(what_does_not_fit_is_refused)
 {
 	struct outcome o;
 
-	run(&o, LIST(watchctl(), "-w", "word", "--last", "100000", "--",
-	    victim("obeys")));
-	assert_int_equal(o.status, 125);
+	run_status(&o, 125, LIST(watchctl(), "-w", "word", "--last", "100000",
+	    "--", victim("obeys")));
 	assert_string_equal(o.err, "watchctl: --last 100000: so many hits, "
 	    "with the stack of each, take 440M, and 128M of --buffer are for "
 	    "them; give --buffer 879M\n");
-	outcome_free(&o);
 }
 
-static int
-make_ready(void **state)
-{
-	return scratch_make(state) != 0 ? -1 : plain_library();
-}
-
-RUN_LIVE_TESTS(.before_all = make_ready, .after_all = scratch_remove)
+RUN_LIVE_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

@@ -33,7 +33,6 @@ let_write(struct target *t, int status)
 	finish(&t->run, &o);
 	assert_string_equal(o.out, "done\n");
 	assert_int_equal(o.status, status);
-	outcome_free(&o);
 }
 
 /* Watch all that a victim does, with these options. */
@@ -45,8 +44,8 @@ watch_counter(struct outcome *o, const char *threads, const char *writes,
 	struct running w;
 
 	start_counter(&t, threads, writes);
-	watch_start(&w, (const char *[]){watchctl(), "-o", "json", "-p", t.pid,
-	    options[0], options[1], options[2], options[3], NULL});
+	watch_start(&w, LIST(watchctl(), "-o", "json", "-p", t.pid, options[0],
+	    options[1], options[2], options[3]));
 	let_write(&t, 7);
 	finish(&w, o);
 }
@@ -64,11 +63,10 @@ TEST(every_write_of_every_thread)
 	start_counter(&t, "3", "500");
 	watch_hear(&w, LIST(watchctl(), "-w", t.addr, "-o", "json", "-p",
 	    t.pid), line);
-	assert_non_null(strstr(line, "\"schema\":\"watchctl/1\""));
-	assert_non_null(strstr(line, "\"frozen_ms\":"));
+	assert_holds(line, "\"schema\":\"watchctl/1\"");
+	assert_holds(line, "\"frozen_ms\":");
 	let_write(&t, 7);
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
+	finish_status(&w, &o, 0);
 	expect_hits(&o, 1500);
 	json_array_foreach(o.lines, i, hit) {
 		char tid[32];
@@ -87,8 +85,7 @@ TEST(every_write_of_every_thread)
 	}
 	assert_int_equal(json_object_size(tids), 3);
 	json_decref(tids);
-	assert_non_null(strstr(o.err, "1500 hits, "));
-	outcome_free(&o);
+	assert_holds(o.err, "1500 hits, ");
 }
 
 TEST(a_symbol_and_a_system_call)
@@ -103,7 +100,6 @@ TEST(a_symbol_and_a_system_call)
 	hit = first_of(&o, "hit");
 	assert_string_equal(text_of(hit, "origin"), "kernel");
 	assert_string_equal(text_of(hit, "syscall"), "read");
-	outcome_free(&o);
 }
 
 TEST(user_only_leaves_the_kernel_out)
@@ -113,7 +109,6 @@ TEST(user_only_leaves_the_kernel_out)
 	watch_counter(&o, "1", "1",
 	    (const char *[4]){"--user-only", "-w", "filled"});
 	expect_hits(&o, 0);
-	outcome_free(&o);
 }
 
 TEST(a_command_keeps_its_output_and_status)
@@ -125,20 +120,18 @@ TEST(a_command_keeps_its_output_and_status)
 
 	assert_true(fd >= 0);
 	(void)close(fd);
-	start(&w, (const char *[]){watchctl(), "-w", "counter", "-o", "json",
-	    "-O", report, "--", victim("counter"), "2", "50", NULL});
+	start(&w, LIST(watchctl(), "-w", "counter", "-o", "json", "-O", report,
+	    "--", victim("counter"), "2", "50"));
 	say(&w, "go\nend\n");
-	finish(&w, &o);
-	assert_int_equal(o.status, 7);
+	finish_status(&w, &o, 7);
 	assert_memory_equal(o.out, "pid ", 4);
-	assert_non_null(strstr(o.out, "\ndone\n"));
-	assert_null(strstr(o.out, "hit"));
-	assert_non_null(strstr(o.err, "100 hits, 100 reported, 0 lost"));
+	assert_holds(o.out, "\ndone\n");
+	assert_lacks(o.out, "hit");
+	assert_holds(o.err, "100 hits, 100 reported, 0 lost");
 	outcome_take(&o, report);
 	expect_hits(&o, 100);
 	assert_int_equal(number_of(first_of(&o, "end"), "status"), 7);
 	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "exit");
-	outcome_free(&o);
 	(void)unlink(report);
 }
 
@@ -161,12 +154,11 @@ TEST(exit_statuses)
 		const char *const *c = cases[i].command;
 		struct outcome o;
 
-		run(&o, (const char *[]){watchctl(), "-w", "environ", "--",
-		    c[0], c[1], c[2], NULL});
+		run(&o, LIST(watchctl(), "-w", "environ", "--", c[0], c[1],
+		    c[2]));
 		if (o.status != cases[i].status)
 			fail_msg("%s %s: status %d: %s", c[0],
 			    c[2] == NULL ? "" : c[2], o.status, o.err);
-		outcome_free(&o);
 	}
 }
 
@@ -180,15 +172,11 @@ TEST(ends_after_n_hits)
 	watch_start(&w, LIST(watchctl(), "-n", "5", "-w", "counter", "-o",
 	    "json", "-p", t.pid));
 	say(&t.run, "go\n");
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
+	finish_status(&w, &o, 0);
 	expect_hits(&o, 5);
 	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "count");
-	outcome_free(&o);
 	say(&t.run, "end\n");
-	finish(&t.run, &o);
-	assert_int_equal(o.status, 7);
-	outcome_free(&o);
+	finish_status(&t.run, &o, 7);
 }
 
 TEST(ends_after_a_time_and_by_a_signal)
@@ -198,19 +186,15 @@ TEST(ends_after_a_time_and_by_a_signal)
 	struct outcome o;
 
 	start_counter(&t, "1", "1");
-	run(&o, (const char *[]){watchctl(), "-t", "0.2", "-w", "counter",
-	    "-o", "json", "-p", t.pid, NULL});
-	assert_int_equal(o.status, 0);
+	run_status(&o, 0, LIST(watchctl(), "-t", "0.2", "-w", "counter", "-o",
+	    "json", "-p", t.pid));
 	expect_hits(&o, 0);
 	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "time");
-	outcome_free(&o);
 	watch_start(&w, LIST(watchctl(), "-w", "counter", "-o", "json", "-p",
 	    t.pid));
 	(void)kill(w.pid, SIGINT);
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
+	finish_status(&w, &o, 0);
 	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "signal");
-	outcome_free(&o);
 	let_write(&t, 7);
 }
 
@@ -223,7 +207,6 @@ TEST(count_only)
 	assert_int_equal(number_of(first_of(&o, "end"), "hits"), 4000);
 	assert_int_equal(number_of(first_of(&o, "end"), "reported"), 4000);
 	assert_int_equal(count_of(&o, "hit"), 0);
-	outcome_free(&o);
 }
 
 TEST(folded_stacks)
@@ -231,13 +214,11 @@ TEST(folded_stacks)
 	struct running w;
 	struct outcome o;
 
-	start(&w, (const char *[]){watchctl(), "-w", "counter", "-o", "folded",
-	    "--", victim("counter"), "1", "20", NULL});
+	start(&w, LIST(watchctl(), "-w", "counter", "-o", "folded", "--",
+	    victim("counter"), "1", "20"));
 	say(&w, "go\nend\n");
-	finish(&w, &o);
-	assert_int_equal(o.status, 7);
-	assert_non_null(strstr(o.err, ";level2;level1;bump 20\n"));
-	outcome_free(&o);
+	finish_status(&w, &o, 7);
+	assert_holds(o.err, ";level2;level1;bump 20\n");
 }
 
 /* What is not delivered in time is lost, counted and told. */
@@ -257,7 +238,6 @@ TEST(the_lost_are_counted)
 	expect_hits(&o, 40000);
 	assert_true(number_of(first_of(&o, "end"), "lost") > 0);
 	assert_true(count_of(&o, "lost") > 0);
-	outcome_free(&o);
 }
 
 TEST(several_slots_are_one_watch)
@@ -273,11 +253,10 @@ TEST(several_slots_are_one_watch)
 	    strtoull(t.addr, NULL, 16) - 2);
 	watch_hear(&w, LIST(watchctl(), "-w", spec, "-o", "json", "-p", t.pid),
 	    line);
-	assert_non_null(strstr(line, "\"slots\":3"));
+	assert_holds(line, "\"slots\":3");
 	let_write(&t, 7);
 	finish(&w, &o);
 	expect_hits(&o, 30 + (count_of(&o, "hit") > 30));
-	outcome_free(&o);
 }
 
 /* A place in the heap, as known from the run before: nothing is there when the
@@ -288,7 +267,6 @@ TEST(an_address_that_is_mapped_later)
 		"--user-only", "--stop", "--inside", "--count",
 	};
 
-	assert_int_equal(plain_library(), 0);
 	scratch_write("heap.c", "#include <stdio.h>\n#include <stdlib.h>\n"
 	    "int main(void)\n{\n	volatile long *p = malloc(999);\n"
 	    "	p[20] = 7;\n	printf(\"%p\", (void *)&p[20]);\n"
@@ -300,9 +278,8 @@ TEST(an_address_that_is_mapped_later)
 		for (unsigned run_of_two = 0; run_of_two < 2; run_of_two++) {
 			struct outcome o;
 
-			run(&o, (const char *[]){watchctl(), "--no-aslr",
-			    modes[i], "-w", spec, "--",
-			    scratch_path("heap"), NULL});
+			run(&o, LIST(watchctl(), "--no-aslr", modes[i], "-w",
+			    spec, "--", scratch_path("heap")));
 			if (o.status != 3 || strstr(o.err, run_of_two == 0 ?
 			    "watchctl: 0 hits, 0 reported, 0 lost\n" :
 			    "watchctl: 1 hit, 1 reported, 0 lost\n") == NULL)
@@ -314,7 +291,6 @@ TEST(an_address_that_is_mapped_later)
 				assert_string_equal(o.out, said);
 			(void)snprintf(said, sizeof(said), "%s", o.out);
 			(void)snprintf(spec, sizeof(spec), "%s:8", said);
-			outcome_free(&o);
 		}
 	}
 }
@@ -327,17 +303,15 @@ TEST(addresses_are_random_by_default)
 	char said[32];
 
 	(void)snprintf(said, sizeof(said), "%08x\n", own);
-	run(&o, (const char *[]){watchctl(), "-w", "0x10000:8", "--",
-	    "/bin/cat", "/proc/self/personality", NULL});
+	run(&o, LIST(watchctl(), "-w", "0x10000:8", "--", "/bin/cat",
+	    "/proc/self/personality"));
 	assert_string_equal(o.out, said);
-	assert_non_null(strstr(o.err, "not mapped yet"));
-	assert_non_null(strstr(o.err, "--no-aslr"));
-	outcome_free(&o);
-	run(&o, (const char *[]){watchctl(), "--no-aslr", "-w", "0x10000:8",
-	    "--", "/bin/cat", "/proc/self/personality", NULL});
+	assert_holds(o.err, "not mapped yet");
+	assert_holds(o.err, "--no-aslr");
+	run(&o, LIST(watchctl(), "--no-aslr", "-w", "0x10000:8", "--",
+	    "/bin/cat", "/proc/self/personality"));
 	(void)snprintf(said, sizeof(said), "%08x\n", own | ADDR_NO_RANDOMIZE);
 	assert_string_equal(o.out, said);
-	outcome_free(&o);
 }
 
 /* Each delivery says when it began by the time of day. */
@@ -352,14 +326,12 @@ TEST(the_time_of_day)
 		struct outcome o;
 		time_t wall;
 
-		run(&o, (const char *[]){watchctl(), modes[i], "-w",
-		    "0x10000:8", "-o", "json", "-O", "-", "--", "/bin/true",
-		    NULL});
+		run(&o, LIST(watchctl(), modes[i], "-w", "0x10000:8", "-o",
+		    "json", "-O", "-", "--", "/bin/true"));
 		assert_non_null(strptime(text_of(first_of(&o, "start"),
 		    "wall"), "%Y-%m-%dT%H:%M:%S", &tm));
 		wall = timegm(&tm);
 		assert_true(before <= wall && wall <= time(NULL));
-		outcome_free(&o);
 	}
 }
 
@@ -372,7 +344,6 @@ whole_hits(const char *name)
 
 	for (; (end = strchr(at, '\n')) != NULL; at = end + 1)
 		n += strncmp(at, "{\"type\":\"hit\"", 13) == 0;
-	free(text);
 	return n;
 }
 
@@ -389,8 +360,8 @@ expect_incomplete(const struct outcome *o, unsigned whole, const char *why)
 	if (o->status != 125 || hits != reported + lost || reported != whole)
 		fail_msg("status %d, %u in the file: %s", o->status, whole,
 		    o->err);
-	assert_non_null(strstr(o->err, "the report is incomplete"));
-	assert_non_null(strstr(o->err, why));
+	assert_holds(o->err, "the report is incomplete");
+	assert_holds(o->err, why);
 }
 
 /* A limit of so many blocks of 512 bytes, and of none. */
@@ -417,14 +388,12 @@ TEST(a_report_that_finds_no_room)
 		(void)snprintf(command, sizeof(command), "ulimit -f %u; cd %s; "
 		    "exec %s %s -w counter -o json -O report -- ./many",
 		    cases[i].blocks, scratch_dir, watchctl(), cases[i].mode);
-		run(&o, (const char *[]){"/bin/sh", "-c", command, NULL});
+		run(&o, LIST("/bin/sh", "-c", command));
 		expect_incomplete(&o, whole_hits("report"), "File too large");
-		outcome_free(&o);
 	}
-	run(&o, (const char *[]){watchctl(), "-w", "counter", "-O",
-	    "/dev/full", "--", scratch_path("many"), NULL});
+	run(&o, LIST(watchctl(), "-w", "counter", "-O", "/dev/full", "--",
+	    scratch_path("many")));
 	expect_incomplete(&o, 0, "No space left");
-	outcome_free(&o);
 }
 
 /* Then the status says what nobody reads. */
@@ -435,14 +404,11 @@ TEST(an_account_that_finds_no_room)
 
 	(void)snprintf(command, sizeof(command), "exec %s -o json -O /dev/null "
 	    "-w 0x10000:8 -- /bin/true 2> /dev/full", watchctl());
-	run(&o, (const char *[]){"/bin/sh", "-c", command, NULL});
-	assert_int_equal(o.status, 125);
-	outcome_free(&o);
+	run_status(&o, 125, LIST("/bin/sh", "-c", command));
 	/* the command dies of the signal as ever */
-	run(&o, (const char *[]){watchctl(), "-w", "0x10000:8", "--",
-	    "/bin/sh", "-c", "kill -XFSZ $$; exit 1", NULL});
+	run(&o, LIST(watchctl(), "-w", "0x10000:8", "--", "/bin/sh", "-c",
+	    "kill -XFSZ $$; exit 1"));
 	assert_int_equal(o.status, 128 + SIGXFSZ);
-	outcome_free(&o);
 }
 
 /* Of the account on stderr. */
@@ -473,14 +439,12 @@ write_unread(const char *buffer, unsigned long *reported, unsigned long *lost)
 	    buffer, "--delivery=ring"));
 	hear(&w, line, sizeof(line));
 	let_write(&t, 7);
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
+	finish_status(&w, &o, 0);
 	assert_int_equal(said_number(o.err, " hits, "), 40000);
 	*reported = said_number(o.err, " reported, ");
 	*lost = said_number(o.err, " lost");
 	assert_int_equal(*reported + *lost, 40000);
-	assert_non_null(strstr(o.out, "#1 "));
-	outcome_free(&o);
+	assert_holds(o.out, "#1 ");
 }
 
 /* 170 MB, of which the rings hold 64 at most. */

@@ -26,8 +26,8 @@ static void
 start_stop(struct running *w, const struct target *t, const char *access,
     const char *spec, const char *more)
 {
-	watch_start(w, (const char *[]){watchctl(), "--stop", access, spec,
-	    "-o", "json", "-p", t->pid, more, NULL});
+	watch_start(w, LIST(watchctl(), "--stop", access, spec, "-o", "json",
+	    "-p", t->pid, more));
 }
 
 /* Let the victim act and end; watchctl ends by itself.  Its report is read
@@ -38,12 +38,9 @@ act_and_end(struct target *t, struct running *w, struct outcome *o)
 	struct outcome its;
 
 	say(&t->run, "go\nend\n");
-	finish(w, o);
-	assert_int_equal(o->status, 0);
-	finish(&t->run, &its);
-	assert_int_equal(its.status, 7);
+	finish_status(w, o, 0);
+	finish_status(&t->run, &its, 7);
 	assert_string_equal(its.err, "");
-	outcome_free(&its);
 }
 
 /* Stop a victim at each access to a variable: so many hits. */
@@ -76,7 +73,6 @@ TEST(each_hit_with_its_values)
 		expect_function(line, 0, "bump");
 	}
 	assert_int_equal(value, 300);
-	outcome_free(&o);
 }
 
 /* More where there is time for it. */
@@ -95,7 +91,6 @@ TEST(nothing_is_lost_of_threads)
 	    "counter", more ? 2000 : 500);
 	assert_int_equal(number_of(account_of(&o), "lost"), 0);
 	assert_string_equal(text_of(account_of(&o), "reason"), "exit");
-	outcome_free(&o);
 }
 
 TEST(storm_of_threads)
@@ -105,7 +100,6 @@ TEST(storm_of_threads)
 
 	stop_all_of(&o, LIST(victim("acts"), "storm", more ? "300" : "100"),
 	    "word", more ? 300 : 100);
-	outcome_free(&o);
 }
 
 TEST(so_many_hits)
@@ -117,18 +111,16 @@ TEST(so_many_hits)
 	char done[32];
 
 	target_start(&t, argv);
-	watch_start(&w, (const char *[]){watchctl(), "--stop", "-w", "counter",
-	    "-o", "json", "-n", "10", "-p", t.pid, NULL});
+	watch_start(&w, LIST(watchctl(), "--stop", "-w", "counter", "-o",
+	    "json", "-n", "10", "-p", t.pid));
 	say(&t.run, "go\n");
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
+	finish_status(&w, &o, 0);
 	expect_hits(&o, 10);
 	assert_string_equal(text_of(account_of(&o), "reason"), "count");
 	hear(&t.run, done, sizeof(done));
 	assert_string_equal(done, "done");
 	assert_int_equal(wp_proc_tracer(t.run.pid), 0);
 	target_end(&t, 7);
-	outcome_free(&o);
 }
 
 TEST(children_too)
@@ -148,7 +140,6 @@ TEST(children_too)
 		start_stop(&w, &t, "-w", "word", table[i].follow);
 		act_and_end(&t, &w, &o);
 		expect_hits(&o, table[i].hits);
-		outcome_free(&o);
 	}
 }
 
@@ -162,13 +153,12 @@ TEST(two_processes)
 
 	target_start(&one, argv);
 	target_start(&two, argv);
-	watch_start(&w, (const char *[]){watchctl(), "--stop", "-w", "word",
-	    "-o", "json", "-p", one.pid, "-p", two.pid, NULL});
+	watch_start(&w, LIST(watchctl(), "--stop", "-w", "word", "-o", "json",
+	    "-p", one.pid, "-p", two.pid));
 	(void)target_act(&one);
 	target_end(&one, 7);
 	act_and_end(&two, &w, &o);
 	expect_hits(&o, 10);
-	outcome_free(&o);
 }
 
 TEST(a_command)
@@ -176,21 +166,17 @@ TEST(a_command)
 	struct running w;
 	struct outcome o;
 
-	start(&w, (const char *[]){watchctl(), "--stop", "-w", "word", "-o",
-	    "json", "-O", "/dev/stderr", "--", victim("acts"), "at_once", "40",
-	    NULL});
+	start(&w, LIST(watchctl(), "--stop", "-w", "word", "-o", "json", "-O",
+	    "/dev/stderr", "--", victim("acts"), "at_once", "40"));
 	finish(&w, &o);
-	assert_non_null(strstr(o.err, "\"mode\":\"stop\""));
+	assert_holds(o.err, "\"mode\":\"stop\"");
 	if (strstr(o.err, "\"hits\":40,\"reported\":40,\"lost\":0") == NULL)
 		fail_msg("%s", o.err);
-	outcome_free(&o);
 	/* its library is found, and its end told */
-	run(&o, (const char *[]){watchctl(), "--stop", "-w",
-	    "libc.so.6!environ", "-o", "json", "--", "/bin/sh", "-c",
-	    "kill -TERM $$", NULL});
+	run(&o, LIST(watchctl(), "--stop", "-w", "libc.so.6!environ", "-o",
+	    "json", "--", "/bin/sh", "-c", "kill -TERM $$"));
 	assert_int_equal(o.status, 128 + SIGTERM);
-	assert_non_null(strstr(o.err, ", 0 lost"));
-	outcome_free(&o);
+	assert_holds(o.err, ", 0 lost");
 }
 
 /* A program that checks signals, calculations, sleeps and children notices
@@ -206,15 +192,12 @@ TEST(nothing_is_noticed)
 	start(&v, argv);
 	(void)snprintf(pid, sizeof(pid), "%d", v.pid);
 	hear_address(&v, addr);
-	watch_start(&w, (const char *[]){watchctl(), "--stop", "-w", "word",
-	    "-o", "json", "-n", more ? "2000" : "500", "-p", pid, NULL});
+	watch_start(&w, LIST(watchctl(), "--stop", "-w", "word", "-o", "json",
+	    "-n", more ? "2000" : "500", "-p", pid));
 	finish(&w, &o);
 	expect_hits(&o, more ? 2000 : 500);
-	outcome_free(&o);
 	say(&v, "end\n");
-	finish(&v, &o);
-	assert_int_equal(o.status, 7);
-	outcome_free(&o);
+	finish_status(&v, &o, 7);
 }
 
 TEST(stopped_and_continued)
@@ -233,7 +216,6 @@ TEST(stopped_and_continued)
 	assert_int_equal(kill(t.run.pid, SIGCONT), 0);
 	act_and_end(&t, &w, &o);
 	expect_hits(&o, 50);
-	outcome_free(&o);
 }
 
 TEST(ended_by_a_signal)
@@ -246,13 +228,11 @@ TEST(ended_by_a_signal)
 	target_start(&t, argv);
 	start_stop(&w, &t, "-w", "word", NULL);
 	assert_int_equal(kill(w.pid, SIGTERM), 0);
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
+	finish_status(&w, &o, 0);
 	assert_string_equal(text_of(account_of(&o), "reason"), "signal");
 	assert_int_equal(wp_proc_tracer(t.run.pid), 0);
 	assert_int_equal(target_act(&t), 50);
 	target_end(&t, 7);
-	outcome_free(&o);
 }
 
 /* A program of 32 bits, which stops itself before it works. */
@@ -263,16 +243,15 @@ TEST(narrow_registers)
 	char pid[16];
 	int status;
 
-	start(&v, (const char *[]){victim("narrow"), NULL});
+	start(&v, LIST(victim("narrow")));
 	assert_int_equal(waitpid(v.pid, &status, WUNTRACED), v.pid);
 	if (!WIFSTOPPED(status))
 		skip();		/* none here */
 	(void)snprintf(pid, sizeof(pid), "%d", v.pid);
-	watch_start(&w, (const char *[]){watchctl(), "--stop", "-w", "list:4",
-	    "-o", "json", "-n", "20", "-p", pid, NULL});
+	watch_start(&w, LIST(watchctl(), "--stop", "-w", "list:4", "-o", "json",
+	    "-n", "20", "-p", pid));
 	assert_int_equal(kill(v.pid, SIGCONT), 0);
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
+	finish_status(&w, &o, 0);
 	expect_hits(&o, 20);
 	for (size_t i = 0; i < json_array_size(o.lines); i++) {
 		const json_t *hit = json_array_get(o.lines, i);
@@ -280,7 +259,6 @@ TEST(narrow_registers)
 		if (strcmp(text_of(hit, "type"), "hit") == 0)
 			assert_true(hex_of(hit, "new") >> 32 == 0);
 	}
-	outcome_free(&o);
 	end(&v);
 }
 
@@ -337,10 +315,8 @@ TEST(a_report_that_nobody_reads)
 	await_that(has_ended, w.pid);
 	hear(&t.run, line, sizeof(line));
 	assert_string_equal(line, "done");
-	finish(&w, &o);
-	assert_int_equal(o.status, 125);
-	assert_non_null(strstr(o.err, "it was not being read"));
-	outcome_free(&o);
+	finish_status(&w, &o, 125);
+	assert_holds(o.err, "it was not being read");
 	target_end(&t, 7);
 }
 
@@ -380,8 +356,7 @@ expect_unhindered(const char *more, bool killed)
 	assert_true(fifo >= 0 && fcntl(fifo, F_SETFL, 0) == 0 &&
 	    fcntl(fifo, F_SETPIPE_SZ, 4096) == 4096);
 	(void)snprintf(number, sizeof(number), "%d", times);
-	target_start(&t, (const char *[]){victim("acts"), "stop_often", number,
-	    NULL});
+	target_start(&t, LIST(victim("acts"), "stop_often", number));
 	start(&w, LIST(watchctl(), "--stop", "-w", "word", "-o", "json", "-O",
 	    scratch_path("fifo"), "-p", t.pid, more));
 	(void)close(w.out);
@@ -392,10 +367,8 @@ expect_unhindered(const char *more, bool killed)
 		kill_explainer(&w);
 	assert_int_equal(target_done(&t.run), 2 * times);
 	target_end(&t, 7);
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
+	finish_status(&w, &o, 0);
 	expect_hits(&o, (unsigned)(2 * times));
-	outcome_free(&o);
 }
 
 /* Nor does it keep threads that are created, or signals, children or the
@@ -507,8 +480,8 @@ watch_and_kill(pid_t pid, unsigned us)
 	(void)snprintf(spec, sizeof(spec), "%p:8", (void *)writer);
 	(void)snprintf(of, sizeof(of), "%d", pid);
 	/* that begins sooner than what explains */
-	start(&w, (const char *[]){watchctl(), "--stop", "-w", spec, "-o",
-	    "perf", "-O", "/dev/null", "-p", of, NULL});
+	start(&w, LIST(watchctl(), "--stop", "-w", spec, "-o", "perf", "-O",
+	    "/dev/null", "-p", of));
 	for (int i = 0; i < COMMAND_PATIENCE_MS * 5 && wp_proc_tracer(pid) == 0;
 	    i++)
 		(void)usleep(200);
@@ -518,7 +491,6 @@ watch_and_kill(pid_t pid, unsigned us)
 	finish(&w, &o);
 	if (o.status != 128 + SIGKILL)
 		fail_msg("watchctl: status %d: %s", o.status, o.err);
-	outcome_free(&o);
 	for (int i = 0; i < COMMAND_PATIENCE_MS * 5 && is_traced(pid); i++)
 		(void)usleep(200);
 	return traced;
@@ -564,7 +536,7 @@ TEST(by_debug_registers)
 	size_t i;
 
 	stop_all_of(&o, LIST(victim("acts"), "writer", "100"), "word", 100);
-	assert_non_null(strstr(o.err, "debug registers are set"));
+	assert_holds(o.err, "debug registers are set");
 	/* the kernel may have written in between */
 	each_hit(&o, i, line) {
 		assert_null(json_object_get(line, "old"));
@@ -573,7 +545,6 @@ TEST(by_debug_registers)
 		expect_function(line, 0, "store");
 		expect_complete(line);
 	}
-	outcome_free(&o);
 }
 
 TEST(threads_by_debug_registers)
@@ -586,17 +557,12 @@ TEST(a_command_by_debug_registers)
 {
 	struct outcome o;
 
-	run(&o, (const char *[]){watchctl(), "--stop", "-w", "word", "-o",
-	    "json", "-O", "/dev/stderr", "--", victim("acts"), "at_once", "40",
-	    NULL});
-	assert_int_equal(o.status, 0);
+	run_status(&o, 0, LIST(watchctl(), "--stop", "-w", "word", "-o", "json",
+	    "-O", "/dev/stderr", "--", victim("acts"), "at_once", "40"));
 	if (strstr(o.err, "\"hits\":40,\"reported\":40,\"lost\":0") == NULL)
 		fail_msg("%s", o.err);
-	outcome_free(&o);
-	run(&o, (const char *[]){watchctl(), "--stop", "-w", "word", "--",
-	    victim("acts"), "unknown", NULL});
-	assert_int_equal(o.status, 2);
-	outcome_free(&o);
+	run_status(&o, 2, LIST(watchctl(), "--stop", "-w", "word", "--",
+	    victim("acts"), "unknown"));
 }
 
 #if !SANITIZED	/* whose library must come first, and calls what it likes */
@@ -629,7 +595,6 @@ TEST(little_memory_by_debug_registers)
 			fail_msg("%u: status %d: %s", i, o.status, o.err);
 		doubted |= o.status == 120;
 		whole |= o.status == 7;
-		outcome_free(&o);
 	}
 	assert_int_equal(unsetenv("FAIL_FROM"), 0);
 	assert_int_equal(unsetenv("FAIL_FORKED"), 0);
@@ -644,11 +609,9 @@ TEST(few_descriptors_by_debug_registers)
 
 	(void)snprintf(command, sizeof(command), "ulimit -n 40 && exec '%s' "
 	    "--stop -w word -- '%s' at_once 40", watchctl(), victim("acts"));
-	run(&o, (const char *[]){"/bin/sh", "-c", command, NULL});
-	assert_int_equal(o.status, 0);
+	run_status(&o, 0, LIST("/bin/sh", "-c", command));
 	if (strstr(o.err, "40 hits, 40 reported, 0 lost") == NULL)
 		fail_msg("%s", o.err);
-	outcome_free(&o);
 }
 
 /* It writes, and ends, while watchctl does something else until it is in one of
@@ -702,7 +665,6 @@ TEST(hits_of_a_program_that_has_ended)
 			expect_function(line, 0, table[k].function);
 			assert_null(json_object_get(line, "truncated"));
 		}
-		outcome_free(&o);
 	}
 }
 
@@ -713,7 +675,6 @@ TEST(a_program_ends_though_watchctl_stands)
 	end_unheeded("word", LIST(victim("acts"), "writer", "5"), "Z", &o);
 	assert_int_equal(o.status, 7);
 	expect_hits(&o, 5);
-	outcome_free(&o);
 }
 
 /* However soon that ends: it may have written. */
@@ -724,10 +685,8 @@ TEST(another_program)
 	    "--", victim("guest"), "become_another", NULL};
 	struct outcome o;
 
-	run(&o, argv);
-	assert_int_equal(o.status, 120);
-	assert_non_null(strstr(o.err, "executed another program"));
-	outcome_free(&o);
+	run_status(&o, 120, argv);
+	assert_holds(o.err, "executed another program");
 }
 
 /* Who traces a process, and its parent, which stands by. */
@@ -756,13 +715,11 @@ TEST(the_tracer_killed)
 		start_stop(&w, &t, "-w", "word", NULL);
 		assert_int_equal(kill(tracer_of(t.run.pid, stands_by != 0),
 		    SIGKILL), 0);
-		finish(&w, &o);
-		assert_int_equal(o.status, 125);
+		finish_status(&w, &o, 125);
 		assert_string_equal(text_of(account_of(&o), "reason"),
 		    "detached");
-		assert_non_null(strstr(o.err, "was killed, which ends"));
-		assert_null(strstr(o.err, "executed"));
-		outcome_free(&o);
+		assert_holds(o.err, "was killed, which ends");
+		assert_lacks(o.err, "executed");
 		await_that(is_untraced, t.run.pid);
 		assert_int_equal(target_act(&t), 100);
 		target_end(&t, 7);
@@ -787,11 +744,9 @@ TEST(a_commands_tracer_killed)
 	assert_int_equal(kill(tracer_of(pid, false), SIGKILL), 0);
 	(await)(w.err, "was killed, which ends");	/* they are cleared */
 	say(&w, "go\nend\n");
-	finish(&w, &o);
-	assert_int_equal(o.status, 120);
-	assert_non_null(strstr(o.err, "was killed"));
-	assert_non_null(strstr(o.out, "done 5"));
-	outcome_free(&o);
+	finish_status(&w, &o, 120);
+	assert_holds(o.err, "was killed");
+	assert_holds(o.out, "done 5");
 }
 
 /* The thread stands at its hit as long as the command takes, and then goes
@@ -806,13 +761,11 @@ TEST(the_tracer_killed_at_a_hit)
 	struct outcome o;
 
 	target_start(&t, argv);
-	watch_start(&w, (const char *[]){watchctl(), "--stop", "-w", "word",
-	    "-o", "json", "--on-hit", kill_tracer, "-p", t.pid, NULL});
+	watch_start(&w, LIST(watchctl(), "--stop", "-w", "word", "-o", "json",
+	    "--on-hit", kill_tracer, "-p", t.pid));
 	say(&t.run, "go\n");
-	finish(&w, &o);
-	assert_int_equal(o.status, 125);
+	finish_status(&w, &o, 125);
 	assert_int_equal(count_of(&o, "hit"), 1);
-	outcome_free(&o);
 	assert_int_equal(target_done(&t.run), 1);
 	target_end(&t, 7);
 }
@@ -827,7 +780,7 @@ expect_spared(pid_t pid)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0 && read(fd, name, sizeof(name) - 1) > 0);
 	(void)close(fd);
-	assert_null(strstr(name, "watchctl"));
+	assert_lacks(name, "watchctl");
 	assert_int_equal(strncmp(name, "wp-", 3), 0);
 }
 
@@ -865,7 +818,6 @@ is_said_to_block(uint64_t mask)
 	run(&o, LIST(watchctl(), "--stop", "-w", "word", "-t", "0.1", "-p",
 	    t.pid));
 	said = strstr(o.err, "ignores or blocks SIGTRAP") != NULL;
-	outcome_free(&o);
 	target_end(&t, 7);
 	return said;
 }
@@ -884,11 +836,9 @@ TEST(what_registers_cannot)
 	struct outcome o;
 
 	target_start(&t, argv);
-	run(&o, (const char *[]){watchctl(), "--stop", "-w", "word", "-p",
-	    t.pid, "-f", NULL});
-	assert_int_equal(o.status, 125);
-	assert_non_null(strstr(o.err, "-f needs perf_event_open"));
-	outcome_free(&o);
+	run_status(&o, 125, LIST(watchctl(), "--stop", "-w", "word", "-p",
+	    t.pid, "-f"));
+	assert_holds(o.err, "-f needs perf_event_open");
 	assert_int_equal(target_act(&t), 1);
 	target_end(&t, 7);
 }
@@ -911,7 +861,6 @@ TEST(a_command_that_cannot_be_watched_does_not_run)
 		    strstr(o.err, "hold the others") == NULL)
 			fail_msg("%d: status %d: %s%s", i, o.status, o.out,
 			    o.err);
-		outcome_free(&o);
 	}
 }
 

@@ -109,8 +109,7 @@ start_moving(struct moving *m, const char *argument)
 {
 	*m = (struct moving){.item = argument == NULL ||
 	    strcmp(argument, "null") != 0 ? 0 : NOWHERE};
-	target_start(&m->t, (const char *[]){victim("moving"), argument,
-	    NULL});
+	target_start(&m->t, LIST(victim("moving"), argument));
 	m->items = strtoull(m->t.addr, NULL, 16);
 }
 
@@ -136,7 +135,6 @@ TEST(moves_with_each_pointer)
 	step(&m, "i\n", 0);
 	step(&m, "k\n", 0);
 	expect_all(&m, &o);
-	outcome_free(&o);
 }
 
 /* How many gaps were reported. */
@@ -180,7 +178,6 @@ expect_moves_while_held(const char *argument, bool gaps)
 	expect_all(&m, &o);
 	each_hit(&o, i, hit)
 		assert_string_equal(text_of(hit, "value_source"), "stop");
-	outcome_free(&o);
 }
 
 TEST(moves_while_held)
@@ -211,8 +208,7 @@ TEST(two_move_while_held)
 		fail_msg("status %d: %s%s", o.status, o.err, o.out);
 	assert_int_equal(count_of(&o, "watch"), 4);
 	assert_int_equal(count_of(&o, "hit"), 2);
-	assert_null(strstr(o.out, "gap_us"));
-	outcome_free(&o);
+	assert_lacks(o.out, "gap_us");
 }
 
 /* What the next instruction writes is a hit already, and so is what comes after
@@ -230,8 +226,7 @@ TEST(held_at_once)
 	say(&m.t.run, "a\n");
 	(void)target_done(&m.t.run);
 	target_end(&m.t, 7);
-	finish(&m.w, &o);
-	assert_int_equal(o.status, 0);
+	finish_status(&m.w, &o, 0);
 	assert_int_equal(count_of(&o, "hit"), 1);
 	assert_int_equal(count_of(&o, "watch"), 2);
 	hit = first_of(&o, "hit");
@@ -239,8 +234,7 @@ TEST(held_at_once)
 	    ITEM + ITEM / 2);
 	assert_string_equal(text_of(hit, "old"), "0x0");
 	assert_string_equal(text_of(hit, "new"), "0x1");
-	assert_null(strstr(o.out, "gap_us"));
-	outcome_free(&o);
+	assert_lacks(o.out, "gap_us");
 }
 
 /* Not all threads can be held: nobody knows what those write meanwhile. */
@@ -256,11 +250,9 @@ TEST(what_runs_on_is_a_gap)
 	say(&m.t.run, "s\n");
 	(void)target_done(&m.t.run);
 	target_end(&m.t, 7);
-	finish(&m.w, &o);
-	assert_int_equal(o.status, 120);
+	finish_status(&m.w, &o, 120);
 	if (gaps_of(&o) != 1)
 		fail_msg("%zu gaps: %s", gaps_of(&o), o.err);
-	outcome_free(&o);
 }
 
 /* Null pointers are waited for; a gap is no green exit. */
@@ -274,16 +266,14 @@ TEST(waits_for_a_null_pointer)
 	watch_hear(&m.w, LIST(watchctl(), "-w", "box->item->count",
 	    "--follow", "-o", "json", "-p", m.t.pid, "--allow", "touch",
 	    "--error-exitcode", "9"), line);
-	assert_non_null(strstr(line, "\"pending\":true"));
-	assert_null(strstr(line, "\"addr\""));
+	assert_holds(line, "\"pending\":true");
+	assert_lacks(line, "\"addr\"");
 	step(&m, "k\n", NOWHERE);
 	step(&m, "i\n", 0);
 	step(&m, "k\n", 0);
 	expect_all(&m, &o);
 	assert_int_equal(o.status, 120);
-	assert_non_null(strstr(o.err, "after a pointer on the way to it had "
-	    "changed"));
-	outcome_free(&o);
+	assert_holds(o.err, "after a pointer on the way to it had " "changed");
 }
 
 /* Whether it ends green if a pointer is written so, by n hits or with the
@@ -312,7 +302,6 @@ expect_status(const char *argument, bool both, const char *what, const char *n,
 	if (o.status != status || (gaps_of(&o) > 0) != (status == 120))
 		fail_msg("status %d, %zu gaps: %s", o.status, gaps_of(&o),
 		    o.err);
-	outcome_free(&o);
 }
 
 TEST(changed_and_changed_back)
@@ -362,7 +351,6 @@ TEST(a_gap_begins_with_a_write)
 	gap = number_in(move, "\"gap_us\":");
 	if (number_in(move, "\"time\":") * 1e6 - gap < 50)
 		fail_msg("it began before the command: %s", o.out);
-	outcome_free(&o);
 }
 
 /* From a command's start on, before its thread is there that writes. */
@@ -376,14 +364,12 @@ expect_command_is_followed(const char *how)
 	start(&w, LIST(watchctl(), "-w", "box->item->count", "--follow", how,
 	    "-o", "json", "-O", "-", "--", victim("moving")));
 	say(&w, "k\nk\ne\n");
-	finish(&w, &o);
-	assert_int_equal(o.status, 7);
+	finish_status(&w, &o, 7);
 	/* the victim speaks, too */
 	for (const char *p = o.out; (p = strstr(p, "\"type\":\"hit\"")) != NULL;
 	    p++)
 		n++;
 	assert_int_equal(n, 6);
-	outcome_free(&o);
 }
 
 TEST(a_command_is_followed)
@@ -417,18 +403,15 @@ TEST(three_pointers_and_no_more)
 		if (rows[i].words != NULL &&
 		    strstr(o.err, rows[i].words) == NULL)
 			fail_msg("%s: %s", rows[i].spec, o.err);
-		outcome_free(&o);
 	}
 	/* the others leave no slot for the last pointer */
 	for (size_t i = 0; i < 2; i++) {
 		struct outcome o;
 
-		run(&o, LIST(watchctl(), "-w", "chain_first->next->next->value",
-		    "-w", "times", "--follow", i == 0 ? "--follow" : "--stop",
-		    "-p", t.pid));
-		assert_int_equal(o.status, 125);
-		assert_non_null(strstr(o.err, "take 5 slots together"));
-		outcome_free(&o);
+		run_status(&o, 125, LIST(watchctl(), "-w",
+		    "chain_first->next->next->value", "-w", "times", "--follow",
+		    i == 0 ? "--follow" : "--stop", "-p", t.pid));
+		assert_holds(o.err, "take 5 slots together");
 	}
 	live_await_free_slots(t.run.pid, live_features.caps.slots);
 	target_end(&t, 7);

@@ -122,9 +122,9 @@ watch_wide(const char *more, const char *act, unsigned elements,
 	char addr[32];
 
 	(void)unlink(scratch_path("report"));
-	start(&w, (const char *[]){watchctl(), "-w", "wide", "--slots",
-	    "rotate", "-o", "json", "-O", scratch_path("report"),
-	    more != NULL ? more : "--", victim("wide"), NULL});
+	start(&w, LIST(watchctl(), "-w", "wide", "--slots", "rotate", "-o",
+	    "json", "-O", scratch_path("report"), more != NULL ? more : "--",
+	    victim("wide")));
 	hear_address(&w, addr);
 	do {
 		assert_true(tries++ < 200);
@@ -132,8 +132,7 @@ watch_wide(const char *more, const char *act, unsigned elements,
 		(void)target_done(&w);
 	} while (elements_hit() < elements);
 	say(&w, "end\n");
-	finish(&w, o);
-	assert_int_equal(o->status, 7);
+	finish_status(&w, o, 7);
 	outcome_take(o, scratch_path("report"));
 	return strtoull(addr, NULL, 16);
 }
@@ -153,7 +152,6 @@ expect_all_parts(const char *more)
 	expect_true_hits(&o, first);
 	for (size_t i = 0; i < p.n; i++)
 		assert_true(p.hits[i] > 0 && p.share[i] > 0);
-	outcome_free(&o);
 }
 
 TEST(moves_over_all_parts)
@@ -192,7 +190,6 @@ TEST(dwells_where_hits_come)
 			assert_int_equal(p.hits[i] > 0, i == HOT);
 			share[i] += p.share[i];
 		}
-		outcome_free(&o);
 		memcpy(sorted, share, sizeof(sorted));
 		qsort(sorted, ELEMENTS, sizeof(*sorted), order);
 		hot = share[HOT];
@@ -217,7 +214,6 @@ TEST(kernel_writes)
 	take_parts(&o, first, &p);
 	each_hit(&o, i, hit)
 		assert_string_equal(text_of(hit, "syscall"), "read");
-	outcome_free(&o);
 }
 
 /* A run that is shorter than a round sees a stray write or does not; several
@@ -236,7 +232,6 @@ TEST(a_suite_finds_what_one_run_misses)
 		if (o.status != 0 && o.status != 66)
 			fail_msg("status %d: %s", o.status, o.err);
 		seen += o.status == 66;
-		outcome_free(&o);
 	}
 	assert_int_equal(seen, 1);
 }
@@ -278,7 +273,6 @@ TEST(shares_slots)
 	}
 	assert_int_equal(whole, 1);
 	assert_int_equal(parts, 20);
-	outcome_free(&o);
 }
 
 TEST(text_has_a_table)
@@ -295,9 +289,8 @@ TEST(text_has_a_table)
 	(void)target_done(&t.run);
 	target_end(&t, 7);
 	finish(&w, &o);
-	assert_non_null(strstr(o.out, "part of wide\n"));
-	assert_non_null(strstr(o.out, "  24 parts, each watched for "));
-	outcome_free(&o);
+	assert_holds(o.out, "part of wide\n");
+	assert_holds(o.out, "  24 parts, each watched for ");
 }
 
 /* What is refused says the way out. */
@@ -307,21 +300,15 @@ TEST(bad_input)
 	struct outcome o;
 
 	target_start(&t, LIST(victim("wide")));
-	run(&o, LIST(watchctl(), "-w", "wide", "-p", t.pid));
-	assert_int_equal(o.status, 125);
-	assert_non_null(strstr(o.err, "or add --slots rotate\n"));
-	outcome_free(&o);
-	run(&o, LIST(watchctl(), "-w", "wide", "-w", "wide[1]", "-w", "wide[2]",
-	    "-w", "wide[3]", "-w", "wide[4]", "--slots", "rotate", "-p",
-	    t.pid));
-	assert_int_equal(o.status, 125);
-	assert_non_null(strstr(o.err, "take 5 slots together"));
-	outcome_free(&o);
-	run(&o, LIST(watchctl(), "-w", "0x404000:1000000", "--slots", "rotate",
-	    "-p", t.pid));
-	assert_int_equal(o.status, 125);
-	assert_non_null(strstr(o.err, "1000000 bytes are "));
-	outcome_free(&o);
+	run_status(&o, 125, LIST(watchctl(), "-w", "wide", "-p", t.pid));
+	assert_holds(o.err, "or add --slots rotate\n");
+	run_status(&o, 125, LIST(watchctl(), "-w", "wide", "-w", "wide[1]",
+	    "-w", "wide[2]", "-w", "wide[3]", "-w", "wide[4]", "--slots",
+	    "rotate", "-p", t.pid));
+	assert_holds(o.err, "take 5 slots together");
+	run_status(&o, 125, LIST(watchctl(), "-w", "0x404000:1000000",
+	    "--slots", "rotate", "-p", t.pid));
+	assert_holds(o.err, "1000000 bytes are ");
 	target_end(&t, 7);
 }
 

@@ -108,12 +108,11 @@ play(const char *helper, const char *delivery)
 		if (n > AT_A_TIME)
 			n = AT_A_TIME;
 		for (size_t j = 0; j < n; j++)
-			start(&programs[j], (const char *[]){victim("hard"),
-			    scenes[i + j].name, NULL});
+			start(&programs[j], LIST(victim("hard"), scenes[i +
+			    j].name));
 		for (size_t j = 0; j < n; j++) {
 			finish(&programs[j], &o);
 			expect(&scenes[i + j], &o, *helper != '\0');
-			outcome_free(&o);
 		}
 	}
 }
@@ -166,9 +165,8 @@ TEST(with_privileges_of_its_file)
 	    scratch_path("out/helper"), 1), 0);
 	assert_int_equal(setenv("WATCHPOINT_OUTPUT",
 	    scratch_path("out/it"), 1), 0);
-	run(&o, (const char *[]){"/usr/bin/setpriv", "--reuid=65534",
-	    "--regid=65534", "--clear-groups", scratch_path("lib/hard"),
-	    "before_exit", NULL});
+	run(&o, LIST("/usr/bin/setpriv", "--reuid=65534", "--regid=65534",
+	    "--clear-groups", scratch_path("lib/hard"), "before_exit"));
 	assert_int_equal(unsetenv("WATCHPOINT_OUTPUT"), 0);
 	assert_int_equal(o.status, 3);
 	if (scratch_try("[ ! -e out/it ]") != 0)
@@ -176,7 +174,6 @@ TEST(with_privileges_of_its_file)
 	/* there may be one that is installed */
 	if (strstr(o.err, "#1") == NULL)
 		fail_msg("nothing reported: %s", o.err);
-	outcome_free(&o);
 }
 
 /* The object has a watch open when it is closed: on a word of its own, with a
@@ -239,12 +236,11 @@ TEST(in_an_object_that_is_unloaded)
 		    "cc -shared -fPIC -I\"$from\" -o object.so object.c %s && "
 		    "cc -rdynamic -o program program.c %s", getenv("TOP"),
 		    cases[i].object, cases[i].program);
-		run(&o, (const char *[]){scratch_path("program"),
-		    scratch_path("object.so"), NULL});
+		run(&o, LIST(scratch_path("program"),
+		    scratch_path("object.so")));
 		if (o.status != 0 || strcmp(o.out, "1 hits\n") != 0)
 			fail_msg("%s: status %d\n%s%s", cases[i].name, o.status,
 			    o.out, o.err);
-		outcome_free(&o);
 	}
 }
 

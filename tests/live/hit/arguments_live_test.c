@@ -74,7 +74,6 @@ expect_combine(const char *program)
 	}
 	assert_string_equal(text_of(json_array_get(json_object_get(
 	    hit_at(&o, 0), "args"), 0), "value"), "0xfffffffb");
-	outcome_free(&o);
 }
 
 TEST(a_function_with_its_arguments)
@@ -98,7 +97,6 @@ expect_many(const char *program, const char *want)
 	expect_hits(&o, CALLS);
 	for (size_t i = 0; i < CALLS; i++)
 		expect_arguments(&o, i, want);
-	outcome_free(&o);
 }
 
 /* What a vector register has was not captured: that one is left out, where it
@@ -126,13 +124,11 @@ TEST(no_arguments)
 		watch_program(&o, programs[k], "none");
 		expect_hits(&o, CALLS);
 		assert_null(json_object_get(hit_at(&o, 0), "args"));
-		outcome_free(&o);
 	}
 	/* where memory of its own has not got them */
 	watch_program(&o, "arguments_plain", "combine+0");
 	expect_hits(&o, 2 * CALLS);
 	assert_null(json_object_get(hit_at(&o, 0), "args"));
-	outcome_free(&o);
 }
 
 /* The function is found where gdb breaks. */
@@ -157,8 +153,6 @@ TEST(behind_the_prologue_as_gdb)
 		assert_non_null(start);
 		if (strncmp(at + strlen("$1 = "), addr, strlen(addr)) != 0)
 			fail_msg("%s: +%s, gdb: %s", programs[k], addr, at);
-		outcome_free(&o);
-		outcome_free(&g);
 	}
 }
 
@@ -182,7 +176,6 @@ TEST(a_line)
 		watches = json_object_get(first_of(&o, "start"), "watches");
 		assert_int_equal(number_of(json_array_get(watches, 0),
 		    "slots"), rows[i].slots);
-		outcome_free(&o);
 	}
 }
 
@@ -190,13 +183,11 @@ TEST(a_line_in_text)
 {
 	struct outcome o;
 
-	run(&o, LIST(watchctl(), "-x", "places.c:103", "-x", "combine", "-n",
-	    "3", "--", victim("arguments_plain")));
-	assert_int_equal(o.status, 3);
-	assert_non_null(strstr(o.err, "#1   execute  combine (at 0x"));
-	assert_non_null(strstr(o.err, ")  n = -5, p = 0x"));
-	assert_non_null(strstr(o.err, "execute  places.c:103 (at 0x"));
-	outcome_free(&o);
+	run_status(&o, 3, LIST(watchctl(), "-x", "places.c:103", "-x",
+	    "combine", "-n", "3", "--", victim("arguments_plain")));
+	assert_holds(o.err, "#1   execute  combine (at 0x");
+	assert_holds(o.err, ")  n = -5, p = 0x");
+	assert_holds(o.err, "execute  places.c:103 (at 0x");
 }
 
 TEST(lines_that_cannot_be_watched)
@@ -222,22 +213,17 @@ TEST(lines_that_cannot_be_watched)
 			argv[n++] = rows[i].specs[k];
 		}
 		argv[n] = victim("arguments_plain");
-		run(&o, argv);
-		assert_int_equal(o.status, 125);
+		run_status(&o, 125, argv);
 		if (strstr(o.err, rows[i].words) == NULL)
 			fail_msg("want %s, got %s", rows[i].words, o.err);
-		outcome_free(&o);
 	}
 	/* one place only, from inside */
 	{
 		struct outcome o;
 
-		assert_int_equal(plain_library(), 0);
-		run(&o, LIST(watchctl(), "--inside", "-x", "places.c:103",
-		    victim("arguments_plain")));
-		assert_int_equal(o.status, 125);
-		assert_non_null(strstr(o.err, "--inside takes one for a SPEC"));
-		outcome_free(&o);
+		run_status(&o, 125, LIST(watchctl(), "--inside", "-x",
+		    "places.c:103", victim("arguments_plain")));
+		assert_holds(o.err, "--inside takes one for a SPEC");
 	}
 }
 
@@ -246,15 +232,13 @@ TEST(arguments_at_stops)
 {
 	struct outcome o;
 
-	run(&o, LIST(watchctl(), "--stop", "-x", "combine", "-x",
+	run_status(&o, 3, LIST(watchctl(), "--stop", "-x", "combine", "-x",
 	    "places.c:103", "-o", "json", "-O", "-", "--",
 	    victim("arguments_plain")));
-	assert_int_equal(o.status, 3);
 	expect_hits(&o, 4 * CALLS);
 	expect_arguments(&o, 0, "n:int:-5 p:long *:<word> c:enum color:GREEN "
 	    "at:struct point:{x = 0, y = 0} letter:char:'x' (120) "
 	    "last:long:0");
-	outcome_free(&o);
 }
 
 RUN_LIVE_TESTS()

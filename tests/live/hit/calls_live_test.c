@@ -101,7 +101,7 @@ start_calls(struct target *t, const char *acts, int times)
 	char n[16];
 
 	(void)snprintf(n, sizeof(n), "%d", times);
-	target_start(t, (const char *[]){victim("calls"), acts, n, NULL});
+	target_start(t, LIST(victim("calls"), acts, n));
 }
 
 /* The bytes from its area on. */
@@ -157,8 +157,7 @@ expect_frames(const json_t *hit, const struct row *row)
 	    "kernel")))
 		i++;
 	assert_true(i < n);
-	assert_non_null(strstr(maybe_text(frame_of(hit, (int)i), "module"),
-	    "libc"));
+	assert_holds(maybe_text(frame_of(hit, (int)i), "module"), "libc");
 	for (; i < n && strcmp(found, function) != 0; i++)
 		found = maybe_text(frame_of(hit, (int)i), "function");
 	assert_string_equal(found, function);
@@ -287,7 +286,6 @@ TEST(calls_that_repeat_are_hits_of_their_own)
 
 		run_calls(&o, cases[i].act, 50, cases[i].watched, "-w", NULL);
 		expect_all(&o, 50, cases[i].len);
-		outcome_free(&o);
 	}
 }
 
@@ -298,7 +296,6 @@ TEST(threads_that_read_at_once)
 	need_the_kernel();
 	run_calls(&o, "threads", 1, 16, "-w", NULL);
 	expect_all(&o, 100, 16);
-	outcome_free(&o);
 }
 
 /* Two watches that share bytes: a copy's samples come by turns. */
@@ -310,13 +307,12 @@ TEST(each_watch_has_its_hit)
 
 	need_the_kernel();
 	start_calls(&t, "pread64", 50);
-	watch_start(&w, (const char *[]){watchctl(), "-w", bytes(&t, 8), "-w",
-	    bytes(&t, 4), "-o", "json", "-p", t.pid, NULL});
+	watch_start(&w, LIST(watchctl(), "-w", bytes(&t, 8), "-w", bytes(&t, 4),
+	    "-o", "json", "-p", t.pid));
 	(void)target_act(&t);
 	target_end(&t, 7);
 	finish(&w, &o);
 	expect_hits(&o, 100);
-	outcome_free(&o);
 }
 
 TEST(signal_frames_are_no_call)
@@ -330,7 +326,6 @@ TEST(signal_frames_are_no_call)
 	hit = first_of(&o, "hit");
 	assert_null(json_object_get(hit, "syscall"));
 	assert_string_equal(text_of(hit, "work"), "signal delivery");
-	outcome_free(&o);
 }
 
 /* The kernel writes the child's id into the child's memory. */
@@ -343,7 +338,6 @@ TEST(a_childs_first_write_is_no_call)
 	expect_all(&o, 2, 4);
 	assert_string_equal(text_of(first_of(&o, "hit"), "work"),
 	    "thread start");
-	outcome_free(&o);
 }
 
 TEST(reads_alone_leave_out_what_the_kernel_writes)
@@ -353,10 +347,8 @@ TEST(reads_alone_leave_out_what_the_kernel_writes)
 	need_the_kernel();
 	run_calls(&o, "read", 5, 8, "-r", NULL);
 	expect_hits(&o, 0);
-	outcome_free(&o);
 	run_calls(&o, "write", 5, 8, "-r", NULL);
 	expect_all(&o, 5, 8);
-	outcome_free(&o);
 }
 
 TEST(user_only_leaves_the_kernel_out)
@@ -367,7 +359,6 @@ TEST(user_only_leaves_the_kernel_out)
 	run_calls(&o, "blame", 3, 8, "-w", "--user-only");
 	expect_hits(&o, 3);
 	expect_function(first_of(&o, "hit"), 0, "store_again");
-	outcome_free(&o);
 }
 
 /*
@@ -414,7 +405,6 @@ TEST(both_writers_of_a_value_are_named)
 
 		run_calls(&o, "blame", 1, 8, "-w", modes[i]);
 		expect_both_writers(&o, modes[i] != NULL);
-		outcome_free(&o);
 	}
 }
 
@@ -429,15 +419,13 @@ TEST(the_kernels_clearing_at_execve_is_not_shown)
 		struct running w;
 		struct outcome o;
 
-		start(&w, (const char *[]){watchctl(), "-f", "-w", "counter",
-		    "--", victim(commands[i]), "1", "3", NULL});
+		start(&w, LIST(watchctl(), "-f", "-w", "counter", "--",
+		    victim(commands[i]), "1", "3"));
 		say(&w, "go\nend\n");
-		finish(&w, &o);
-		assert_int_equal(o.status, 7);
-		assert_non_null(strstr(o.err, "watchctl: 3 hits, 3 reported"));
-		assert_null(strstr(o.err, "(2)"));
-		assert_null(strstr(o.err, "by the kernel"));
-		outcome_free(&o);
+		finish_status(&w, &o, 7);
+		assert_holds(o.err, "watchctl: 3 hits, 3 reported");
+		assert_lacks(o.err, "(2)");
+		assert_lacks(o.err, "by the kernel");
 	}
 }
 
@@ -448,20 +436,16 @@ TEST(a_recording_has_the_calls_and_no_files)
 	struct outcome o;
 
 	need_the_kernel();
-	start(&w, (const char *[]){watchctl(), "-w", "memory+4096:8", "-o",
-	    "perf", "-O", data, "--", victim("calls"), "read", "3", NULL});
+	start(&w, LIST(watchctl(), "-w", "memory+4096:8", "-o", "perf", "-O",
+	    data, "--", victim("calls"), "read", "3"));
 	say(&w, "go\nend\n");
-	finish(&w, &o);
-	assert_int_equal(o.status, 7);
-	outcome_free(&o);
-	run(&o, (const char *[]){watchctl(), "report", "-o", "json", data,
-	    NULL});
+	finish_status(&w, &o, 7);
+	run(&o, LIST(watchctl(), "report", "-o", "json", data));
 	expect_all(&o, 3, 8);
 	assert_string_equal(text_of(first_of(&o, "hit"), "syscall"), "read");
 	assert_int_equal(number_of(first_of(&o, "hit"), "syscall_bytes"), 64);
 	assert_non_null(json_object_get(first_of(&o, "hit"), "fd"));
 	assert_null(json_object_get(first_of(&o, "hit"), "file"));
-	outcome_free(&o);
 }
 
 TEST(text_says_what_json_does)
@@ -472,15 +456,13 @@ TEST(text_says_what_json_does)
 
 	need_the_kernel();
 	start_calls(&t, "read", 1);
-	start(&w, (const char *[]){watchctl(), "-n1", "-w", bytes(&t, 8),
-	    "-p", t.pid, NULL});
+	start(&w, LIST(watchctl(), "-n1", "-w", bytes(&t, 8), "-p", t.pid));
 	await(w.out, "watching");
 	(void)target_act(&t);
 	finish(&w, &o);
 	target_end(&t, 7);
-	assert_non_null(strstr(o.out, "write by read(2), 8 of 64 bytes, fd "));
-	assert_non_null(strstr(o.out, "/calls) looked up later"));
-	outcome_free(&o);
+	assert_holds(o.out, "write by read(2), 8 of 64 bytes, fd ");
+	assert_holds(o.out, "/calls) looked up later");
 }
 
 RUN_LIVE_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

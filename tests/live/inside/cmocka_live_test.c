@@ -263,12 +263,10 @@ TEST(suites_turn_red)
 	for (size_t i = 0; i < COUNT(runs); i++) {
 		struct outcome o;
 
-		run(&o, (const char *[]){"/proc/self/exe", runs[i].name,
-		    NULL});
+		run(&o, LIST("/proc/self/exe", runs[i].name));
 		for (size_t j = 0; runs[i].says[j] != NULL; j++)
 			expect_said(&o, runs[i].says[j]);
 		assert_int_equal(o.status, runs[i].status);
-		outcome_free(&o);
 	}
 }
 
@@ -278,14 +276,13 @@ TEST(the_report_is_in_the_xml)
 	struct outcome o;
 
 	(void)setenv("CMOCKA_MESSAGE_OUTPUT", "XML", 1);
-	run(&o, (const char *[]){"/proc/self/exe", "own", NULL});
+	run(&o, LIST("/proc/self/exe", "own"));
 	(void)unsetenv("CMOCKA_MESSAGE_OUTPUT");
 	assert_int_equal(o.status, 1);
 	expect_said(&o, "failures=\"1\"");
 	expect_said(&o, "<failure><![CDATA[stray write  word (volatile long, 8 "
 	    "bytes at ");
 	expect_said(&o, "cmocka_live_test.c:");
-	outcome_free(&o);
 }
 
 /* Without a helper there are addresses, and a red test all the same. */
@@ -294,12 +291,11 @@ TEST(it_takes_no_helper)
 	struct outcome o;
 
 	(void)setenv("WATCHPOINT_HELPER", "", 1);
-	run(&o, (const char *[]){"/proc/self/exe", "own", NULL});
+	run(&o, LIST("/proc/self/exe", "own"));
 	(void)setenv("WATCHPOINT_HELPER", watchctl(), 1);
 	assert_int_equal(o.status, 1);
 	expect_said(&o, "stray access to word before 0x");
 	expect_said(&o, "[  FAILED  ] writes\n");
-	outcome_free(&o);
 }
 
 int

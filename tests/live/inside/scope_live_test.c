@@ -71,7 +71,7 @@ TEST(a_write_in_the_block_is_stray)
 	expect_thawed(1);
 	wp_report_place(wp_stray_text(), &place);
 	assert_string_equal(place.function, "write_word");
-	assert_non_null(strstr(place.file, "scope_live_test.c"));
+	assert_holds(place.file, "scope_live_test.c");
 	assert_true(place.line > 0);
 	wp_stray_reset();
 	assert_string_equal(wp_stray_text(), "");
@@ -299,12 +299,11 @@ TEST(a_freeze_that_cannot_be_had_is_counted)
 	assert_int_equal(ran, 2);
 	assert_int_equal(wp_stray_missed(), 2);
 	assert_int_equal(wp_stray_count(), 0);
-	assert_non_null(strstr(wp_stray_missed_text(),
-	    "scope_live_test.c:"));
-	assert_non_null(strstr(wp_stray_missed_text(),
-	    "WP_FREEZE(word) is not in force: no free slot"));
-	assert_non_null(strstr(wp_stray_missed_text(),
-	    "this program's other watches hold "));
+	assert_holds(wp_stray_missed_text(), "scope_live_test.c:");
+	assert_holds(wp_stray_missed_text(),
+	    "WP_FREEZE(word) is not in force: no free slot");
+	assert_holds(wp_stray_missed_text(),
+	    "this program's other watches hold ");
 	while (n-- > 0)
 		assert_int_equal(WP_UNWATCH(taken[n]), 0);
 	wp_stray_reset();

@@ -681,17 +681,17 @@ agree(void **state, const char *const argv[])
 
 TEST(the_c_library)
 {
-	agree(state, (const char *[]){victim("library"), NULL});
+	agree(state, LIST(victim("library")));
 }
 
 TEST(cxx)
 {
-	agree(state, (const char *[]){victim("containers"), NULL});
+	agree(state, LIST(victim("containers")));
 }
 
 TEST(without_symbols)
 {
-	agree(state, (const char *[]){victim("containers_static"), NULL});
+	agree(state, LIST(victim("containers_static")));
 }
 
 static const char script[] =
@@ -720,8 +720,7 @@ static const char script[] =
 
 TEST(an_interpreter)
 {
-	agree(state, (const char *[]){"/usr/bin/python3", "-S", "-c", script,
-	    NULL});
+	agree(state, LIST("/usr/bin/python3", "-S", "-c", script));
 }
 
 /* A mask is in no sample, so no such access is exact.  Some processors' watches
@@ -737,7 +736,7 @@ TEST(under_masks)
 		return;		/* nor has it masks */
 	ZydisDecoderInit(&s->decoder, ZYDIS_MACHINE_MODE_LONG_64,
 	    ZYDIS_STACK_WIDTH_64);
-	begin(s, (const char *[]){victim("masked"), NULL});
+	begin(s, LIST(victim("masked")));
 	s->per_pc = MASKED;
 	for (unsigned i = 0; i < STEPS && s->masked < MASKED && step(s); i++)
 		;
@@ -755,7 +754,7 @@ TEST(of_32_bits)
 	struct stepper *s = *state;
 
 	s->narrow = true;
-	agree(state, (const char *[]){victim("narrow"), NULL});
+	agree(state, LIST(victim("narrow")));
 }
 
 RUN_TESTS(.before_each = setup, .after_each = teardown)

@@ -106,7 +106,7 @@ watch_on_it(const char *mode, bool before)
 
 	if (!before)
 		assert_int_equal(switch_cpu(false), 0);
-	target_start(&t, (const char *[]){victim("acts"), "mix", "5", NULL});
+	target_start(&t, LIST(victim("acts"), "mix", "5"));
 	watch_target(&w, &t, "-w", "word", mode);
 	if (before)
 		assert_int_equal(switch_cpu(false), 0);
@@ -115,7 +115,7 @@ watch_on_it(const char *mode, bool before)
 	done = 4 * target_act(&t);	/* stores and increments */
 	target_end(&t, 7);
 	finish(&w, &o);
-	assert_null(strstr(o.err, "warning"));
+	assert_lacks(o.err, "warning");
 	if (mode != NULL && strcmp(mode, "--count") == 0)
 		assert_int_equal(number_of(first_of(&o, "end"), "hits"), done);
 	else
@@ -123,7 +123,6 @@ watch_on_it(const char *mode, bool before)
 	json_array_foreach(o.lines, i, line)
 		if (is_hit(line))
 			assert_int_equal(number_of(line, "cpu"), cpu);
-	outcome_free(&o);
 }
 
 TEST(watches_are_on_it_at_once)

@@ -53,11 +53,17 @@ SHARED_FIXTURE
 
 /* Actions. */
 
-static void
-do_store(void *at)
-{
-	__asm__ volatile("movq $1, (%0)" : : "r"(at) : "memory");
-}
+#define ACCESS(name, insn)						\
+	static void							\
+	name(void *at)							\
+	{								\
+		__asm__ volatile(insn : : "r"(at) : "memory");		\
+	}
+ACCESS(do_store, "movq $1, (%0)")
+ACCESS(do_byte_inside, "movb $1, 3(%0)")
+ACCESS(do_wide_store_from_below, "movups %%xmm0, -8(%0)")
+ACCESS(do_clflush, "clflush (%0)")
+ACCESS(do_prefetch, "prefetcht0 (%0)")
 
 static void
 do_load(void *at)
@@ -65,18 +71,6 @@ do_load(void *at)
 	uint64_t value;
 
 	__asm__ volatile("movq (%1), %0" : "=r"(value) : "r"(at) : "memory");
-}
-
-static void
-do_byte_inside(void *at)
-{
-	__asm__ volatile("movb $1, 3(%0)" : : "r"(at) : "memory");
-}
-
-static void
-do_wide_store_from_below(void *at)
-{
-	__asm__ volatile("movups %%xmm0, -8(%0)" : : "r"(at) : "memory");
 }
 
 static void
@@ -94,18 +88,6 @@ do_same_value(void *at)
 	uint64_t value = *(uint64_t *)at;
 
 	__asm__ volatile("movq %0, (%1)" : : "r"(value), "r"(at) : "memory");
-}
-
-static void
-do_clflush(void *at)
-{
-	__asm__ volatile("clflush (%0)" : : "r"(at) : "memory");
-}
-
-static void
-do_prefetch(void *at)
-{
-	__asm__ volatile("prefetcht0 (%0)" : : "r"(at) : "memory");
 }
 
 static void

@@ -112,7 +112,6 @@ expect_brood(const char *program, const char *const options[])
 	expect_own(&o, 1);
 	assert_int_equal(count_events(&o, "armed", 0), THREADS + 1);
 	assert_int_equal(count_events(&o, "disarmed", 0), THREADS + 1);
-	outcome_free(&o);
 }
 
 #define VOUCHED "--allow", "act", "--allow", "write_own",		\
@@ -156,7 +155,6 @@ TEST(and_one_that_all_have)
 		n += number_of(hit, "watch") == 1;
 	assert_int_equal(n, WRITES);
 	assert_true(count_of(&o, "hit") >= WRITES + THREADS);
-	outcome_free(&o);
 }
 
 TEST(of_its_children)
@@ -169,13 +167,10 @@ TEST(of_its_children)
 	pid = number_of(first_of(&o, "start"), "pid");
 	assert_int_equal(count_events(&o, "armed", (pid_t)pid), THREADS + 1);
 	assert_int_equal(count_events(&o, "armed", 0), 2 * (THREADS + 1));
-	outcome_free(&o);
 	watch_brood(&o, "brood", "fork", LIST("-f", "--stop"));
 	expect_own(&o, 2);
-	outcome_free(&o);
 	watch_brood(&o, "brood", "fork", LIST("--allow", "*"));
 	expect_own(&o, 1);
-	outcome_free(&o);
 }
 
 /* The first write is the old program's. */
@@ -188,7 +183,6 @@ TEST(of_what_it_executes)
 		watch_brood(&o, "brood", "execute", LIST(ways[i]));
 		expect_hits(&o, WRITES + 1);
 		assert_int_equal(count_events(&o, "armed", 0), THREADS + 2);
-		outcome_free(&o);
 	}
 }
 
@@ -202,7 +196,6 @@ TEST(of_what_a_shell_executes)
 	if (o.status != 7)
 		fail_msg("status %d: %s", o.status, o.err);
 	expect_hits(&o, 2 * WRITES);
-	outcome_free(&o);
 }
 
 /* --- processes that run already --- */
@@ -225,13 +218,10 @@ watch_ready(struct outcome *o, const char *program, const char *const options[])
 	(void)append(argv, n, options);
 	watch_start(&w, argv);
 	say(&r, "go\n");
-	finish(&w, o);
-	assert_int_equal(o->status, 0);
-	assert_non_null(strstr(o->err, " 0 lost"));
+	finish_status(&w, o, 0);
+	assert_holds(o->err, " 0 lost");
 	say(&r, "end\n");
-	finish(&r, &ended);
-	assert_int_equal(ended.status, 7);
-	outcome_free(&ended);
+	finish_status(&r, &ended, 7);
 }
 
 TEST(of_a_process_that_runs)
@@ -244,12 +234,10 @@ TEST(of_a_process_that_runs)
 		expect_hits(&o, WRITES);
 		expect_own(&o, 1);
 		assert_int_equal(count_events(&o, "armed", 0), THREADS + 1);
-		outcome_free(&o);
 	}
 	watch_ready(&o, "brood", LIST("--stop"));
 	expect_own(&o, 1);
 	assert_int_equal(count_events(&o, "armed", 0), THREADS + 1);
-	outcome_free(&o);
 }
 
 /* A thread of which all is known, since its storage is. */
@@ -265,7 +253,6 @@ TEST(with_exact_values)
 		    "confidence"), "exact");
 		assert_string_not_equal(text_of(hit, "value_source"), "later");
 	}
-	outcome_free(&o);
 }
 
 /* Each --each is of all threads together. */
@@ -275,10 +262,8 @@ TEST(until_there_were_enough)
 
 	watch_brood(&o, "brood", NULL, LIST("-n", "9"));
 	assert_int_equal(count_of(&o, "hit"), 9);
-	outcome_free(&o);
 	watch_brood(&o, "brood", NULL, LIST("--if", "new > 100"));
 	assert_int_equal(count_of(&o, "hit"), 2 * (THREADS - 10) + 1);
-	outcome_free(&o);
 }
 
 /* Its threads go on without watchctl, those too that are just made. */
@@ -297,22 +282,19 @@ TEST(survives_watchctl)
 		hear(&w, line, sizeof(line));
 	assert_int_equal(kill(w.pid, SIGKILL), 0);
 	(void)waitpid(w.pid, NULL, 0);
-	finish(&r, &o);
-	assert_int_equal(o.status, 7);
-	outcome_free(&o);
+	finish_status(&r, &o, 7);
 }
 
 TEST(as_text)
 {
 	struct outcome o;
 
-	run(&o, LIST(watchctl(), "-w", "own", "--", victim("brood"), "1"));
-	assert_int_equal(o.status, 7);
+	run_status(&o, 7, LIST(watchctl(), "-w", "own", "--", victim("brood"),
+	    "1"));
 	if (strstr(o.err, "watching own (8 bytes, each thread's own) for "
 	    "writes") == NULL || strstr(o.err, "armed") != NULL ||
 	    strstr(o.err, "-> 11") == NULL)
 		fail_msg("%s", o.err);
-	outcome_free(&o);
 }
 
 static void
@@ -320,14 +302,12 @@ expect_refused(const char *option, const char *value)
 {
 	struct outcome o;
 
-	run(&o, LIST(watchctl(), "-w", "own", option, value, "--",
+	run_status(&o, 125, LIST(watchctl(), "-w", "own", option, value, "--",
 	    victim("brood"), "1"));
-	assert_int_equal(o.status, 125);
 	if (strstr(o.err, "'own' is thread-local") == NULL ||
 	    strstr(o.err, " cannot watch all of them") == NULL ||
 	    strchr(o.err, '\n') != o.err + strlen(o.err) - 1)
 		fail_msg("%s: %s", option, o.err);
-	outcome_free(&o);
 }
 
 TEST(what_cannot_watch_them)

@@ -67,7 +67,7 @@ expect_stores(const struct outcome *o, size_t times)
 	assert_int_equal(n, 3 * times);
 	assert_int_equal(count_events(o, "armed"), times);
 	assert_int_equal(count_events(o, "disarmed"), times);
-	assert_non_null(strstr(o->err, " 0 lost"));
+	assert_holds(o->err, " 0 lost");
 }
 
 TEST(before_its_constructor)
@@ -76,7 +76,6 @@ TEST(before_its_constructor)
 
 	watch_opener(&o, LIST(VOUCHED), LIST("0", victim("plug")));
 	expect_stores(&o, 1);
-	outcome_free(&o);
 }
 
 TEST(in_any_thread_and_each_time)
@@ -88,7 +87,6 @@ TEST(in_any_thread_and_each_time)
 	/* the first one was armed each time: so many did not run */
 	if (strstr(o.err, "s that the threads ran") == NULL)
 		fail_msg("threads are counted twice: %s", o.err);
-	outcome_free(&o);
 }
 
 /* It is made under watch, and ends when nothing is watched. */
@@ -100,7 +98,6 @@ TEST(with_a_thread_that_outlives_it)
 	if (o.status != 7)
 		fail_msg("status %d: %s", o.status, o.err);
 	assert_int_equal(count_of(&o, "hit"), 4);
-	outcome_free(&o);
 }
 
 TEST(at_another_address)
@@ -118,7 +115,6 @@ TEST(at_another_address)
 		others += strcmp(text_of(hit, "addr"), first) != 0;
 	}
 	assert_int_equal(others, 3);
-	outcome_free(&o);
 }
 
 /* --- with stops --- */
@@ -134,7 +130,6 @@ TEST(with_stops_before_its_constructor)
 	assert_string_equal(text_of(hit_at(&o, 0), "old"), "0x0");
 	each_hit(&o, i, hit)
 		assert_string_equal(text_of(hit, "value_source"), "stop");
-	outcome_free(&o);
 }
 
 TEST(with_stops_in_any_thread_and_each_time)
@@ -143,11 +138,9 @@ TEST(with_stops_in_any_thread_and_each_time)
 
 	watch_opener(&o, LIST("--stop", VOUCHED), LIST("5", victim("plug")));
 	expect_stores(&o, 5);
-	outcome_free(&o);
 	watch_opener(&o, LIST("--stop", VOUCHED), LIST("2", victim("plug"),
 	    "move"));
 	expect_stores(&o, 2);
-	outcome_free(&o);
 }
 
 /* Beside what is there, which is watched before any constructor runs. */
@@ -166,7 +159,6 @@ TEST(with_stops_beside_another)
 	assert_int_equal(n, 1);
 	assert_int_equal(count_of(&o, "hit"), 4);
 	assert_int_equal(count_events(&o, "armed"), 1);
-	outcome_free(&o);
 }
 
 TEST(with_stops_in_a_child_it_is_doubted)
@@ -178,20 +170,17 @@ TEST(with_stops_in_a_child_it_is_doubted)
 	if (o.status != 120 || strstr(o.err, "opened or closed a module where "
 	    "it is not watched") == NULL)
 		fail_msg("status %d: %s", o.status, o.err);
-	outcome_free(&o);
 }
 
 TEST(with_stops_an_extension_of_python)
 {
 	struct outcome o;
 
-	run(&o, LIST(watchctl(), "-x", "_bz2!PyInit__bz2", "--stop", "-o",
-	    "json", "-O", "-", "--", "/usr/bin/python3", "-I", "-S", "-c",
+	run_status(&o, 3, LIST(watchctl(), "-x", "_bz2!PyInit__bz2", "--stop",
+	    "-o", "json", "-O", "-", "--", "/usr/bin/python3", "-I", "-S", "-c",
 	    "import bz2, os; os._exit(3)"));
-	assert_int_equal(o.status, 3);
 	assert_int_equal(count_of(&o, "hit"), 1);
 	expect_function(hit_at(&o, 0), 0, "PyInit__bz2");
-	outcome_free(&o);
 }
 
 /* --- with rings again --- */
@@ -206,7 +195,6 @@ expect_in_shell(const char *option)
 	    "/bin/sh", "-c", "/bin/true; \"$0\" 2 \"$1\"; exit 7",
 	    victim("opener"), victim("plug")));
 	expect_stores(&o, 2);
-	outcome_free(&o);
 }
 
 TEST(in_a_program_that_a_shell_executes)
@@ -228,7 +216,6 @@ TEST(beside_what_a_constructor_writes)
 		    "json", "-O", "-", "--", "/bin/true"));
 		if (count_of(&o, "hit") == 0)
 			fail_msg("%s: %s", options[i], o.err);
-		outcome_free(&o);
 	}
 }
 
@@ -248,12 +235,10 @@ TEST(in_a_child_that_executes_nothing_it_is_doubted)
 		    "watched") == NULL)
 			fail_msg("%s: status %d: %s", ways[i], o.status,
 			    o.err);
-		outcome_free(&o);
 	}
 	watch_opener(&o, LIST("-f", VOUCHED), LIST("1", victim("plug"),
 	    "fork-other"));
 	expect_stores(&o, 1);
-	outcome_free(&o);
 }
 
 /* Nobody prepared it for this; its file is named as Python names it. */
@@ -261,13 +246,11 @@ TEST(an_extension_of_python)
 {
 	struct outcome o;
 
-	run(&o, LIST(watchctl(), "-x", "_bz2!PyInit__bz2", "-o", "json", "-O",
-	    "-", "--", "/usr/bin/python3", "-I", "-S", "-c",
+	run_status(&o, 3, LIST(watchctl(), "-x", "_bz2!PyInit__bz2", "-o",
+	    "json", "-O", "-", "--", "/usr/bin/python3", "-I", "-S", "-c",
 	    "import bz2, os; os._exit(3)"));
-	assert_int_equal(o.status, 3);
 	assert_int_equal(count_of(&o, "hit"), 1);
 	expect_function(hit_at(&o, 0), 0, "PyInit__bz2");
-	outcome_free(&o);
 }
 
 static void
@@ -275,11 +258,9 @@ expect_doubt(const char *spec, const char *why)
 {
 	struct outcome o;
 
-	run(&o, LIST(watchctl(), "-w", spec, VOUCHED, "--", victim("opener"),
-	    "0", victim("plug")));
-	assert_int_equal(o.status, 120);
-	assert_non_null(strstr(o.err, why));
-	outcome_free(&o);
+	run_status(&o, 120, LIST(watchctl(), "-w", spec, VOUCHED, "--",
+	    victim("opener"), "0", victim("plug")));
+	assert_holds(o.err, why);
 }
 
 TEST(what_never_comes)
@@ -293,20 +274,17 @@ TEST(a_static_program_has_no_loader)
 
 	run(&o, LIST(watchctl(), "-w", "plug!plug_state", "--",
 	    victim("config_static")));
-	assert_non_null(strstr(o.err, "which is linked statically: no module"));
-	outcome_free(&o);
+	assert_holds(o.err, "which is linked statically: no module");
 }
 
 TEST(what_the_command_must_have_itself)
 {
 	struct outcome o;
 
-	run(&o, LIST(watchctl(), "-w", "plug!plug_state", "-w", "nosuch", "--",
-	    victim("opener"), "0", victim("plug")));
-	assert_int_equal(o.status, 125);
-	assert_non_null(strstr(o.err, "no symbol 'nosuch'"));
+	run_status(&o, 125, LIST(watchctl(), "-w", "plug!plug_state", "-w",
+	    "nosuch", "--", victim("opener"), "0", victim("plug")));
+	assert_holds(o.err, "no symbol 'nosuch'");
 	assert_string_equal(o.out, "");
-	outcome_free(&o);
 }
 
 TEST(a_module_without_it)
@@ -371,9 +349,7 @@ let_go(struct running *r, int status)
 	struct outcome o;
 
 	say(r, "go\n");
-	finish(r, &o);
-	assert_int_equal(o.status, status);
-	outcome_free(&o);
+	finish_status(r, &o, status);
 }
 
 static void
@@ -402,7 +378,6 @@ expect_opener(const char *threads, const char *how, unsigned n,
 	watch_ready(&o, &r, 7, LIST(watchctl(), "-w", "plug!plug_state", "-o",
 	    "json", "-p", pid, VOUCHED, option));
 	expect_stores(&o, n);
-	outcome_free(&o);
 }
 
 TEST(of_a_process_that_runs_in_all_its_threads)
@@ -424,7 +399,6 @@ TEST(of_a_process_that_has_another_one)
 	assert_int_equal(count_of(&o, "hit"), 6);
 	assert_int_equal(count_events(&o, "armed"), 2);
 	assert_int_equal(count_events(&o, "disarmed"), 3);
-	outcome_free(&o);
 }
 
 TEST(of_two_processes)
@@ -443,7 +417,6 @@ TEST(of_two_processes)
 	finish(&w, &o);
 	assert_int_equal(count_of(&o, "hit"), 9);
 	assert_int_equal(count_events(&o, "armed"), 3);
-	outcome_free(&o);
 }
 
 TEST(of_a_process_that_executes_another_program)
@@ -482,7 +455,6 @@ TEST(of_a_process_whose_loader_has_not_begun)
 	finish(&w, &o);
 	if (o.status != 0)
 		fail_msg("status %d: %s", o.status, o.err);
-	outcome_free(&o);
 }
 
 /* The time of -t is over when the report begins, at the earliest. */
@@ -490,13 +462,11 @@ TEST(for_a_short_time)
 {
 	struct outcome o;
 
-	run(&o, LIST(watchctl(), "-w", "optind:4", "-w", "nothing!word", "-t",
-	    "0.001", "-O", "/dev/null", "--", victim("opener"), "0",
-	    victim("plug")));
-	assert_int_equal(o.status, 7);
+	run_status(&o, 7, LIST(watchctl(), "-w", "optind:4", "-w",
+	    "nothing!word", "-t", "0.001", "-O", "/dev/null", "--",
+	    victim("opener"), "0", victim("plug")));
 	if (strstr(o.err, "nothing was ever watched") != NULL)
 		fail_msg("%s", o.err);
-	outcome_free(&o);
 }
 
 /* A variable of a library that an extension brings. */
@@ -513,7 +483,6 @@ TEST(of_a_python_that_runs)
 	/* the loader relocates it, and the extension writes its own name */
 	assert_int_equal(count_of(&o, "hit"), 2);
 	expect_function(hit_at(&o, 1), 0, "PyInit_readline");
-	outcome_free(&o);
 }
 
 static void
@@ -525,12 +494,10 @@ expect_refused(const char *pid, const char *why, const char *const options[])
 	    "-p", pid, "-t", "60"));
 
 	(void)append(argv, n, options);
-	run(&o, argv);
-	assert_int_equal(o.status, 125);
+	run_status(&o, 125, argv);
 	if (strstr(o.err, why) == NULL ||
 	    strchr(o.err, '\n') != strrchr(o.err, '\n'))
 		fail_msg("not '%s': %s", why, o.err);
-	outcome_free(&o);
 }
 
 TEST(what_a_process_that_runs_cannot_wait_for)
@@ -563,9 +530,8 @@ TEST(what_never_comes_to_a_process_that_runs)
 	watch_ready(&o, &r, 7, LIST(watchctl(), "-w", "nothing!word", "-o",
 	    "json", "-p", pid, VOUCHED));
 	assert_int_equal(o.status, 120);
-	assert_non_null(strstr(o.err, "no module was mapped that has what is "
-	    "to be watched: nothing was ever watched"));
-	outcome_free(&o);
+	assert_holds(o.err, "no module was mapped that has what is "
+	    "to be watched: nothing was ever watched");
 }
 
 /* It goes on without watchctl. */
@@ -582,9 +548,7 @@ TEST(a_process_that_runs_survives_it)
 	hear(&w, line, sizeof(line));
 	assert_int_equal(kill(w.pid, SIGKILL), 0);
 	(void)waitpid(w.pid, NULL, 0);
-	finish(&r, &o);
-	assert_int_equal(o.status, 7);
-	outcome_free(&o);
+	finish_status(&r, &o, 7);
 }
 
 RUN_LIVE_TESTS()

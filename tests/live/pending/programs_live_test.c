@@ -16,7 +16,7 @@
 static void
 start_act(struct target *t, const char *act, const char *argument)
 {
-	target_start(t, (const char *[]){victim("acts"), act, argument, NULL});
+	target_start(t, LIST(victim("acts"), act, argument));
 }
 
 /* Watch one act from its line to its end.  Result: what it said it did. */
@@ -32,8 +32,7 @@ watch_act(struct outcome *o, const char *act, const char *argument,
 	watch_target(&w, &t, access, spec, NULL);
 	n = target_act(&t);
 	target_end(&t, 7);
-	finish(&w, o);
-	assert_int_equal(o->status, 0);
+	finish_status(&w, o, 0);
 	return n;
 }
 
@@ -81,7 +80,7 @@ expect_python(const struct outcome *o)
 		assert_string_equal(text_of(line, "access"), "write");
 		assert_string_equal(text_of(line, "origin"), "user");
 		if (*end != '\0') {
-			assert_non_null(strstr(end, "part of the stack"));
+			assert_holds(end, "part of the stack");
 			continue;
 		}
 		complete++;
@@ -108,8 +107,7 @@ TEST(python_by_its_process)
 	struct running w;
 	struct outcome o;
 
-	target_start(&t, (const char *[]){"/usr/bin/python3", "-I", "-S", "-c",
-	    script, NULL});
+	target_start(&t, LIST("/usr/bin/python3", "-I", "-S", "-c", script));
 	watch_target(&w, &t, "-w", "_Py_NoneStruct:8", "--stack=8192");
 	assert_int_equal(target_act(&t), 500);
 	target_end(&t, 7);
@@ -117,7 +115,6 @@ TEST(python_by_its_process)
 	assert_true(number_of(account_of(&o), "hits") > 500);
 	assert_true(expect_python(&o) > 0);
 	assert_string_equal(t.addr, text_of(first_of(&o, "hit"), "addr"));
-	outcome_free(&o);
 }
 
 TEST_WITH(python_as_a_command, scratch_make, scratch_remove)
@@ -125,17 +122,15 @@ TEST_WITH(python_as_a_command, scratch_make, scratch_remove)
 	const char *report = scratch_path("python");
 	struct outcome o;
 
-	run(&o, (const char *[]){watchctl(), "-w", "_Py_TrueStruct:8", "-o",
+	run_status(&o, 9, LIST(watchctl(), "-w", "_Py_TrueStruct:8", "-o",
 	    "json", "-O", report, "--", "/usr/bin/python3", "-I", "-S", "-c",
-	    "print([True] * 3); raise SystemExit(9)", NULL});
-	assert_int_equal(o.status, 9);
+	    "print([True] * 3); raise SystemExit(9)"));
 	assert_string_equal(o.out, "[True, True, True]\n");
 	outcome_take(&o, report);
 	assert_true(number_of(account_of(&o), "hits") > 100);
 	assert_true(expect_python(&o) > 0);
 	assert_int_equal(number_of(account_of(&o), "status"), 9);
 	assert_null(first_of(&o, "warning"));
-	outcome_free(&o);
 }
 
 /* Debian's redis-server is redis-check-rdb, by another name. */
@@ -145,14 +140,12 @@ start_redis(struct running *r, const char *socket)
 	struct outcome o;
 
 	scratch_run("ln -sf /usr/bin/redis-check-rdb redis-server");
-	start(r, (const char *[]){scratch_path("redis-server"), "--port", "0",
-	    "--unixsocket", socket, "--save", "", "--appendonly", "no",
-	    "--dir", scratch_dir, "--daemonize", "no", NULL});
+	start(r, LIST(scratch_path("redis-server"), "--port", "0",
+	    "--unixsocket", socket, "--save", "", "--appendonly", "no", "--dir",
+	    scratch_dir, "--daemonize", "no"));
 	await(r->out, "ready to accept connections");
-	run(&o, (const char *[]){"/usr/bin/redis-cli", "-s", socket, "ping",
-	    NULL});
+	run(&o, LIST("/usr/bin/redis-cli", "-s", socket, "ping"));
 	assert_string_equal(o.out, "PONG\n");
-	outcome_free(&o);
 }
 
 /* Have so many commands answered. */
@@ -161,13 +154,11 @@ load_redis(const char *socket, const char *n)
 {
 	struct outcome o;
 
-	run(&o, (const char *[]){"/usr/bin/redis-benchmark", "-s", socket,
-	    "-n", n, "-c", "10", "-t", "set", NULL});
-	assert_int_equal(o.status, 0);
-	assert_non_null(strstr(o.out, " requests completed in "));
+	run_status(&o, 0, LIST("/usr/bin/redis-benchmark", "-s", socket, "-n",
+	    n, "-c", "10", "-t", "set"));
+	assert_holds(o.out, " requests completed in ");
 	assert_memory_equal(strstr(o.out, " requests completed in ") -
 	    strlen(n), n, strlen(n));
-	outcome_free(&o);
 }
 
 /* A program's variables: its file's writable mappings, and what follows. */
@@ -258,18 +249,16 @@ TEST_WITH(redis_under_load, scratch_make, scratch_remove)
 
 	/* what is it called? */
 	(void)snprintf(spec, sizeof(spec), "%#llx", (unsigned long long)addr);
-	run(&o, (const char *[]){watchctl(), "-w", spec, "-t", "0.01", "-o",
-	    "json", "-p", pid, NULL});
+	run(&o, LIST(watchctl(), "-w", spec, "-t", "0.01", "-o", "json", "-p",
+	    pid));
 	expect_hits(&o, 0);
 	watch = json_array_get(json_object_get(first_of(&o, "start"),
 	    "watches"), 0);
 	assert_non_null(strchr(text_of(watch, "symbol"), '+'));
 	(void)snprintf(spec, sizeof(spec), "%s:8", text_of(watch, "symbol"));
-	outcome_free(&o);
 
 	before = word_at(r.pid, addr);
-	watch_start(&w, (const char *[]){watchctl(), "-w", spec, "-o", "json",
-	    "-p", pid, NULL});
+	watch_start(&w, LIST(watchctl(), "-w", spec, "-o", "json", "-p", pid));
 	load_redis(socket, "5000");
 	after = word_at(r.pid, addr);
 	(void)kill(w.pid, SIGINT);
@@ -283,14 +272,11 @@ TEST_WITH(redis_under_load, scratch_make, scratch_remove)
 		assert_true(find_function(line, 1, "main") > 0);
 		expect_complete(line);
 	}
-	outcome_free(&o);
 
 	/* alive and well: it ends when it is asked to */
 	load_redis(socket, "100");
 	(void)kill(r.pid, SIGTERM);
-	finish(&r, &o);
-	assert_int_equal(o.status, 0);
-	outcome_free(&o);
+	finish_status(&r, &o, 0);
 	assert_int_equal(access(socket, F_OK), -1);
 }
 
@@ -345,8 +331,7 @@ compare_levels(const json_t *hit, int first, const char *program)
 	size_t n = 0;
 
 	(void)snprintf(text, sizeof(text), "%#llx", lookup);
-	run(&o, (const char *[]){"/usr/bin/addr2line", "-fiC", "-e", program,
-	    text, NULL});
+	run(&o, LIST("/usr/bin/addr2line", "-fiC", "-e", program, text));
 	rest = o.out;
 	while ((function = strsep(&rest, "\n")) != NULL && *function != '\0') {
 		const json_t *frame = frame_of(hit, first + (int)n++);
@@ -361,7 +346,6 @@ compare_levels(const json_t *hit, int first, const char *program)
 			    "line")), function, place);
 		assert_int_equal(is_inlined(frame), *rest != '\0');
 	}
-	outcome_free(&o);
 	return n;
 }
 
@@ -419,7 +403,7 @@ hear_ledger(struct outcome *o)
 {
 	struct running r;
 
-	start(&r, (const char *[]){victim("ledger"), NULL});
+	start(&r, LIST(victim("ledger")));
 	hear(&r, (char [256]){0}, 256);
 	say(&r, "go\n");
 	finish(&r, o);
@@ -438,7 +422,7 @@ TEST(exceptions_on_threads)
 	assert_int_equal(alone.status, 3);
 	assert_int_equal(sscanf(alone.out, "writes %ld", &writes), 1);
 
-	target_start(&t, (const char *[]){victim("ledger"), NULL});
+	target_start(&t, LIST(victim("ledger")));
 	watch_target(&w, &t, "-w", "balance", NULL);
 	say(&t.run, "go\n");
 	finish(&t.run, &beside);
@@ -458,9 +442,6 @@ TEST(exceptions_on_threads)
 	}
 	assert_true(json_object_size(known) > 10);
 	json_decref(known);
-	outcome_free(&alone);
-	outcome_free(&beside);
-	outcome_free(&o);
 }
 
 /*
@@ -489,7 +470,6 @@ watch_counter(struct target *t)
 		assert_string_equal(text_of(hit, "addr"), t->addr);
 		expect_chain(hit);
 	}
-	outcome_free(&o);
 }
 
 /* Without .debug_aranges, for one. */
@@ -499,8 +479,7 @@ TEST_WITH(made_by_clang, scratch_make, scratch_remove)
 
 	scratch_run("clang -g -O1 -pthread -o by_clang "
 	    "%s/tests/victim/counter.c", getenv("TOP"));
-	target_start(&t, (const char *[]){scratch_path("by_clang"), "2", "10",
-	    NULL});
+	target_start(&t, LIST(scratch_path("by_clang"), "2", "10"));
 	watch_counter(&t);
 }
 
@@ -508,8 +487,7 @@ TEST(statically_linked)
 {
 	struct target t;
 
-	target_start(&t, (const char *[]){victim("counter_static"), "2", "10",
-	    NULL});
+	target_start(&t, LIST(victim("counter_static"), "2", "10"));
 	watch_counter(&t);
 }
 
@@ -522,8 +500,7 @@ TEST_WITH(its_file_is_gone, scratch_make, scratch_remove)
 	struct target t;
 
 	scratch_run("cp %s gone", victim("counter"));
-	target_start(&t, (const char *[]){scratch_path("gone"), "2", "10",
-	    NULL});
+	target_start(&t, LIST(scratch_path("gone"), "2", "10"));
 	scratch_run("rm gone");
 	watch_counter(&t);
 }
@@ -535,8 +512,7 @@ TEST_WITH(its_file_is_another_now, scratch_make, scratch_remove)
 
 	scratch_run("cp %s other && cp %s newer", victim("counter"),
 	    victim("idle"));
-	target_start(&t, (const char *[]){scratch_path("other"), "2", "10",
-	    NULL});
+	target_start(&t, LIST(scratch_path("other"), "2", "10"));
 	scratch_run("mv newer other");
 	watch_counter(&t);
 }
@@ -565,8 +541,8 @@ TEST_WITH(in_another_mount_namespace, scratch_make, scratch_remove)
 		skip();
 	}
 	scratch_run("mkdir inner && cp %s inner/prog", victim("idle"));
-	target_start(&t, (const char *[]){"/usr/bin/unshare", "-m", "/bin/sh",
-	    "-c", script, "sh", scratch_dir, victim("counter"), NULL});
+	target_start(&t, LIST("/usr/bin/unshare", "-m", "/bin/sh", "-c", script,
+	    "sh", scratch_dir, victim("counter")));
 	watch_counter(&t);
 }
 
@@ -596,11 +572,10 @@ TEST_WITH(a_library_loaded_later, scratch_make, scratch_remove)
 		expect_function(hit, 0, "plug_write");
 		frame = frame_of(hit, 0);
 		assert_string_equal(text_of(frame, "module"), "libplug.so");
-		assert_non_null(strstr(text_of(frame, "file"), "plug.c"));
+		assert_holds(text_of(frame, "file"), "plug.c");
 		expect_function(hit, 1, "load_library");
 		expect_complete(hit);
 	}
-	outcome_free(&o);
 }
 
 /* Before the program's first instruction, in a library that the dynamic loader
@@ -618,9 +593,9 @@ TEST_WITH(a_constructor_writes, scratch_make, scratch_remove)
 	    "int main(void) { return (int)plug_state; }\n");
 	scratch_run("%s -o plugged plugged.c -L. -lplug -Wl,-rpath,%s",
 	    getenv("CC"), scratch_dir);
-	run(&o, (const char *[]){watchctl(), "-w",
-	    "libplug.so!plug_table+16:8", "-w", "libplug!plug_table+20:4",
-	    "-o", "json", "-O", report, "--", scratch_path("plugged"), NULL});
+	run(&o, LIST(watchctl(), "-w", "libplug.so!plug_table+16:8", "-w",
+	    "libplug!plug_table+20:4", "-o", "json", "-O", report, "--",
+	    scratch_path("plugged")));
 	if (o.status != 42)
 		fail_msg("status %d: %s", o.status, o.err);
 	outcome_take(&o, report);
@@ -636,7 +611,6 @@ TEST_WITH(a_constructor_writes, scratch_make, scratch_remove)
 		assert_string_equal(text_of(frame_of(hit, -1), "module"),
 		    "ld-linux-x86-64.so.2");
 	}
-	outcome_free(&o);
 }
 
 /* main -> qsort -> compare -> memcpy, memset, strcpy: two of these are called
@@ -664,7 +638,6 @@ TEST(functions_of_the_c_library)
 		expect_complete(hit);
 	}
 	assert_true(seen[0] > 0 && seen[1] > 0 && seen[2] > 0);
-	outcome_free(&o);
 }
 
 /* The kernel's code in the process; or the kernel's own, on machines whose
@@ -680,8 +653,8 @@ TEST(the_vdso_writes)
 		if (strcmp(text_of(hit, "origin"), "user") == 0) {
 			assert_string_equal(text_of(frame_of(hit, 0),
 			    "module"), "[vdso]");
-			assert_non_null(strstr(text_of(frame_of(hit, 0),
-			    "function"), "clock_gettime"));
+			assert_holds(text_of(frame_of(hit, 0), "function"),
+			    "clock_gettime");
 		} else {
 			assert_string_equal(text_of(hit, "syscall"),
 			    "clock_gettime");
@@ -689,7 +662,6 @@ TEST(the_vdso_writes)
 		assert_true(find_function(hit, 1, "tell_time") > 0);
 		expect_complete(hit);
 	}
-	outcome_free(&o);
 }
 
 /* handler, the signal frame, raise, handle; from another stack the copy does
@@ -720,7 +692,6 @@ TEST(a_signal_handler_writes)
 	}
 	assert_int_equal(complete, 5);
 	assert_int_equal(other_stack, 5);
-	outcome_free(&o);
 }
 
 /*
@@ -746,7 +717,6 @@ TEST(executions_of_a_function)
 		expect_function(hit, 1, "call");
 		expect_complete(hit);
 	}
-	outcome_free(&o);
 }
 
 /* Of N each: stores, loads twice, and instructions that do both three times. */
@@ -781,7 +751,6 @@ TEST(reads_and_writes)
 		assert_int_equal(stores, n * cases[c].stores);
 		assert_int_equal(loads, n * cases[c].loads);
 		assert_int_equal(both, n * cases[c].both);
-		outcome_free(&o);
 	}
 }
 
@@ -799,7 +768,7 @@ TEST(code_made_at_run_time)
 	char map[64];
 	json_t *line;
 
-	target_start(&t, (const char *[]){victim("jit"), NULL});
+	target_start(&t, LIST(victim("jit")));
 	(void)snprintf(map, sizeof(map), "/tmp/perf-%s.map", t.pid);
 	watch_target(&w, &t, "-w", "jit", "--allow=made*");
 	assert_int_equal(target_act(&t), 2);
@@ -818,7 +787,6 @@ TEST(code_made_at_run_time)
 		assert_true(json_is_true(json_object_get(line, "stray")));
 	}
 	assert_int_equal(n, 2);
-	outcome_free(&o);
 }
 
 /*
@@ -850,30 +818,23 @@ expect_symbols_everywhere(const char *path, const char *said)
 	struct target t;
 	struct outcome o;
 
-	run(&o, (const char *[]){watchctl(), "-w", "config", "--", path,
-	    "scribble", NULL});
-	assert_int_equal(o.status, 7);
-	assert_non_null(strstr(o.err, "\n     0  scribble"));
-	assert_null(strstr(o.err, "config.c"));
-	assert_non_null(strstr(o.err, said));
-	outcome_free(&o);
-	target_start(&t, (const char *[]){path, "scribble", NULL});
+	run_status(&o, 7, LIST(watchctl(), "-w", "config", "--", path,
+	    "scribble"));
+	assert_holds(o.err, "\n     0  scribble");
+	assert_lacks(o.err, "config.c");
+	assert_holds(o.err, said);
+	target_start(&t, LIST(path, "scribble"));
 	watch_target(&w, &t, "-w", "config", NULL);
 	(void)target_act(&t);
 	target_end(&t, 7);
 	finish(&w, &o);
 	expect_symbols(&o, 0);
-	assert_non_null(strstr(o.err, said));
-	outcome_free(&o);
-	run(&o, (const char *[]){watchctl(), "-w", "config", "-o", "perf", "-O",
-	    recording, "--", path, "scribble", NULL});
-	assert_int_equal(o.status, 7);
-	outcome_free(&o);
-	run(&o, (const char *[]){watchctl(), "report", "-o", "json", recording,
-	    NULL});
+	assert_holds(o.err, said);
+	run_status(&o, 7, LIST(watchctl(), "-w", "config", "-o", "perf", "-O",
+	    recording, "--", path, "scribble"));
+	run(&o, LIST(watchctl(), "report", "-o", "json", recording));
 	expect_symbols(&o, 0);
-	assert_non_null(strstr(o.err, said));
-	outcome_free(&o);
+	assert_holds(o.err, said);
 }
 
 /* Nobody writes into the FIFO: who opens it waits for ever. */

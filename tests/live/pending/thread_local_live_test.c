@@ -40,9 +40,7 @@ end_victim(void **state)
 	(void)state;
 	(void)close(victim_run.in);
 	victim_run.in = -1;
-	finish(&victim_run, &o);
-	assert_int_equal(o.status, 7);
-	outcome_free(&o);
+	finish_status(&victim_run, &o, 7);
 	return 0;
 }
 
@@ -85,8 +83,7 @@ watch_one(struct outcome *o, const char *spec, const char *addr,
 	if (strstr(line, place) == NULL)
 		fail_msg("not at %s: %s", addr, line);
 	have("w\n");
-	finish(&w, o);
-	assert_int_equal(o->status, 0);
+	finish_status(&w, o, 0);
 }
 
 static void
@@ -110,13 +107,11 @@ expect_instances(const char *const options[], bool stops)
 	watch_one(&o, of("own", main_id, ""), main_addr, "2", options);
 	expect_hit(&o, 0, main_id, stops ? "0x2" : NULL);
 	expect_hit(&o, 1, worker_id, "0x3");
-	outcome_free(&o);
 
 	(void)snprintf(second, sizeof(second), "%#llx",
 	    strtoull(worker_addr, NULL, 16) + 8);
 	watch_one(&o, of("own+8", worker_id, ":8"), second, "1", options);
 	expect_hit(&o, 0, worker_id, stops ? "0x1" : NULL);
-	outcome_free(&o);
 }
 
 TEST_WITH(one_instance_in_all_threads, start_victim, end_victim)
@@ -136,7 +131,6 @@ TEST_WITH(of_a_library_that_it_was_started_with, start_victim, end_victim)
 	watch_one(&o, of("libc.so.6!errno", main_id, ""), errno_addr, "1",
 	    LIST("--delivery", "bpf"));
 	expect_hit(&o, 0, main_id, "0x9");
-	outcome_free(&o);
 }
 
 TEST_WITH(beside_a_module_to_come, start_victim, end_victim)
@@ -146,7 +140,6 @@ TEST_WITH(beside_a_module_to_come, start_victim, end_victim)
 	watch_one(&o, of("libc.so.6!errno", main_id, ""), errno_addr, "1",
 	    LIST("-w", "nothing!word"));
 	expect_hit(&o, 0, main_id, "0x9");
-	outcome_free(&o);
 }
 
 static void
@@ -181,8 +174,7 @@ TEST_WITH(each_thread_its_own, start_victim, end_victim)
 	have("w\n");
 	for (unsigned i = 0; i < MADE; i++)
 		have("a\n");
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
+	finish_status(&w, &o, 0);
 	expect_hits(&o, 2 + MADE);
 	expect_own(&o, 0, worker_id, worker_addr, "0x1");
 	expect_own(&o, 1, main_id, main_addr, "0x2");
@@ -192,7 +184,6 @@ TEST_WITH(each_thread_its_own, start_victim, end_victim)
 		    "immediate");
 		expect_function(hit_at(&o, i), 0, "write_again");
 	}
-	outcome_free(&o);
 }
 
 TEST_WITH(each_thread_its_own_as_text, start_victim, end_victim)
@@ -204,10 +195,8 @@ TEST_WITH(each_thread_its_own_as_text, start_victim, end_victim)
 	    main_id));
 	await(w.out, "watching own+8 (8 bytes, each thread's own) for writes");
 	have("w\n");
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
-	assert_non_null(strstr(o.out, "#1   write  own+8 (8 bytes at "));
-	outcome_free(&o);
+	finish_status(&w, &o, 0);
+	assert_holds(o.out, "#1   write  own+8 (8 bytes at ");
 }
 
 /* Another thread gets its memory, and is not watched. */
@@ -232,11 +221,9 @@ expect_end(const char *const options[])
 		fail_msg("%s", line);
 	have("a\n");
 	(void)end_victim(NULL);
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
+	finish_status(&w, &o, 0);
 	for (size_t i = 0; i < count_of(&o, "hit"); i++)
 		assert_string_not_equal(text_of(hit_at(&o, i), "new"), "0x9");
-	outcome_free(&o);
 }
 
 TEST_WITH(until_its_thread_ends, start_victim, NULL)
@@ -279,13 +266,11 @@ expect_no_other(const char *const options[])
 	await_gone(main_id, worker_id);
 	have("a\n");
 	(void)end_victim(NULL);
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
-	assert_non_null(strstr(o.err, " 0 lost"));
+	finish_status(&w, &o, 0);
+	assert_holds(o.err, " 0 lost");
 	assert_true(count_of(&o, "hit") > 0);
 	for (size_t i = 0; i < count_of(&o, "hit"); i++)
 		expect_hit(&o, i, worker_id, NULL);
-	outcome_free(&o);
 }
 
 TEST_WITH(not_what_soon_follows_its_end, start_victim, NULL)
@@ -339,9 +324,7 @@ TEST_WITH(of_a_process_that_ends_meanwhile, start_victim, NULL)
 	finish(&w, &o);
 	if (strstr(o.err, "skipped") != NULL)
 		fail_msg("status %d: %s", o.status, o.err);
-	outcome_free(&o);
 	finish(&victim_run, &o);
-	outcome_free(&o);
 }
 
 static void
@@ -349,12 +332,11 @@ expect_refused(const char *spec, const char *why, const char *pid)
 {
 	struct outcome o;
 
-	run(&o, LIST(watchctl(), "-w", spec, "-t", "60", "-p", pid));
-	assert_int_equal(o.status, 125);
+	run_status(&o, 125, LIST(watchctl(), "-w", spec, "-t", "60", "-p",
+	    pid));
 	if (strstr(o.err, why) == NULL ||
 	    strchr(o.err, '\n') != o.err + strlen(o.err) - 1)
 		fail_msg("not '%s': %s", why, o.err);
-	outcome_free(&o);
 }
 
 TEST_WITH(what_has_no_place, start_victim, end_victim)
@@ -371,31 +353,23 @@ TEST_WITH(what_has_no_place, start_victim, end_victim)
 	    main_id);
 	expect_refused(of("plug!plug_local", main_id, ""), "was opened later",
 	    main_id);
-	run(&o, LIST(watchctl(), "-w", "plug!plug_local", "--stop", "-t", "60",
-	    "-p", main_id));
-	assert_int_equal(o.status, 125);
-	assert_non_null(strstr(o.err, "its place in the threads cannot be "
-	    "found: the module was opened later"));
-	outcome_free(&o);
-	run(&o, LIST(watchctl(), "-w", "own@1", "--", victim("locals")));
-	assert_int_equal(o.status, 125);
-	assert_non_null(strstr(o.err, "is watched with -p alone"));
-	outcome_free(&o);
-	run(&o, LIST(watchctl(), "-x", of("own", main_id, ""), "-p", main_id));
-	assert_int_equal(o.status, 125);
-	assert_non_null(strstr(o.err, "this is data"));
-	outcome_free(&o);
+	run_status(&o, 125, LIST(watchctl(), "-w", "plug!plug_local", "--stop",
+	    "-t", "60", "-p", main_id));
+	assert_holds(o.err, "its place in the threads cannot be "
+	    "found: the module was opened later");
+	run_status(&o, 125, LIST(watchctl(), "-w", "own@1", "--",
+	    victim("locals")));
+	assert_holds(o.err, "is watched with -p alone");
+	run_status(&o, 125, LIST(watchctl(), "-x", of("own", main_id, ""), "-p",
+	    main_id));
+	assert_holds(o.err, "this is data");
 	run(&o, LIST(watchctl(), "-w", of("own+8", main_id, ""), "-t", "0.1",
 	    "-p", main_id));
-	assert_non_null(strstr(o.out, of("watching own+8", main_id,
-	    " (8 bytes at ")));
-	outcome_free(&o);
+	assert_holds(o.out, of("watching own+8", main_id, " (8 bytes at "));
 	target_start(&t, LIST(victim("counter_static")));
 	run(&o, LIST(watchctl(), "-w", of("local", t.pid, ""), "-t", "0.1",
 	    "-p", t.pid));
-	assert_non_null(strstr(o.out, of("watching local", t.pid,
-	    " (8 bytes at ")));
-	outcome_free(&o);
+	assert_holds(o.out, of("watching local", t.pid, " (8 bytes at "));
 	target_end(&t, 7);
 }
 

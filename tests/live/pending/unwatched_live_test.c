@@ -178,7 +178,6 @@ TEST(a_thread_whose_registers_are_taken)
 	puppet_end(&p);
 	finish(&w, &o);
 	expect_doubt(&o, "thread", tid, "cannot be watched");
-	outcome_free(&o);
 }
 
 /* It takes a tracer where events are refused. */
@@ -189,7 +188,6 @@ TEST(a_thread_of_one_that_watches_itself)
 	char line[256];
 	pid_t tracer, pid, tid;
 
-	assert_int_equal(plain_library(), 0);
 	start(&w, LIST(watchctl(), "--inside", "-w", "counter", "--allow",
 	    "bump", "--error-exitcode", "66", "-O", "/dev/null", "--",
 	    victim("counter"), "1", "10"));
@@ -206,7 +204,6 @@ TEST(a_thread_of_one_that_watches_itself)
 	say(&w, "end\n");
 	finish(&w, &o);
 	expect_doubt(&o, "thread", tid, "cannot be watched");
-	outcome_free(&o);
 }
 
 /* The first child of a process. */
@@ -253,7 +250,6 @@ TEST(the_maker_is_killed)
 	if (o.status != 0)
 		fail_msg("status %d: %s", o.status, o.err);
 	expect_hits(&o, 1);
-	outcome_free(&o);
 }
 
 TEST(one_of_two_makers_is_killed)
@@ -274,7 +270,6 @@ TEST(one_of_two_makers_is_killed)
 	puppet_end(&other);
 	finish(&w, &o);
 	expect_doubt(&o, "process", child, "is not watched");
-	outcome_free(&o);
 }
 
 static volatile pid_t *number;	/* of the child that is made */
@@ -318,7 +313,6 @@ TEST(the_parent_is_not_the_maker)
 	puppet_end(&p);
 	finish(&w, &o);
 	expect_doubt(&o, "process", child, "is not watched");
-	outcome_free(&o);
 }
 
 /* --- who has ended, by the rings --- */
@@ -396,7 +390,6 @@ TEST(an_end_of_another_with_the_same_number)
 	if (o.status != DOUBTED ||
 	    strstr(o.err, "executed another program") == NULL)
 		fail_msg("status %d: %s", o.status, o.err);
-	outcome_free(&o);
 }
 
 int

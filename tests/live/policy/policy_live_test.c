@@ -20,11 +20,10 @@ run_command(struct outcome *o, const char *const *options,
     const char *const *command)
 {
 	const char *path = scratch_path("report"), *argv[ARGS];
-	size_t n = append(argv, 0, (const char *[]){watchctl(), "-o", "json",
-	    "-O", path, NULL});
+	size_t n = append(argv, 0, LIST(watchctl(), "-o", "json", "-O", path));
 
 	n = append(argv, n, options);
-	n = append(argv, n, (const char *[]){"--", NULL});
+	n = append(argv, n, LIST("--"));
 	(void)append(argv, n, command);
 	run(o, argv);
 	outcome_take(o, path);
@@ -38,8 +37,7 @@ run_attached(struct outcome *o, const char *const *options,
 	const char *argv[ARGS];
 	struct target t;
 	struct running w;
-	size_t n = append(argv, 0, (const char *[]){watchctl(), "-o", "json",
-	    "-p", t.pid, NULL});
+	size_t n = append(argv, 0, LIST(watchctl(), "-o", "json", "-p", t.pid));
 
 	(void)append(argv, n, options);
 	target_start(&t, command);
@@ -136,17 +134,15 @@ check_act(const char *act, const char *pattern, const char *culprit,
 		if (culprit == NULL) {
 			expect_status(&o, attached ? 0 : 7);
 			assert_int_equal(expect_findings(&o, 0), 0);
-			assert_non_null(strstr(o.err, " lost, 0 stray\n"));
+			assert_holds(o.err, " lost, 0 stray\n");
 		} else {
 			expect_status(&o, STRAY);
 			assert_int_equal(expect_findings(&o, findings),
 			    count_of(&o, "hit"));
 			(void)expect_finding(&o, culprit, 0);
-			assert_non_null(strstr(o.err, findings == 1 ?
-			    " stray by 1 writer\n" :
-			    " stray by 3 writers\n"));
+			assert_holds(o.err, findings == 1 ?
+			    " stray by 1 writer\n" : " stray by 3 writers\n");
 		}
-		outcome_free(&o);
 	}
 }
 
@@ -205,7 +201,7 @@ TEST(one_finding_for_each_writer)
 	assert_int_equal(number_of(scribble, "watch"), 1);
 	assert_string_equal(text_of(scribble, "access"), "write");
 	assert_string_equal(text_of(scribble, "module"), "config");
-	assert_non_null(strstr(text_of(scribble, "file"), "config.c"));
+	assert_holds(text_of(scribble, "file"), "config.c");
 	assert_true(number_of(scribble, "line") > 0);
 	/* the first hit of each is the one that it names */
 	json_array_foreach(o.lines, i, line) {
@@ -222,7 +218,6 @@ TEST(one_finding_for_each_writer)
 	}
 	assert_int_equal(memcpys, number_of(smudge, "count") +
 	    number_of(smear, "count"));
-	outcome_free(&o);
 }
 
 /* Without --allow nothing is allowed; without --error-exitcode it is only
@@ -235,17 +230,14 @@ TEST(either_option_alone)
 	    CONFIG("update"));
 	expect_status(&o, 1);
 	assert_int_equal(expect_findings(&o, 1), 1);
-	outcome_free(&o);
 	run_command(&o, LIST("-w", "config:8", "--allow", "config_load"),
 	    CONFIG("update"));
 	expect_status(&o, 7);
 	assert_int_equal(expect_findings(&o, 1), 1);
-	outcome_free(&o);
 	run_command(&o, LIST("-w", "config:8"), CONFIG("update"));
 	expect_status(&o, 7);
 	assert_null(json_object_get(first_of(&o, "end"), "stray"));
 	assert_false(is_stray(first_of(&o, "hit")));
-	outcome_free(&o);
 }
 
 /* Pointers that are relocated before the program begins have no writer. */
@@ -261,7 +253,6 @@ TEST(relocations_are_not_stray)
 		expect_status(&o, 7);
 		expect_hits(&o, 1);
 		(void)expect_findings(&o, 0);
-		outcome_free(&o);
 	}
 }
 
@@ -279,7 +270,6 @@ TEST(a_static_program)
 	(void)expect_finding(&o, "smear", 0);
 	(void)expect_finding(&o, "print", 0);
 	(void)expect_finding(&o, "config_read", 1);
-	outcome_free(&o);
 }
 
 /* Run the ledger under these patterns. */
@@ -288,13 +278,12 @@ run_ledger(struct outcome *o, const char *const *allow)
 {
 	const char *path = scratch_path("report"), *argv[ARGS];
 	struct running w;
-	size_t n = append(argv, 0, (const char *[]){watchctl(), "-w",
-	    "balance", "-o", "json", "-O", path, "--error-exitcode", "66",
-	    NULL});
+	size_t n = append(argv, 0, LIST(watchctl(), "-w", "balance", "-o",
+	    "json", "-O", path, "--error-exitcode", "66"));
 
 	for (; *allow != NULL; allow++)
-		n = append(argv, n, (const char *[]){"--allow", *allow, NULL});
-	(void)append(argv, n, (const char *[]){"--", victim("ledger"), NULL});
+		n = append(argv, n, LIST("--allow", *allow));
+	(void)append(argv, n, LIST("--", victim("ledger")));
 	start(&w, argv);
 	say(&w, "go\n");
 	finish(&w, o);
@@ -342,7 +331,6 @@ TEST(names_of_cpp)
 			if (is_stray(line) != (*stray != NULL))
 				fail_msg("%s: %s", cases[i].allow[0], caller);
 		}
-		outcome_free(&o);
 	}
 }
 
@@ -367,13 +355,11 @@ TEST(incomplete_backtraces)
 			    first_of(&o, "finding"), "unjudged")));
 			assert_true(json_is_true(json_object_get(
 			    first_of(&o, "hit"), "unjudged")));
-			assert_non_null(strstr(o.err, " 0 stray, 1 not "
-			    "judged"));
-			assert_non_null(strstr(o.err, "1 hit cannot be judged: "
+			assert_holds(o.err, " 0 stray, 1 not " "judged");
+			assert_holds(o.err, "1 hit cannot be judged: "
 			    "a caller that is allowed may be missing in its "
-			    "backtrace"));
+			    "backtrace");
 		}
-		outcome_free(&o);
 	}
 }
 
@@ -389,7 +375,6 @@ expect_run(const char *const *argv, int status, const char *words)
 	if (o.status != status || strstr(o.err, words) == NULL)
 		fail_msg("%s %s ...: status %d, not %d: %s", argv[1], argv[2],
 		    o.status, status, o.err);
-	outcome_free(&o);
 }
 
 TEST(statuses_of_commands)
@@ -458,15 +443,12 @@ TEST(lost_hits_are_not_vouched_for)
 	(void)kill(w.pid, SIGSTOP);
 	say(&t.run, "go\nend\n");
 	finish(&t.run, &o);
-	outcome_free(&o);
 	(void)kill(w.pid, SIGCONT);
 	finish(&w, &o);
 	assert_true(number_of(account_of(&o), "lost") > 0);
 	expect_status(&o, 120);
-	assert_non_null(strstr(o.err, "exit status 120: nothing stray was "
-	    "seen, but "));
-	assert_non_null(strstr(o.err, " hits were lost\n"));
-	outcome_free(&o);
+	assert_holds(o.err, "exit status 120: nothing stray was " "seen, but ");
+	assert_holds(o.err, " hits were lost\n");
 }
 
 /* Who cannot be held may have had a thread that was missed. */
@@ -484,10 +466,8 @@ TEST(a_traced_process_is_not_vouched_for)
 	target_end(&t, 7);
 	finish(&w, &o);
 	expect_status(&o, 120);
-	assert_non_null(strstr(o.err, "a thread may have been missed"));
-	outcome_free(&o);
+	assert_holds(o.err, "a thread may have been missed");
 	finish(&g, &o);
-	outcome_free(&o);
 }
 
 /* A watch that ends as it was told to is whole. */
@@ -501,13 +481,11 @@ TEST(an_end_that_was_asked_for)
 	run(&o, LIST(watchctl(), "-w", "config:8", "-o", "json", "-t",
 	    "0.05", "--error-exitcode", "66", "-p", t.pid));
 	expect_status(&o, 0);
-	outcome_free(&o);
 	watch_start(&w, LIST(watchctl(), "-w", "config:8", "-o", "json",
 	    "--error-exitcode", "66", "-p", t.pid));
 	(void)kill(w.pid, SIGINT);
 	finish(&w, &o);
 	expect_status(&o, 0);
-	outcome_free(&o);
 	target_end(&t, 7);
 }
 
@@ -517,20 +495,16 @@ TEST(recordings_are_judged)
 	const char *data = scratch_path("perf.data");
 	struct outcome o;
 
-	run(&o, LIST(watchctl(), "-w", "config:8", "-o", "perf", "-O", data,
-	    "--", victim("config"), "load", "scribbles"));
-	assert_int_equal(o.status, 7);
-	outcome_free(&o);
+	run_status(&o, 7, LIST(watchctl(), "-w", "config:8", "-o", "perf", "-O",
+	    data, "--", victim("config"), "load", "scribbles"));
 	run(&o, LIST(watchctl(), "report", "-o", "json", "--allow",
 	    "config_load", "--error-exitcode", "66", data));
 	expect_status(&o, STRAY);
 	(void)expect_findings(&o, 1);
 	(void)expect_finding(&o, "scribble", 5);
-	outcome_free(&o);
 	run(&o, LIST(watchctl(), "report", "-o", "json", "--allow",
 	    "config.c", "--error-exitcode", "66", data));
 	expect_status(&o, 0);
-	outcome_free(&o);
 	/* of one that was cut it is not known what is missing */
 	scratch_run("head -c $(($(stat -c %%s perf.data) / 2)) perf.data "
 	    "> cut");
@@ -552,12 +526,10 @@ TEST(a_report_is_kept_until_there_is_another)
 	    path, "--", victim("config")), 125, "no symbol 'nowhere'");
 	text = scratch_read("old", NULL);
 	assert_string_equal(text, "a report of another day\n");
-	free(text);
 	expect_run(LIST(watchctl(), "-w", "config:8", "-o", "folded", "-O",
 	    path, "--", victim("config")), 7, "0 hits, ");
 	text = scratch_read("old", NULL);
 	assert_string_equal(text, "");
-	free(text);
 }
 
 RUN_LIVE_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

@@ -240,7 +240,7 @@ TEST(counts_the_slots_left)
 	wp_probe_fire(WP_PROBE_WRITE, &r);
 	assert_false(r.ok);
 	assert_int_equal(r.err, ENOSPC);
-	assert_non_null(strstr(r.advice, "no free slot"));
+	assert_holds(r.advice, "no free slot");
 	for (unsigned i = 0; i < slots; i++)
 		(void)close(fd[i]);
 	assert_int_equal(wp_probe_free_slots(), slots);
@@ -278,15 +278,14 @@ TEST(names_who_refuses)
 		assert_true(finding->err < 0);
 		assert_int_equal(finding->err, -finding->cause.err);
 		assert_int_equal(finding->cause.code, cases[i].code);
-		assert_non_null(strstr(finding->cause.text, cases[i].text));
+		assert_holds(finding->cause.text, cases[i].text);
 		assert_int_equal(finding->features.caps.slots, 0);
 		for (unsigned k = 0; k < WP_PROBE_PTRACE; k++) {
 			assert_false(r[k].ok);
 			assert_int_equal(r[k].err, cases[i].err);
 			if (k != WP_PROBE_SIGTRAP || cases[i].err != E2BIG)
-				assert_non_null(strstr(r[k].advice,
-				    cases[i].text));
-			assert_null(strstr(r[k].detail, "Argument list"));
+				assert_holds(r[k].advice, cases[i].text);
+			assert_lacks(r[k].detail, "Argument list");
 		}
 	}
 }
@@ -303,7 +302,7 @@ TEST(distinguishes_paranoid_from_security_modules)
 		    WP_CAUSE_DENIED_PARANOID);
 	} else {
 		assert_int_equal(finding->cause.code, WP_CAUSE_SYSTEM);
-		assert_non_null(strstr(finding->cause.text, "SELinux"));
+		assert_holds(finding->cause.text, "SELinux");
 	}
 }
 
@@ -353,12 +352,11 @@ TEST(ordinary_users_get_what_paranoid_says)
 	assert_int_equal(finding->features.callchain, kernel);
 	if (!kernel) {
 		assert_int_equal(r[WP_PROBE_KERNEL].err, EACCES);
-		assert_non_null(strstr(r[WP_PROBE_KERNEL].advice,
-		    "--user-only"));
+		assert_holds(r[WP_PROBE_KERNEL].advice, "--user-only");
 	}
 	assert_false(r[WP_PROBE_BPF].ok);
 	assert_int_equal(r[WP_PROBE_BPF].err, EPERM);
-	assert_non_null(strstr(r[WP_PROBE_BPF].advice, "CAP_BPF"));
+	assert_holds(r[WP_PROBE_BPF].advice, "CAP_BPF");
 }
 
 static int

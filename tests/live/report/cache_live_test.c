@@ -62,7 +62,6 @@ expect(const char *name, const char *const argv[])
 	if (o.status != 0 || (strstr(o.out, name) == NULL &&
 	    strstr(o.err, name) == NULL))
 		fail_msg("no %s: %s%s", name, o.out, o.err);
-	outcome_free(&o);
 }
 
 #define WATCH(...)							\

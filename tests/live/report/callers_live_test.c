@@ -246,7 +246,6 @@ TEST(finds_who_ended_in_a_jump)
 		build(builds[i].command);
 		watch_all(&o, LIST("-o", "json", "-O", "-", "--stop"));
 		expect_ways(&o, &builds[i]);
-		outcome_free(&o);
 	}
 }
 
@@ -258,11 +257,9 @@ TEST(finds_them_afterwards)
 
 	build(library->command);
 	watch_all(&o, LIST("-o", "perf", "-O", scratch_path("data")));
-	outcome_free(&o);
 	run(&o, LIST(watchctl(), "report", "-o", "json",
 	    scratch_path("data")));
 	expect_ways(&o, library);
-	outcome_free(&o);
 }
 
 /* --- who is allowed --- */
@@ -279,7 +276,6 @@ expect_judged(const char *way, const char *allowed, int status,
 	if (o.status != status || strstr(o.err, words) == NULL)
 		fail_msg("%s, %s allowed: %d, not %d: %s", way, allowed,
 		    o.status, status, o.err);
-	outcome_free(&o);
 }
 
 TEST(judges_who_ended_in_a_jump)

@@ -108,7 +108,6 @@ TEST(the_same_verdicts_in_each_way_of_watching)
 			assert_int_equal(unknown(&o), 0);
 			expect_account(&o, cases[i].reported,
 			    WRITES - cases[i].reported, 0);
-			outcome_free(&o);
 		}
 	}
 }
@@ -122,25 +121,20 @@ TEST(and_of_a_recording)
 	struct outcome o;
 
 	for (size_t v = 0; v < COUNT(variables); v++) {
-		start(&w, (const char *[]){watchctl(), strcmp(variables[v],
-		    "level") == 0 ? "--stop" : "-n1000000", "-w", variables[v],
-		    "-o", "perf", "-O", scratch_path("data"), "--",
-		    victim("signs"), NULL});
+		start(&w, LIST(watchctl(), strcmp(variables[v], "level") == 0 ?
+		    "--stop" : "-n1000000", "-w", variables[v], "-o", "perf",
+		    "-O", scratch_path("data"), "--", victim("signs")));
 		say(&w, "go\nend\n");
-		finish(&w, &o);
-		assert_int_equal(o.status, 7);
-		outcome_free(&o);
+		finish_status(&w, &o, 7);
 		for (size_t i = 0; i < COUNT(cases); i++) {
 			if (strcmp(cases[i].variable, variables[v]) != 0)
 				continue;
-			run(&o, (const char *[]){watchctl(), "report", "-o",
+			run_status(&o, 0, LIST(watchctl(), "report", "-o",
 			    "json", "--if", cases[i].condition,
-			    scratch_path("data"), NULL});
-			assert_int_equal(o.status, 0);
+			    scratch_path("data")));
 			assert_int_equal(unknown(&o), 0);
 			expect_account(&o, cases[i].reported,
 			    WRITES - cases[i].reported, 0);
-			outcome_free(&o);
 		}
 	}
 }
@@ -163,16 +157,14 @@ TEST(what_cannot_be_judged_is_reported)
 		struct running w;
 		struct outcome o;
 
-		start(&w, (const char *[]){watchctl(), all[i].mode, "-w",
-		    "filled", "-o", "json", "-O", scratch_path("report"),
-		    "--if", all[i].condition, "--", victim("counter"), "1",
-		    "1", NULL});
+		start(&w, LIST(watchctl(), all[i].mode, "-w", "filled", "-o",
+		    "json", "-O", scratch_path("report"), "--if",
+		    all[i].condition, "--", victim("counter"), "1", "1"));
 		say(&w, "go\nend\n");
 		finish(&w, &o);
 		outcome_take(&o, scratch_path("report"));
 		expect_account(&o, all[i].reported, 1 - all[i].reported, 0);
 		assert_int_equal(unknown(&o), all[i].unknown);
-		outcome_free(&o);
 	}
 }
 
@@ -183,7 +175,6 @@ TEST(every)
 
 		watch(&o, "balance", LIST(modes[m], "--every", "7"));
 		expect_account(&o, WRITES / 7, 0, WRITES - WRITES / 7);
-		outcome_free(&o);
 	}
 }
 
@@ -240,7 +231,6 @@ TEST(each_watch_is_disarmed_by_itself)
 		expect_disarmed(&o, 1, 13);
 		expect_disarmed(&o, 2, 13);
 		assert_int_equal(number_of(first_of(&o, "end"), "gap_ns"), 0);
-		outcome_free(&o);
 	}
 }
 
@@ -260,7 +250,6 @@ TEST(the_last_watch_ends_the_run)
 		expect_account(&o, 14, 0, 0);
 		assert_string_equal(text_of(first_of(&o, "end"), "reason"),
 		    "count");
-		outcome_free(&o);
 		target_end(&t, 7);
 	}
 }
@@ -280,7 +269,6 @@ TEST(one_watch_is_disarmed)
 		expect_disarmed(&o, 1, 50);
 		assert_int_equal(hits_of(&o, 2), 0);
 		assert_int_equal(number_of(first_of(&o, "end"), "gap_ns"), 0);
-		outcome_free(&o);
 	}
 }
 
@@ -289,18 +277,15 @@ TEST(each_of_a_recording)
 	struct running w;
 	struct outcome o;
 
-	start(&w, (const char *[]){watchctl(), "-w", "balance", "-w", "total",
-	    "-o", "perf", "-O", scratch_path("data"), "--", victim("signs"),
-	    NULL});
+	start(&w, LIST(watchctl(), "-w", "balance", "-w", "total", "-o", "perf",
+	    "-O", scratch_path("data"), "--", victim("signs")));
 	say(&w, "go\nend\n");
 	finish(&w, &o);
-	outcome_free(&o);
-	run(&o, (const char *[]){watchctl(), "report", "-o", "json", "--each",
-	    "13", scratch_path("data"), NULL});
+	run(&o, LIST(watchctl(), "report", "-o", "json", "--each", "13",
+	    scratch_path("data")));
 	expect_account(&o, 26, 0, 0);
 	expect_disarmed(&o, 1, 13);
 	expect_disarmed(&o, 2, 13);
-	outcome_free(&o);
 }
 
 TEST(once)
@@ -310,11 +295,9 @@ TEST(once)
 	watch(&o, "balance", LIST("--once"));
 	expect_account(&o, 2, 0, WRITES - 2);
 	assert_int_equal(count_of(&o, "summary"), 2);
-	outcome_free(&o);
 	watch(&o, "balance", LIST("--stop", "--if", "new < 0", "--every", "10",
 	    "--once"));
 	expect_account(&o, 1, WRITES / 2, WRITES / 2 - 1);
-	outcome_free(&o);
 }
 
 static double
@@ -335,7 +318,6 @@ TEST(max_rate)
 	expect_account(&o, n, 0, WRITES - n);
 	assert_true((double)n <= RATE *
 	    (2 + time_of(&o, (size_t)n - 1) - time_of(&o, 0)));
-	outcome_free(&o);
 }
 
 /* --if comes before --changed, and -n counts what is reported. */
@@ -349,12 +331,10 @@ TEST(with_other_options)
 		expect_account(&o, EACH - 1, WRITES - 6 * EACH, 0);
 		assert_int_equal(number_of(first_of(&o, "end"), "unchanged"),
 		    5 * EACH + 1);
-		outcome_free(&o);
 		watch(&o, "balance", LIST(modes[m], "--if", "new == 3", "-n",
 		    "2"));
 		expect_account(&o, 2, 2 * VALUES - 3, 0);
 		assert_string_equal(text_of(hit_at(&o, 1), "new_text"), "3");
-		outcome_free(&o);
 	}
 }
 
@@ -377,7 +357,6 @@ TEST(judging)
 			    all[i].condition, "--allow", "settle",
 			    "--error-exitcode", "66"));
 			assert_int_equal(o.status, all[i].status);
-			outcome_free(&o);
 		}
 	}
 }
@@ -393,7 +372,6 @@ TEST(an_action_is_taken_at_those_hits)
 	for (const char *p = o.err; (p = strstr(p, "acted")) != NULL; p++)
 		lines++;
 	assert_int_equal(lines, EACH);
-	outcome_free(&o);
 }
 
 TEST(as_text)
@@ -401,15 +379,14 @@ TEST(as_text)
 	struct running w;
 	struct outcome o;
 
-	start(&w, (const char *[]){watchctl(), "-w", "balance", "--if",
+	start(&w, LIST(watchctl(), "-w", "balance", "--if",
 	    "new == -3 || cpu / (tid - tid)", "--every", "100", "--",
-	    victim("signs"), NULL});
+	    victim("signs")));
 	say(&w, "go\nend\n");
 	finish(&w, &o);
-	assert_non_null(strstr(o.err, " (--if: not known)\n"));
-	assert_non_null(strstr(o.err, "200 hits, 2 reported, 0 lost, "
-	    "0 rejected, 198 skipped\n"));
-	outcome_free(&o);
+	assert_holds(o.err, " (--if: not known)\n");
+	assert_holds(o.err, "200 hits, 2 reported, 0 lost, "
+	    "0 rejected, 198 skipped\n");
 }
 
 /* Nothing is run, nothing is watched, and one line says why. */
@@ -428,23 +405,15 @@ TEST(bad_conditions)
 		for (size_t m = 0; m < 2; m++) {
 			struct outcome o;
 
-			run(&o, (const char *[]){watchctl(), modes[m], "-w",
+			run_status(&o, 125, LIST(watchctl(), modes[m], "-w",
 			    all[i].variable, "--if", all[i].condition, "--",
-			    victim("signs"), NULL});
-			assert_int_equal(o.status, 125);
-			assert_non_null(strstr(o.err, all[i].why));
+			    victim("signs")));
+			assert_holds(o.err, all[i].why);
 			assert_ptr_equal(strchr(o.err, '\n'),
 			    o.err + strlen(o.err) - 1);
 			assert_string_equal(o.out, "");
-			outcome_free(&o);
 		}
 	}
 }
 
-static int
-prepare(void **state)
-{
-	return scratch_make(state) < 0 ? -1 : plain_library();
-}
-
-RUN_LIVE_TESTS(.before_all = prepare, .after_all = scratch_remove)
+RUN_LIVE_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

@@ -25,8 +25,7 @@ watch_from(const char *directory, const char *const how[], struct outcome *o)
 
 	n = append(argv, n, how);
 	(void)append(argv, n, LIST("--", scratch_path("build/program")));
-	run(o, argv);
-	assert_int_equal(o->status, 0);
+	run_status(o, 0, argv);
 }
 
 static void
@@ -41,7 +40,6 @@ expect_source(const char *directory, const char *const how[],
 	watch_from(directory, how, &o);
 	if (strstr(o.err, hit) == NULL || strstr(o.err, table) == NULL)
 		fail_msg("from %s not %s: %s", directory, path, o.err);
-	outcome_free(&o);
 }
 
 static void
@@ -84,13 +82,6 @@ TEST(is_whole_in_json)
 	outcome_take(&o, scratch_path("hits"));
 	assert_string_equal(text_of(json_array_get(json_object_get(first_of(&o,
 	    "hit"), "frames"), 0), "file"), scratch_path("src/program.c"));
-	outcome_free(&o);
 }
 
-static int
-begin(void **state)
-{
-	return scratch_make(state) != 0 ? -1 : plain_library();
-}
-
-RUN_LIVE_TESTS(.before_all = begin, .after_all = scratch_remove)
+RUN_LIVE_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

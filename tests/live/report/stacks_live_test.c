@@ -66,10 +66,10 @@ compare_reports(const char *data)
 	size_t i, n;
 	json_t *line;
 
-	run(&each, (const char *[]){watchctl(), "report", "-o", "json",
-	    scratch_path(data), NULL});
-	run(&once, (const char *[]){watchctl(), "report", "-o", "json",
-	    "--stacks", "once", scratch_path(data), NULL});
+	run(&each, LIST(watchctl(), "report", "-o", "json",
+	    scratch_path(data)));
+	run(&once, LIST(watchctl(), "report", "-o", "json", "--stacks", "once",
+	    scratch_path(data)));
 	assert_int_equal(each.status, 0);
 	assert_int_equal(once.status, 0);
 	assert_null(first_of(&each, "stack"));
@@ -81,8 +81,6 @@ compare_reports(const char *data)
 			fail_msg("line %zu differs", i);
 	}
 	assert_int_equal(i, json_array_size(each.lines));
-	outcome_free(&each);
-	outcome_free(&once);
 	return n;
 }
 
@@ -94,15 +92,12 @@ watch_counter(const char *mode, const char *form, const char *file,
 	struct running w;
 	struct outcome o;
 
-	start(&w, (const char *[]){watchctl(), mode, "-w", "counter", "-w",
-	    "filled", "-o", form, "-O", scratch_path(file), once == NULL ?
-	    "--user-only" : "--stacks=once", "--", victim("counter"), "2",
-	    "50", NULL});
+	start(&w, LIST(watchctl(), mode, "-w", "counter", "-w", "filled", "-o",
+	    form, "-O", scratch_path(file), once == NULL ? "--user-only" :
+	    "--stacks=once", "--", victim("counter"), "2", "50"));
 	say(&w, "go\nend\n");
-	finish(&w, &o);
-	assert_int_equal(o.status, 7);
-	assert_non_null(strstr(o.err, " 0 lost"));
-	outcome_free(&o);
+	finish_status(&w, &o, 7);
+	assert_holds(o.err, " 0 lost");
 }
 
 TEST(each_way_of_watching)
@@ -130,7 +125,6 @@ TEST(each_way_of_watching)
 			    json_array_size(json_object_get(hit, "frames")) >
 			    1);
 		}
-		outcome_free(&o);
 	}
 }
 
@@ -150,21 +144,18 @@ TEST(several_processes)
 	struct stat st;
 
 	for (size_t i = 0; i < 2; i++)
-		target_start(&t[i], (const char *[]){victim("counter"), "1",
-		    "50", NULL});
+		target_start(&t[i], LIST(victim("counter"), "1", "50"));
 	(void)snprintf(pids, sizeof(pids), "%s,%s", t[0].pid, t[1].pid);
-	start(&w, (const char *[]){watchctl(), "-w", "counter", "-o", "perf",
-	    "-O", scratch_path("two"), "-p", pids, NULL});
+	start(&w, LIST(watchctl(), "-w", "counter", "-o", "perf", "-O",
+	    scratch_path("two"), "-p", pids));
 	while (stat(scratch_path("two"), &st) < 0 || st.st_size == 0)
 		(void)usleep(1000);
 	for (size_t i = 0; i < 2; i++) {
 		say(&t[i].run, "go\nend\n");
 		finish(&t[i].run, &o);
-		outcome_free(&o);
 	}
 	finish(&w, &o);
-	assert_non_null(strstr(o.err, "100 hits, 100 reported, 0 lost"));
-	outcome_free(&o);
+	assert_holds(o.err, "100 hits, 100 reported, 0 lost");
 	assert_true(compare_reports("two") >= 2);
 }
 
@@ -176,10 +167,10 @@ TEST(a_command_gets_the_frames)
 	json_t *hit;
 	char *text;
 
-	start(&w, (const char *[]){watchctl(), "-w", "counter", "-o", "json",
-	    "--stacks", "once", "-O", scratch_path("report"), "-n", "1",
-	    "--on-hit", "exec printf %s \"$WATCHCTL_HIT\" >&2", "--",
-	    victim("counter"), "1", "1", NULL});
+	start(&w, LIST(watchctl(), "-w", "counter", "-o", "json", "--stacks",
+	    "once", "-O", scratch_path("report"), "-n", "1", "--on-hit",
+	    "exec printf %s \"$WATCHCTL_HIT\" >&2", "--", victim("counter"),
+	    "1", "1"));
 	say(&w, "go\nend\n");
 	finish(&w, &o);
 	text = strchr(o.err, '{');
@@ -188,13 +179,6 @@ TEST(a_command_gets_the_frames)
 	assert_non_null(hit);
 	expect_function(hit, 0, "bump");
 	json_decref(hit);
-	outcome_free(&o);
 }
 
-static int
-prepare(void **state)
-{
-	return scratch_make(state) < 0 ? -1 : plain_library();
-}
-
-RUN_LIVE_TESTS(.before_all = prepare, .after_all = scratch_remove)
+RUN_LIVE_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

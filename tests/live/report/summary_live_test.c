@@ -33,8 +33,7 @@ watch(struct outcome *o, const char *form, const char *variable,
 	(void)append(argv, n, LIST("--", victim("signs")));
 	start(&w, argv);
 	say(&w, "go\nend\n");
-	finish(&w, o);
-	assert_int_equal(o->status, 7);
+	finish_status(&w, o, 7);
 }
 
 /* The line of this type whose backtrace has a function. */
@@ -140,7 +139,6 @@ TEST(the_same_rows_in_each_way_of_watching)
 			    LIST(modes[m]));
 			outcome_take(&o, scratch_path("report"));
 			expect_rows(&o, cases[i].of_settle, cases[i].of_main);
-			outcome_free(&o);
 		}
 	}
 }
@@ -150,20 +148,15 @@ TEST(and_of_a_recording)
 	struct outcome o;
 
 	watch(&o, "perf", "balance", LIST("-n1000000"));
-	outcome_free(&o);
 	(void)rename(scratch_path("report"), scratch_path("data"));
-	run(&o, (const char *[]){watchctl(), "report", "-o", "summary,json",
-	    scratch_path("data"), NULL});
-	assert_int_equal(o.status, 0);
+	run_status(&o, 0, LIST(watchctl(), "report", "-o", "summary,json",
+	    scratch_path("data")));
 	expect_rows(&o, cases[0].of_settle, cases[0].of_main);
-	outcome_free(&o);
-	run(&o, (const char *[]){watchctl(), "report", "-o", "summary",
-	    scratch_path("data"), NULL});
-	assert_int_equal(o.status, 0);
-	assert_non_null(strstr(o.out, "1: "));
-	assert_non_null(strstr(o.out, "  -4 .. 4, from -4 to 4  "));
-	assert_non_null(strstr(o.out, "  -5 .. 3, from -5 to 3  "));
-	outcome_free(&o);
+	run_status(&o, 0, LIST(watchctl(), "report", "-o", "summary",
+	    scratch_path("data")));
+	assert_holds(o.out, "1: ");
+	assert_holds(o.out, "  -4 .. 4, from -4 to 4  ");
+	assert_holds(o.out, "  -5 .. 3, from -5 to 3  ");
 }
 
 /* What the kernel writes is read later, which proves nothing. */
@@ -173,16 +166,14 @@ TEST(values_that_are_not_proved_are_left_out)
 		struct running w;
 		struct outcome o;
 
-		start(&w, (const char *[]){watchctl(), stop ? "--stop" : "-n9",
-		    "-w", "filled", "-o", "summary,json", "-O",
-		    scratch_path("report"), "--", victim("counter"), "1", "1",
-		    NULL});
+		start(&w, LIST(watchctl(), stop ? "--stop" : "-n9", "-w",
+		    "filled", "-o", "summary,json", "-O",
+		    scratch_path("report"), "--", victim("counter"), "1", "1"));
 		say(&w, "go\nend\n");
 		finish(&w, &o);
 		outcome_take(&o, scratch_path("report"));
 		assert_int_equal(json_object_get(first_of(&o, "summary"),
 		    "values") != NULL, stop);
-		outcome_free(&o);
 	}
 }
 
@@ -194,18 +185,15 @@ TEST(for_a_reader)
 
 	watch(&o, "summary", "balance", LIST("--if", "new < 0"));
 	text = scratch_read("report", NULL);
-	assert_null(strstr(text, "-> "));
-	assert_non_null(strstr(text, "watching balance "));
-	assert_non_null(strstr(text, "balance: 100 hits, 2 backtraces\n"));
-	assert_non_null(strstr(text, "  60.0%  "));
-	assert_non_null(strstr(text, "  -5 .. -1, from -5 to -1  #1 "));
-	assert_non_null(strstr(text, "\n#1  write in store "));
-	assert_non_null(strstr(text, "\n#2  write in store "));
-	assert_non_null(strstr(text, "  settle "));
-	assert_non_null(strstr(o.err,
-	    "200 hits, 100 reported, 0 lost, 100 rejected"));
-	free(text);
-	outcome_free(&o);
+	assert_lacks(text, "-> ");
+	assert_holds(text, "watching balance ");
+	assert_holds(text, "balance: 100 hits, 2 backtraces\n");
+	assert_holds(text, "  60.0%  ");
+	assert_holds(text, "  -5 .. -1, from -5 to -1  #1 ");
+	assert_holds(text, "\n#1  write in store ");
+	assert_holds(text, "\n#2  write in store ");
+	assert_holds(text, "  settle ");
+	assert_holds(o.err, "200 hits, 100 reported, 0 lost, 100 rejected");
 }
 
 /* --- --count --- */
@@ -270,19 +258,16 @@ TEST(counts_of_threads)
 		struct outcome o;
 		json_int_t unknown;
 
-		start(&w, (const char *[]){watchctl(), "--count", "-w",
-		    "counter", "-o", "json", "-O", scratch_path("report"),
-		    "--", victim("counter"), all[i].threads, all[i].writes,
-		    NULL});
+		start(&w, LIST(watchctl(), "--count", "-w", "counter", "-o",
+		    "json", "-O", scratch_path("report"), "--",
+		    victim("counter"), all[i].threads, all[i].writes));
 		say(&w, "go\nend\n");
-		finish(&w, &o);
-		assert_int_equal(o.status, 7);
+		finish_status(&w, &o, 7);
 		outcome_take(&o, scratch_path("report"));
 		assert_int_equal(number_of(first_of(&o, "end"), "hits"), n);
 		assert_int_equal(thread_counts(&o, all[i].nwrites, &unknown),
 		    all[i].nthreads);
 		assert_int_equal(unknown, 0);
-		outcome_free(&o);
 	}
 }
 
@@ -301,9 +286,7 @@ TEST(counts_of_a_running_process)
 	    "filled", "-o", "json", "-p", t.pid));
 	say(&t.run, "go\nend\n");
 	finish(&t.run, &o);
-	outcome_free(&o);
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
+	finish_status(&w, &o, 0);
 	n = 0;
 	json_array_foreach(o.lines, i, line) {
 		if (strcmp(text_of(line, "type"), "count") != 0)
@@ -318,7 +301,6 @@ TEST(counts_of_a_running_process)
 	}
 	assert_int_equal(n, 4);
 	assert_int_equal(filled, 1);
-	outcome_free(&o);
 }
 
 /* Without BPF it is not known whose they are. */
@@ -328,21 +310,14 @@ TEST(counts_without_bpf)
 	struct outcome o;
 	json_int_t unknown;
 
-	start(&w, (const char *[]){watchctl(), "--count", "--delivery", "ring",
-	    "-w", "counter", "-o", "json", "-O", scratch_path("report"), "--",
-	    victim("counter"), "2", "50", NULL});
+	start(&w, LIST(watchctl(), "--count", "--delivery", "ring", "-w",
+	    "counter", "-o", "json", "-O", scratch_path("report"), "--",
+	    victim("counter"), "2", "50"));
 	say(&w, "go\nend\n");
 	finish(&w, &o);
 	outcome_take(&o, scratch_path("report"));
 	assert_int_equal(thread_counts(&o, 50, &unknown), 0);
 	assert_int_equal(unknown, 100);
-	outcome_free(&o);
 }
 
-static int
-begin(void **state)
-{
-	return scratch_make(state) != 0 ? -1 : plain_library();
-}
-
-RUN_LIVE_TESTS(.before_all = begin, .after_all = scratch_remove)
+RUN_LIVE_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

@@ -26,10 +26,8 @@ watch_counter(const char *mode, const char *form)
 	    form, "-O", scratch_path(form), "--", victim("counter"), "2",
 	    "50"));
 	say(&w, "go\nend\n");
-	finish(&w, &o);
-	assert_int_equal(o.status, 7);
-	assert_non_null(strstr(o.err, " 0 lost"));
-	outcome_free(&o);
+	finish_status(&w, &o, 7);
+	assert_holds(o.err, " 0 lost");
 }
 
 /* 100 hits of counter; where it is seen, one more by a system call. */
@@ -43,12 +41,10 @@ check_trace(const char *file)
 	assert_in_range(t.values, 1, 101);
 	assert_int_equal(t.samples, t.hits);
 	assert_in_range(t.names, 2, 3);
-	assert_non_null(strstr(text, "\"name\":\"bump\""));
-	assert_non_null(strstr(text, "\"name\":\"level15\""));
+	assert_holds(text, "\"name\":\"bump\"");
+	assert_holds(text, "\"name\":\"level15\"");
 	assert_int_equal(json_integer_value(json_object_get(json_object_get(
 	    t.json, "otherData"), "hits")), t.hits);
-	json_decref(t.json);
-	free(text);
 }
 
 static void
@@ -59,10 +55,9 @@ check_page(const char *file)
 
 	assert_int_equal(p.svgs, 2);
 	assert_in_range(p.details, 1, 3);
-	assert_non_null(strstr(text, "<code class=\"who\">bump</code>"));
-	assert_non_null(strstr(text, "<code>level15</code>"));
-	assert_non_null(strstr(text, "<b><i>"));
-	free(text);
+	assert_holds(text, "<code class=\"who\">bump</code>");
+	assert_holds(text, "<code>level15</code>");
+	assert_holds(text, "<b><i>");
 }
 
 TEST(each_way_of_watching)
@@ -89,24 +84,17 @@ TEST(a_running_process)
 	for (size_t i = 0; i < COUNT(forms); i++) {
 		struct outcome o;
 
-		run(&o, LIST(watchctl(), "-w", "word", "-n", "10", "-o",
-		    forms[i], "-O", scratch_path(forms[i]), "-p", t.pid));
-		assert_int_equal(o.status, 0);
-		outcome_free(&o);
+		run_status(&o, 0, LIST(watchctl(), "-w", "word", "-n", "10",
+		    "-o", forms[i], "-O", scratch_path(forms[i]), "-p", t.pid));
 	}
 	text = scratch_read("html", NULL);
 	assert_int_equal(page_check(text).svgs, 1);
-	assert_non_null(strstr(text, "<b>10</b><span>reported</span>"));
-	free(text);
+	assert_holds(text, "<b>10</b><span>reported</span>");
 	text = scratch_read("trace", NULL);
 	trace = trace_check(text);
 	assert_int_equal(trace.hits, 10);
-	json_decref(trace.json);
-	free(text);
 	say(&t.run, "end\n");
-	finish(&t.run, &ended);
-	assert_int_equal(ended.status, 7);
-	outcome_free(&ended);
+	finish_status(&t.run, &ended, 7);
 }
 
 TEST(recordings)
@@ -114,15 +102,11 @@ TEST(recordings)
 	struct outcome o;
 
 	watch_counter("-n200", "perf");
-	run(&o, LIST(watchctl(), "report", "-o", "trace", "-O",
+	run_status(&o, 0, LIST(watchctl(), "report", "-o", "trace", "-O",
 	    scratch_path("trace"), scratch_path("perf")));
-	assert_int_equal(o.status, 0);
-	outcome_free(&o);
 	check_trace("trace");
-	run(&o, LIST(watchctl(), "report", "-o", "html", "-O",
+	run_status(&o, 0, LIST(watchctl(), "report", "-o", "html", "-O",
 	    scratch_path("html"), scratch_path("perf")));
-	assert_int_equal(o.status, 0);
-	outcome_free(&o);
 	check_page("html");
 }
 
@@ -133,10 +117,8 @@ page_of(const char *program)
 {
 	struct outcome o;
 
-	run(&o, LIST(watchctl(), "-w", "word", "-o", "html", "-O",
+	run_status(&o, 0, LIST(watchctl(), "-w", "word", "-o", "html", "-O",
 	    scratch_path("html"), "--", scratch_path(program)));
-	assert_int_equal(o.status, 0);
-	outcome_free(&o);
 	return scratch_read("html", NULL);
 }
 
@@ -176,7 +158,6 @@ TEST(only_sources_are_read)
 		    rows[i].shown);
 		assert_int_equal(strstr(page, "secret") != NULL,
 		    rows[i].shown);
-		free(page);
 	}
 }
 
@@ -188,18 +169,15 @@ TEST(only_regular_files_are_read)
 	assert_int_equal(mkfifo(scratch_path("fifo.c"), 0600), 0);
 	make("fifo.c");
 	page = page_of("program");
-	assert_null(strstr(page, "<pre"));
-	free(page);
+	assert_lacks(page, "<pre");
 	assert_int_equal(mkdir(scratch_path("folder.c"), 0700), 0);
 	make("folder.c");
 	page = page_of("program");
-	assert_null(strstr(page, "<pre"));
-	free(page);
+	assert_lacks(page, "<pre");
 	make("missing.c");
 	page = page_of("program");
-	assert_non_null(strstr(page, "missing.c:3"));
-	assert_null(strstr(page, "<pre"));
-	free(page);
+	assert_holds(page, "missing.c:3");
+	assert_lacks(page, "<pre");
 }
 
 /* --- deaths --- */
@@ -236,9 +214,7 @@ TEST(a_trace_is_whole_when_its_explainer_died)
 	say(&w, "go\n");
 	kill_explainer(&w);
 	say(&w, "end\n");
-	finish(&w, &o);
-	assert_int_equal(o.status, 7);
-	outcome_free(&o);
+	finish_status(&w, &o, 7);
 	text = scratch_read("trace", NULL);
 	t = trace_check(text);
 	assert_int_equal(t.hits, 100);
@@ -246,14 +222,6 @@ TEST(a_trace_is_whole_when_its_explainer_died)
 	    "otherData"), "hits_without_sample"));
 	assert_true(left_out > 0);
 	assert_int_equal(t.samples + (size_t)left_out, 100);
-	json_decref(t.json);
-	free(text);
 }
 
-static int
-prepare(void **state)
-{
-	return scratch_make(state) < 0 ? -1 : plain_library();
-}
-
-RUN_LIVE_TESTS(.before_all = prepare, .after_all = scratch_remove)
+RUN_LIVE_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

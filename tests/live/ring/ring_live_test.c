@@ -587,7 +587,7 @@ TEST(shrinks_where_memory_is_short)
 	/* then it says so, and nothing is kept of what failed */
 	assert_int_equal(shared->result, -ENOMEM);
 	assert_int_equal(shared->cause.code, WP_CAUSE_RING);
-	assert_non_null(strstr(shared->cause.text, "64 KiB"));
+	assert_holds(shared->cause.text, "64 KiB");
 	assert_int_equal(shared->n, 1);
 }
 

@@ -63,7 +63,6 @@ expect(const char *mode, const char *const *options, const char *act,
 	    (what == NULL && strstr(o.err, "created process") != NULL))
 		fail_msg("%s %s: status %d, not %d: %s", mode != NULL ? mode :
 		    "", act, o.status, status, o.err);
-	outcome_free(&o);
 }
 
 TEST(who_ends_in_the_program_is_named_and_doubted)
@@ -137,7 +136,6 @@ TEST(who_is_made_while_they_are_attached_is_doubted)
 	while (status.threads <= CROWD);
 	run(&o, argv);
 	for (int i = 1; o.status == 0 && i < TRIES; i++) {
-		outcome_free(&o);
 		run(&o, argv);
 	}
 	child_kill(lender);
@@ -145,7 +143,6 @@ TEST(who_is_made_while_they_are_attached_is_doubted)
 	if (o.status != DOUBTED ||
 	    !names_child(&o, "ended without executing another program"))
 		fail_msg("status %d: %s", o.status, o.err);
-	outcome_free(&o);
 }
 
 TEST(who_goes_on_in_the_program_is_named_and_doubted)
@@ -177,7 +174,6 @@ TEST(with_f_they_are_watched)
 	run_act(&o, NULL, options, "fork");
 	if (o.status != OWN || strstr(o.err, "2 hits, 2 reported") == NULL)
 		fail_msg("status %d: %s", o.status, o.err);
-	outcome_free(&o);
 }
 
 /* What they execute is another program, which is not watched, or has no such
@@ -204,13 +200,11 @@ TEST(with_f_what_they_execute_is_doubted)
 		    NULL) != (o.status == DOUBTED))
 			fail_msg("%s: status %d: %s", acts[i].act, o.status,
 			    o.err);
-		outcome_free(&o);
 	}
 	run_act(&o, "--stop", LIST("-f", "--allow", "main",
 	    "--error-exitcode", "66"), "execute");
 	if (o.status != DOUBTED || strstr(o.err, "has no counter") == NULL)
 		fail_msg("status %d: %s", o.status, o.err);
-	outcome_free(&o);
 }
 
 /* Until the end that was asked for, they are watched. */
@@ -222,7 +216,6 @@ TEST(with_f_they_may_outlive_the_watch)
 	    "--error-exitcode", "66"), "leave");
 	if (o.status != OWN)
 		fail_msg("status %d: %s", o.status, o.err);
-	outcome_free(&o);
 }
 
 /* Without a status that has to vouch for the run, only children that still live
@@ -260,7 +253,6 @@ expect_refused(const char *act, int status, const char *what)
 	    strstr(o.err, "debug registers are set") == NULL)
 		fail_msg("%s: status %d, not %d: %s", act, o.status, status,
 		    o.err);
-	outcome_free(&o);
 }
 
 TEST(by_debug_registers_children_are_noticed_too)
@@ -285,11 +277,9 @@ TEST(by_debug_registers_children_are_noticed_too)
 	run_act(&o, "--stop", LIST("--allow", "main"), "leave");
 	if (o.status != OWN || strstr(o.err, "goes on in the same") == NULL)
 		fail_msg("status %d: %s", o.status, o.err);
-	outcome_free(&o);
 	run_act(&o, "--stop", LIST("--allow", "main"), "fork");
 	if (o.status != OWN || strstr(o.err, unknown) != NULL)
 		fail_msg("status %d: %s", o.status, o.err);
-	outcome_free(&o);
 }
 
 /* A thread that is stopped at a hit is not let go on for a child. */
@@ -301,7 +291,6 @@ TEST(by_debug_registers_children_are_noticed_between_actions)
 	    "--error-exitcode", "66"), "vfork-end");
 	if (o.status != DOUBTED || strstr(o.err, "1 hit, 1 reported") == NULL)
 		fail_msg("status %d: %s", o.status, o.err);
-	outcome_free(&o);
 }
 
 /* Files that give privileges to an ordinary user, who may also run watchctl and
@@ -368,7 +357,6 @@ TEST_WITH(privileges_that_are_withheld, scratch_make, scratch_remove)
 		    runs[i].withheld)
 			fail_msg("%zu: status %d: %s%s", i, o.status, o.out,
 			    o.err);
-		outcome_free(&o);
 	}
 }
 

@@ -142,8 +142,8 @@ watch(struct running *w, pid_t pid, const char *option)
 	(void)snprintf(spec, sizeof(spec), "%#" PRIxPTR ":8",
 	    (uintptr_t)&word);
 	(void)snprintf(text, sizeof(text), "%d", (int)pid);
-	watch_hear(w, (const char *[]){watchctl(), "-w", spec, "-o",
-	    "summary,json", "-p", text, option, NULL}, line);
+	watch_hear(w, LIST(watchctl(), "-w", spec, "-o", "summary,json", "-p",
+	    text, option), line);
 	return strstr(line, "\"delivery\":\"bpf\"") != NULL;
 }
 
@@ -245,7 +245,6 @@ TEST(each_hit_counts_once)
 		if (!watch(&w, pid, r->forks ? "-f" : NULL)) {
 			child_kill(pid);
 			finish(&w, &o);
-			outcome_free(&o);
 			skip();
 		}
 		assert_non_null(rows = borrow_map(w.pid, SIZE));
@@ -259,7 +258,6 @@ TEST(each_hit_counts_once)
 		    "threads")), played * r->threads);
 		if (r->threads == 1)
 			expect_values(row, r->each);
-		outcome_free(&o);
 	}
 }
 
@@ -279,7 +277,6 @@ TEST(additions_are_delivered)
 	if (!watch(&w, pid, NULL)) {
 		child_kill(pid);
 		finish(&w, &o);
-		outcome_free(&o);
 		skip();
 	}
 	assert_non_null(rows = borrow_map(w.pid, SIZE));
@@ -292,7 +289,6 @@ TEST(additions_are_delivered)
 	values = json_object_get(expect_all(&o, PLAYED * 100), "values");
 	assert_string_equal(text_of(values, "first"), "0x1");
 	assert_string_equal(text_of(values, "max"), "0x3e8");
-	outcome_free(&o);
 }
 
 /* It may have fewer names, and then nothing is counted any more; or the same
@@ -311,7 +307,6 @@ TEST(a_second_explainer_has_what_was_counted)
 	if (!watch(&w, pid, NULL)) {
 		child_kill(pid);
 		finish(&w, &o);
-		outcome_free(&o);
 		skip();
 	}
 	assert_non_null(rows = borrow_map(w.pid, SIZE));
@@ -329,7 +324,6 @@ TEST(a_second_explainer_has_what_was_counted)
 	row = expect_all(&o, (json_int_t)played * shared->each);
 	assert_int_equal(json_array_size(json_object_get(row, "threads")),
 	    played);
-	outcome_free(&o);
 }
 
 int

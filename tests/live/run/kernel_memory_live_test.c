@@ -62,9 +62,7 @@ write_by_shell(const struct target *t)
 	(void)snprintf(script, sizeof(script), "printf x 1<> /proc/%s/fd/9",
 	    t->pid);
 	start(&sh, LIST("/bin/sh", "-c", script));
-	finish(&sh, &o);
-	assert_int_equal(o.status, 0);
-	outcome_free(&o);
+	finish_status(&sh, &o, 0);
 	return sh.pid;
 }
 
@@ -125,7 +123,6 @@ watch_page_still(struct watched *all, const char *len, const char *recording,
 	watch_page(all, len, recording, more, o);
 	for (unsigned i = 1; all->moved; i++) {
 		assert_true(i < TRIES);
-		outcome_free(o);
 		if (recording != NULL)
 			(void)unlink(recording);
 		watch_page(all, len, recording, more, o);
@@ -205,7 +202,6 @@ TEST(who_writes_it)
 	assert_int_equal(number_of(account_of(&o), "lost"), 0);
 	assert_true(number_of(account_of(&o), "watched_ns") > 0);
 	assert_int_equal(number_of(account_of(&o), "gap_ns"), 0);
-	outcome_free(&o);
 }
 
 TEST(as_text)
@@ -216,10 +212,9 @@ TEST(as_text)
 	if (!possible())
 		return;
 	watch_page_still(&all, "1", NULL, LIST("--once"), &o);
-	assert_non_null(strstr(o.out, "write by pwrite64(2), fd 9"));
-	assert_non_null(strstr(o.out, "     sh["));
-	assert_non_null(strstr(o.err, " processor"));
-	outcome_free(&o);
+	assert_holds(o.out, "write by pwrite64(2), fd 9");
+	assert_holds(o.out, "     sh[");
+	assert_holds(o.err, " processor");
 }
 
 /* Each process has its row. */
@@ -240,7 +235,6 @@ TEST(counts)
 	assert_int_equal(sum, WRITES + SHELLS);
 	assert_int_equal(number_of(first_of(&o, "end"), "hits"),
 	    WRITES + SHELLS);
-	outcome_free(&o);
 }
 
 TEST_WITH(a_recording, scratch_make, scratch_remove)
@@ -253,12 +247,9 @@ TEST_WITH(a_recording, scratch_make, scratch_remove)
 		return;
 	watch_page_still(&all, "1", file, LIST("-o", "perf", "-O", file, "-n",
 	    "202"), &o);
-	outcome_free(&o);
-	run(&o, LIST(watchctl(), "report", "-o", "json", file));
-	assert_int_equal(o.status, 0);
+	run_status(&o, 0, LIST(watchctl(), "report", "-o", "json", file));
 	expect_writers(&all, &o);
 	expect_hits(&o, WRITES + SHELLS);
-	outcome_free(&o);
 }
 
 /* What /sys/kernel/notes shows is copied from there. */
@@ -282,16 +273,15 @@ TEST(a_symbol)
 	    "kernel!__start_notes:1", "-a", "kernel!__start_notes+8:2"), line);
 	start(&cat, LIST("/bin/cat", "/sys/kernel/notes"));
 	finish(&cat, &read);
-	outcome_free(&read);
 	(void)kill(w.pid, SIGINT);
 	finish(&w, &o);
 	(void)account_of(&o);
 	(void)snprintf(hex, sizeof(hex), "\"addr\":\"%#llx\"",
 	    (unsigned long long)addr + 8);
-	assert_non_null(strstr(line, hex));
-	assert_non_null(strstr(line, "\"symbol\":\"__start_notes+8\""));
-	assert_null(strstr(line, "\"pid\""));
-	assert_null(strstr(line, "\"comm\""));
+	assert_holds(line, hex);
+	assert_holds(line, "\"symbol\":\"__start_notes+8\"");
+	assert_lacks(line, "\"pid\"");
+	assert_lacks(line, "\"comm\"");
 	each_hit(&o, i, hit) {
 		if (number_of(hit, "pid") != cat.pid)
 			continue;
@@ -302,7 +292,6 @@ TEST(a_symbol)
 		found[number_of(hit, "watch") - 1]++;
 	}
 	assert_true(found[0] > 0 && found[1] > 0);
-	outcome_free(&o);
 }
 
 /* All of a thread's slots are taken. */
@@ -327,14 +316,12 @@ TEST(no_slot_is_free)
 		(void)close(fd[--n]);
 	assert_int_equal(o.status, 125);
 	assert_string_equal(o.out, "");
-	assert_non_null(strstr(o.err, "0xffff888000000000:8': no free slot: it "
-	    "takes one in each thread of the machine"));
+	assert_holds(o.err, "0xffff888000000000:8': no free slot: it "
+	    "takes one in each thread of the machine");
 	assert_int_equal(both.status, 125);
-	assert_non_null(strstr(both.err, "'0xffff888000000000:8', "
-	    "'0xffff888000000010:8': no free slot: "));
+	assert_holds(both.err, "'0xffff888000000000:8', "
+	    "'0xffff888000000010:8': no free slot: ");
 	assert_int_equal(live_free_slots(getpid()), 4);
-	outcome_free(&o);
-	outcome_free(&both);
 }
 
 /* It is as if the second processor were offline, for events of all that runs
@@ -366,14 +353,12 @@ TEST(a_processor_is_offline)
 	}
 	start_prepared(&w, LIST(watchctl(), "-w", "0xffff888000000000:8", "-t",
 	    "0.1"), without_processor, 1);
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
-	assert_non_null(strstr(o.out, "warning: processor 1 runs and cannot be "
-	    "watched"));
+	finish_status(&w, &o, 0);
+	assert_holds(o.out, "warning: processor 1 runs and cannot be "
+	    "watched");
 	(void)snprintf(ran, sizeof(ran), " s that %d processor%s ran",
 	    online - 1, online == 2 ? "" : "s");
-	assert_non_null(strstr(o.err, ran));
-	outcome_free(&o);
+	assert_holds(o.err, ran);
 }
 
 RUN_LIVE_TESTS()

@@ -103,8 +103,8 @@ watch(struct running *w, pid_t pid)
 	(void)snprintf(spec, sizeof(spec), "%#" PRIxPTR ":8",
 	    (uintptr_t)&word);
 	(void)snprintf(text, sizeof(text), "%d", (int)pid);
-	watch_hear(w, (const char *[]){watchctl(), "-w", spec, "-o", "json",
-	    "-p", text, NULL}, line);
+	watch_hear(w, LIST(watchctl(), "-w", spec, "-o", "json", "-p", text),
+	    line);
 	return strstr(line, "\"delivery\":\"bpf\"") != NULL;
 }
 
@@ -140,12 +140,10 @@ TEST(stacks_are_known_until_who_knows_them_may_err)
 		borrow_end(entries, SIZE);
 	}
 	child_kill(pid);
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
+	finish_status(&w, &o, 0);
 	if (bpf)
 		assert_int_equal(number_of(account_of(&o), "reported"),
 		    atomic_load(&shared->stored));
-	outcome_free(&o);
 	if (!bpf)
 		skip();
 }

@@ -73,7 +73,7 @@ learn_level(void **state)
 		return possible ? -1 : 0;
 	if ((pid = fork()) == 0)
 		keep();
-	return pid < 0 ? -1 : plain_library();
+	return pid < 0 ? -1 : 0;
 }
 
 /* --- who --- */
@@ -203,7 +203,6 @@ run_as(bool (*be_so)(int), enum who who, const char *const argv[],
 	finish(&w, o);
 	if (o->status != UNPREPARED && o->status != 127)
 		return true;
-	outcome_free(o);
 	return false;
 }
 
@@ -267,7 +266,6 @@ find_command(bool (*be_so)(int), enum who who, struct found *found)
 	    strstr(o.err, "1 hit, 1 reported, 0 lost") != NULL;
 	if (!found->works[COMMAND])
 		copy_message(found->message[COMMAND], refusal_of(&o));
-	outcome_free(&o);
 }
 
 /* As doctor tried them; with what it says in words. */
@@ -299,7 +297,6 @@ find_ways(bool (*be_so)(int), enum who who, struct found *found)
 	found->bpf = found->works[ATTACH] &&
 	    strcmp(text_of(doctor, "delivery"), "bpf") == 0;
 	assert_int_equal(o.status, any ? 0 : 1);
-	outcome_free(&o);
 	return true;
 }
 
@@ -448,15 +445,15 @@ TEST(cap_perfmon_that_is_not_enough)
 	find(be_refused_in_spite, PERFMON, "3", &found);
 	assert_false(found.works[ATTACH]);
 	assert_true(found.works[STOP] && found.works[INSIDE]);
-	assert_non_null(strstr(found.message[ATTACH], "perf_event_paranoid is "
-	    "3, and this kernel does not let CAP_PERFMON pass"));
-	assert_non_null(strstr(found.message[ATTACH], "add CAP_SYS_ADMIN"));
+	assert_holds(found.message[ATTACH], "perf_event_paranoid is "
+	    "3, and this kernel does not let CAP_PERFMON pass");
+	assert_holds(found.message[ATTACH], "add CAP_SYS_ADMIN");
 	find(be_refused_in_spite, USER, "3", &found);
-	assert_non_null(strstr(found.message[ATTACH], "perf_event_paranoid is "
-	    "3; run as root (sudo)"));
-	assert_non_null(strstr(found.message[ATTACH],
-	    "sysctl kernel.perf_event_paranoid=2"));
-	assert_non_null(strstr(found.message[ATTACH], "add --stop"));
+	assert_holds(found.message[ATTACH], "perf_event_paranoid is "
+	    "3; run as root (sudo)");
+	assert_holds(found.message[ATTACH],
+	    "sysctl kernel.perf_event_paranoid=2");
+	assert_holds(found.message[ATTACH], "add --stop");
 }
 
 static int

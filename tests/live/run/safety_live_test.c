@@ -36,8 +36,8 @@ how_often(unsigned n)
 static void
 begin_watch(struct running *w)
 {
-	start(w, (const char *[]){watchctl(), "-w", "word", "-o", "json", "-O",
-	    scratch_path("report"), "-p", busy.pid, NULL});
+	start(w, LIST(watchctl(), "-w", "word", "-o", "json", "-O",
+	    scratch_path("report"), "-p", busy.pid));
 }
 
 /* Kill it; it must not have ended by itself. */
@@ -50,7 +50,6 @@ kill_watch(struct running *w)
 	finish(w, &o);
 	if (o.status != 128 + SIGKILL)
 		fail_msg("watchctl: status %d: %s", o.status, o.err);
-	outcome_free(&o);
 }
 
 /* Whether it has come so far that the report has begun: it is armed. */
@@ -196,7 +195,7 @@ expect_unharmed(void)
 static int
 start_busy(void **state)
 {
-	target_start(&busy, (const char *[]){victim("busy"), NULL});
+	target_start(&busy, LIST(victim("busy")));
 	expect_progress();
 	return scratch_make(state);
 }
@@ -221,7 +220,6 @@ expect_good_end(void)
 	busy.run.pid = 0;
 	assert_string_equal(o.out, "done\n");
 	assert_int_equal(o.status, 7);
-	outcome_free(&o);
 }
 
 TEST(the_victim_alone)
@@ -327,8 +325,8 @@ kill_command(unsigned i, unsigned n, unsigned span)
 	int status;
 	bool began;
 
-	start(&w, (const char *[]){watchctl(), "-w", spec, "-o", "json", "-O",
-	    scratch_path("report"), "--", victim("counter"), "2", "50", NULL});
+	start(&w, LIST(watchctl(), "-w", spec, "-o", "json", "-O",
+	    scratch_path("report"), "--", victim("counter"), "2", "50"));
 	await_moment(i, n, span);
 	(void)kill(w.pid, SIGKILL);
 	(void)!write(w.in, "go\nend\n", 7);
@@ -340,7 +338,6 @@ kill_command(unsigned i, unsigned n, unsigned span)
 		fail_msg("kill %u: status %d, \"%s\"", i, status, o.out);
 	if (!began && status != -1 && status != 127)
 		fail_msg("kill %u: no output, status %d", i, status);
-	outcome_free(&o);
 	return began;
 }
 

@@ -48,13 +48,11 @@ record_ours(void)
 	struct running w;
 	struct outcome o;
 
-	start(&w, (const char *[]){watchctl(), "-w", "counter", "-o", "perf",
-	    "-O", file, "--", victim("counter"), THREADS, WRITES, NULL});
+	start(&w, LIST(watchctl(), "-w", "counter", "-o", "perf", "-O", file,
+	    "--", victim("counter"), THREADS, WRITES));
 	say(&w, "go\nend\n");
-	finish(&w, &o);
-	assert_int_equal(o.status, 7);
-	assert_non_null(strstr(o.err, "100 hits, 100 reported, 0 lost"));
-	outcome_free(&o);
+	finish_status(&w, &o, 7);
+	assert_holds(o.err, "100 hits, 100 reported, 0 lost");
 }
 
 /* Have a running perf record enable its events, and wait until it has. */
@@ -81,7 +79,7 @@ record_perfs(const char *graph)
 	struct outcome o;
 	char event[64], addr[32], pid[16], fifos[96], control[40], answer[40];
 
-	start(&v, (const char *[]){victim("counter"), THREADS, WRITES, NULL});
+	start(&v, LIST(victim("counter"), THREADS, WRITES));
 	hear_address(&v, addr);
 	(void)snprintf(event, sizeof(event), "mem:%s/8:w", addr);
 	(void)snprintf(pid, sizeof(pid), "%d", v.pid);
@@ -92,16 +90,12 @@ record_perfs(const char *graph)
 	assert_int_equal(mkfifo(control, 0600), 0);
 	assert_int_equal(mkfifo(answer, 0600), 0);
 	/* -N: nothing goes to the cache of build ids in the home directory */
-	start(&p, (const char *[]){PERF, "record", "-q", "-N", "-e", event,
-	    graph, "-m", "1024", "--delay=-1", fifos, "-o", file, "-p", pid,
-	    NULL});
+	start(&p, LIST(PERF, "record", "-q", "-N", "-e", event, graph, "-m",
+	    "1024", "--delay=-1", fifos, "-o", file, "-p", pid));
 	enable(control, answer);
 	say(&v, "go\nend\n");
 	finish(&v, &o);
-	outcome_free(&o);
-	finish(&p, &o);
-	assert_int_equal(o.status, 0);
-	outcome_free(&o);
+	finish_status(&p, &o, 0);
 	(void)unlink(control);
 	(void)unlink(answer);
 }
@@ -115,10 +109,9 @@ expect_same_hits(void)
 	size_t i, n = 0;
 	char *line;
 
-	run(&script, (const char *[]){PERF, "script", "-i", file, "-G", "-F",
-	    "tid,time,ip,addr", NULL});
-	run(&report, (const char *[]){watchctl(), "report", "-o", "json",
-	    file, NULL});
+	run(&script, LIST(PERF, "script", "-i", file, "-G", "-F",
+	    "tid,time,ip,addr"));
+	run(&report, LIST(watchctl(), "report", "-o", "json", file));
 	assert_int_equal(script.status, 0);
 	assert_int_equal(report.status, 0);
 	line = script.out;
@@ -141,8 +134,6 @@ expect_same_hits(void)
 	}
 	assert_int_equal(n, HITS);
 	assert_string_equal(line, "");
-	outcome_free(&script);
-	outcome_free(&report);
 }
 
 /* What watchctl report says, each hit by the same chain of calls. */
@@ -153,9 +144,7 @@ expect_report(const char *const functions[])
 	json_t *hit;
 	size_t i;
 
-	run(&o, (const char *[]){watchctl(), "report", "-o", "json", file,
-	    NULL});
-	assert_int_equal(o.status, 0);
+	run_status(&o, 0, LIST(watchctl(), "report", "-o", "json", file));
 	assert_int_equal(count_of(&o, "hit"), HITS);
 	assert_int_equal(number_of(first_of(&o, "end"), "lost"), 0);
 	assert_string_equal(text_of(json_array_get(json_object_get(first_of(&o,
@@ -167,7 +156,6 @@ expect_report(const char *const functions[])
 			assert_string_equal(text_of(json_array_get(frames, k),
 			    "function"), functions[k]);
 	}
-	outcome_free(&o);
 }
 
 static const char *const chain[] = {
@@ -190,21 +178,17 @@ TEST(perf_unwinds_ours)
 	const char *at;
 
 	record_ours();
-	run(&o, (const char *[]){PERF, "script", "-i", file, "-F", "ip,sym",
-	    NULL});
+	run(&o, LIST(PERF, "script", "-i", file, "-F", "ip,sym"));
 	at = o.out;
 	for (size_t i = 0; chain[i] != NULL; i++) {
 		if ((at = strstr(at, chain[i])) == NULL)
 			fail_msg("no %s in order: %s", chain[i], o.out);
 	}
-	outcome_free(&o);
-	run(&o, (const char *[]){PERF, "report", "-i", file, "--stdio",
-	    "--no-children", "-g", "none", NULL});
-	assert_int_equal(o.status, 0);
+	run_status(&o, 0, LIST(PERF, "report", "-i", file, "--stdio",
+	    "--no-children", "-g", "none"));
 	assert_non_null(strstr(o.out, "100.00%") != NULL ?
 	    strstr(o.out, "100.00%") : strstr(o.out, "50.00%"));
-	assert_non_null(strstr(o.out, "bump"));
-	outcome_free(&o);
+	assert_holds(o.out, "bump");
 }
 
 TEST(perfs_with_stacks)
@@ -228,29 +212,20 @@ TEST(reads_stay_reads)
 	struct running w;
 	struct outcome o;
 
-	start(&w, (const char *[]){watchctl(), "-r", "filled", "-a", "filled",
-	    "-o", "perf", "-O", file, "--", victim("counter"), "1", "1",
-	    NULL});
+	start(&w, LIST(watchctl(), "-r", "filled", "-a", "filled", "-o", "perf",
+	    "-O", file, "--", victim("counter"), "1", "1"));
 	say(&w, "go\nend\n");
-	finish(&w, &o);
-	assert_int_equal(o.status, 7);
-	outcome_free(&o);
-	run(&o, (const char *[]){watchctl(), "report", "-o", "json", file,
-	    NULL});
-	assert_int_equal(o.status, 0);
-	assert_non_null(strstr(o.out, "\"access\":\"r\""));
-	assert_non_null(strstr(o.out, "\"access\":\"a\""));
-	assert_null(strstr(o.out, "\"watch\":1"));
-	assert_non_null(strstr(o.out, "\"watch\":2"));
-	assert_non_null(strstr(o.err, "not wanted"));
-	outcome_free(&o);
+	finish_status(&w, &o, 7);
+	run_status(&o, 0, LIST(watchctl(), "report", "-o", "json", file));
+	assert_holds(o.out, "\"access\":\"r\"");
+	assert_holds(o.out, "\"access\":\"a\"");
+	assert_lacks(o.out, "\"watch\":1");
+	assert_holds(o.out, "\"watch\":2");
+	assert_holds(o.err, "not wanted");
 	if (access(PERF, X_OK) != 0)
 		return;
-	run(&o, (const char *[]){PERF, "script", "-i", file, "-F", "event",
-	    NULL});
-	assert_int_equal(o.status, 0);
-	assert_non_null(strstr(o.out, "filled"));
-	outcome_free(&o);
+	run_status(&o, 0, LIST(PERF, "script", "-i", file, "-F", "event"));
+	assert_holds(o.out, "filled");
 }
 
 /* Two processes with two watches each, which write and end. */
@@ -263,13 +238,12 @@ record_two(const char *mode)
 	struct stat st;
 
 	for (size_t i = 0; i < 2; i++) {
-		start(&v[i], (const char *[]){victim("counter"), "1", "5",
-		    NULL});
+		start(&v[i], LIST(victim("counter"), "1", "5"));
 		hear_address(&v[i], where);
 	}
 	(void)snprintf(pids, sizeof(pids), "%d,%d", v[0].pid, v[1].pid);
-	start(&w, (const char *[]){watchctl(), mode, "-w", "counter", "-w",
-	    "filled", "-o", "perf", "-O", file, "-p", pids, NULL});
+	start(&w, LIST(watchctl(), mode, "-w", "counter", "-w", "filled", "-o",
+	    "perf", "-O", file, "-p", pids));
 	do {
 		assert_int_equal(stat(file, &st), 0);
 		(void)usleep(1000);
@@ -277,11 +251,8 @@ record_two(const char *mode)
 	for (size_t i = 0; i < 2; i++) {
 		say(&v[i], "go\nend\n");
 		finish(&v[i], &o);
-		outcome_free(&o);
 	}
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
-	outcome_free(&o);
+	finish_status(&w, &o, 0);
 }
 
 /* Of each event the file has the attribute that it was opened with: that of
@@ -318,30 +289,27 @@ TEST(one_that_is_not_finished)
 	struct stat st;
 	bool written;
 
-	start(&v, (const char *[]){victim("counter"), "1", "20", NULL});
+	start(&v, LIST(victim("counter"), "1", "20"));
 	hear_address(&v, where);
 	(void)snprintf(its, sizeof(its), "%d", v.pid);
-	start(&w, (const char *[]){watchctl(), "-w", "counter", "-o", "perf",
-	    "-O", file, "-p", its, NULL});
+	start(&w, LIST(watchctl(), "-w", "counter", "-o", "perf", "-O", file,
+	    "-p", its));
 	do {	/* it has begun, and been armed before that */
 		assert_int_equal(stat(file, &st), 0);
 		(void)usleep(1000);
 	} while (st.st_size == 0);
 	say(&v, "go\n");
 	do {	/* until all are there */
-		run(&o, (const char *[]){watchctl(), "report", "-O",
-		    "/dev/null", file, NULL});
+		run(&o, LIST(watchctl(), "report", "-O", "/dev/null", file));
 		written = strstr(o.err, "20 hits, 20 reported") != NULL;
-		outcome_free(&o);
 	} while (!written);
 	end(&w);
 	end(&v);
-	run(&o, (const char *[]){watchctl(), "report", "--error-exitcode",
-	    "9", "--allow", "bump", file, NULL});
-	assert_non_null(strstr(o.err, "was not finished"));
-	assert_non_null(strstr(o.err, "20 hits, 20 reported"));
+	run(&o, LIST(watchctl(), "report", "--error-exitcode", "9", "--allow",
+	    "bump", file));
+	assert_holds(o.err, "was not finished");
+	assert_holds(o.err, "20 hits, 20 reported");
 	assert_int_equal(o.status, 120);
-	outcome_free(&o);
 }
 
 /* Somebody cuts the file short while it is read: the pipe for the report is
@@ -353,14 +321,11 @@ TEST(one_that_is_cut_short_meanwhile)
 	char line[1024];
 
 	record_ours();
-	start(&w, (const char *[]){watchctl(), "report", "-o", "json", file,
-	    NULL});
+	start(&w, LIST(watchctl(), "report", "-o", "json", file));
 	hear(&w, line, sizeof(line));
 	assert_int_equal(truncate(file, 4096), 0);
-	finish(&w, &o);
-	assert_int_equal(o.status, 125);
-	assert_non_null(strstr(o.err, "cut short"));
-	outcome_free(&o);
+	finish_status(&w, &o, 125);
+	assert_holds(o.err, "cut short");
 }
 
 TEST(needs_no_breakpoints)
@@ -370,13 +335,12 @@ TEST(needs_no_breakpoints)
 	record_ours();
 	/* the leak sanitizer does not work under a tracer */
 	(void)setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
-	run(&o, (const char *[]){"/usr/bin/strace", "-f", "-qq", "-e",
+	run(&o, LIST("/usr/bin/strace", "-f", "-qq", "-e",
 	    "trace=perf_event_open", "-e", "signal=none", "-o", "/dev/stdout",
-	    watchctl(), "report", "-O", "/dev/null", file, NULL});
+	    watchctl(), "report", "-O", "/dev/null", file));
 	(void)unsetenv("ASAN_OPTIONS");
 	assert_int_equal(o.status, 0);
 	assert_string_equal(o.out, "");
-	outcome_free(&o);
 }
 
 TEST(a_damaged_one_says_so)
@@ -385,11 +349,9 @@ TEST(a_damaged_one_says_so)
 
 	record_ours();
 	assert_int_equal(truncate(file, 100000), 0);
-	run(&o, (const char *[]){watchctl(), "report", "-o", "json", file,
-	    NULL});
+	run(&o, LIST(watchctl(), "report", "-o", "json", file));
 	assert_true(o.status == 0 || o.status == 125);
 	assert_true(strlen(o.err) > 0);
-	outcome_free(&o);
 }
 
 RUN_LIVE_TESTS(.before_each = make_file, .after_each = remove_file)

@@ -136,7 +136,7 @@ TEST(processes_of_a_control_group)
 	(void)snprintf(line, sizeof(line), "%s/cgroup.procs", below);
 	start_in(&later, line, "father", "1");
 	await_armed(&w, &later, line);
-	assert_non_null(strstr(line, "\"gap_us\":"));
+	assert_holds(line, "\"gap_us\":");
 	assert_int_equal(target_act(&out), 5);
 	assert_int_equal(target_act(&in), 2);
 	assert_int_equal(target_act(&later), 1);
@@ -149,7 +149,6 @@ TEST(processes_of_a_control_group)
 	assert_int_equal(hits_of(&o, &in), 2);
 	assert_int_equal(hits_of(&o, &out), 0);
 	assert_int_equal(hits_of(&o, &later), 1);
-	outcome_free(&o);
 	remove_group(below);
 	remove_group(group);
 }
@@ -174,7 +173,7 @@ TEST(processes_that_are_moved)
 	assert_int_equal(target_act(&left), 5);
 	move(came.run.pid, procs);
 	await_armed(&w, &came, line);
-	assert_non_null(strstr(line, "\"gap_us\":"));
+	assert_holds(line, "\"gap_us\":");
 	assert_int_equal(target_act(&came), 6);
 	target_end(&left, 7);
 	target_end(&came, 7);
@@ -182,7 +181,6 @@ TEST(processes_that_are_moved)
 	assert_int_equal(o.status, 120);
 	assert_int_equal(hits_of(&o, &left), 0);
 	assert_int_equal(hits_of(&o, &came), 6);
-	outcome_free(&o);
 	remove_group(group);
 }
 
@@ -208,7 +206,7 @@ TEST(a_parent_that_leaves_its_child)
 	await_state(child.run.pid, "T");
 	move(parent.run.pid, outside);
 	await_armed(&w, &child, line);
-	assert_non_null(strstr(line, "\"gap_us\":"));
+	assert_holds(line, "\"gap_us\":");
 	say(&parent.run, "write 5\n");
 	assert_int_equal(target_done(&parent.run), 5);
 	(void)kill(child.run.pid, SIGCONT);
@@ -217,7 +215,6 @@ TEST(a_parent_that_leaves_its_child)
 	end_watch(&w, &o);
 	assert_int_equal(number_of(first_of(&o, "end"), "hits"), 7);
 	assert_int_equal(hits_of(&o, &child), 7);
-	outcome_free(&o);
 	remove_group(group);
 }
 
@@ -232,31 +229,25 @@ TEST(a_control_group_without_such_a_name)
 	struct outcome o;
 
 	make_group();
-	run(&o, LIST(watchctl(), "-w", "word", "--cgroup", group, "-t", "0.1",
-	    "--error-exitcode", "9"));
-	assert_int_equal(o.status, 120);
-	assert_non_null(strstr(o.err, "no process of the control group has "
-	    "word: waiting"));
-	outcome_free(&o);
+	run_status(&o, 120, LIST(watchctl(), "-w", "word", "--cgroup", group,
+	    "-t", "0.1", "--error-exitcode", "9"));
+	assert_holds(o.err, "no process of the control group has "
+	    "word: waiting");
 	start_in(&t, procs, "writer", "5");
-	run(&o, LIST(watchctl(), "-w", "wird", "--cgroup", group));
-	assert_int_equal(o.status, 125);
-	assert_non_null(strstr(o.err, "nearest: word"));
-	assert_non_null(strstr(o.err, "--if-missing skip waits for one"));
+	run_status(&o, 125, LIST(watchctl(), "-w", "wird", "--cgroup", group));
+	assert_holds(o.err, "nearest: word");
+	assert_holds(o.err, "--if-missing skip waits for one");
 	assert_ptr_equal(strchr(o.err, '\n'), o.err + strlen(o.err) - 1);
-	outcome_free(&o);
-	run(&o, LIST(watchctl(), "-w", "word:100", "--cgroup", group));
-	assert_int_equal(o.status, 125);
-	assert_non_null(strstr(o.err, "100 bytes at"));
+	run_status(&o, 125, LIST(watchctl(), "-w", "word:100", "--cgroup",
+	    group));
+	assert_holds(o.err, "100 bytes at");
 	assert_ptr_equal(strchr(o.err, '\n'), o.err + strlen(o.err) - 1);
-	outcome_free(&o);
 	watch_start(&w, LIST(watchctl(), "-w", "plug!plug_state", "-o", "json",
 	    "--cgroup", group, "--if-missing", "skip"));
 	await_said(&w, "no process of the control group has plug!plug_state",
 	    "", "", line);
 	target_end(&t, 7);
 	end_watch(&w, &o);
-	outcome_free(&o);
 	remove_group(group);
 }
 
@@ -274,10 +265,9 @@ TEST(a_module_that_comes)
 	    "plug!plug_state", "-o", "json", "--cgroup", group));
 	assert_int_equal(target_act(&t), 10);
 	await_said(&w, "\"event\":\"armed\"", "\"id\":2", t.pid, line);
-	assert_non_null(strstr(line, "\"gap_us\":"));
+	assert_holds(line, "\"gap_us\":");
 	target_end(&t, 7);
 	end_watch(&w, &o);
-	outcome_free(&o);
 	remove_group(group);
 }
 
@@ -297,11 +287,8 @@ TEST(a_module_that_is_opened_again)
 	    "--cgroup", group));
 	say(&opener, "go\n");
 	await_said(&w, "has mapped the module of a SPEC again", "", "", line);
-	finish(&opener, &o);
-	assert_int_equal(o.status, 7);
-	outcome_free(&o);
+	finish_status(&opener, &o, 7);
 	end_watch(&w, &o);
-	outcome_free(&o);
 	remove_group(group);
 }
 
@@ -315,9 +302,7 @@ TEST(all_processes_of_the_machine)
 
 	(void)snprintf(path, sizeof(path), "./v%d", (int)getpid());
 	(void)snprintf(spec, sizeof(spec), "%s!word", path + 2);
-	run(&o, LIST("/bin/cp", victim("acts"), path));
-	assert_int_equal(o.status, 0);
-	outcome_free(&o);
+	run_status(&o, 0, LIST("/bin/cp", victim("acts"), path));
 	for (int i = 0; i < 2; i++)
 		target_start(&before[i], LIST(path, "father", "1"));
 	watch_start(&w, LIST(watchctl(), "-w", spec, "-o", "json",
@@ -335,11 +320,9 @@ TEST(all_processes_of_the_machine)
 	assert_int_equal(o.status, 0);
 	assert_int_equal(number_of(first_of(&o, "end"), "hits"), 11 + 11 + 22);
 	assert_int_equal(hits_of(&o, &later), 2);
-	outcome_free(&o);
-	run(&o, LIST(watchctl(), "-w", "no_such_word_at_all", "--all-cpus"));
-	assert_int_equal(o.status, 125);
-	assert_non_null(strstr(o.err, "no process of the machine has it"));
-	outcome_free(&o);
+	run_status(&o, 125, LIST(watchctl(), "-w", "no_such_word_at_all",
+	    "--all-cpus"));
+	assert_holds(o.err, "no process of the machine has it");
 }
 
 RUN_LIVE_TESTS()

@@ -38,12 +38,11 @@ expect_refused(const struct target *t, const char *option, const char *words)
 {
 	struct outcome o;
 
-	run(&o, LIST(watchctl(), option, "-w", "counter", "-p", t->pid));
-	assert_int_equal(o.status, 125);
+	run_status(&o, 125, LIST(watchctl(), option, "-w", "counter", "-p",
+	    t->pid));
 	assert_string_equal(o.out, "");
 	if (strstr(o.err, words) == NULL)
 		fail_msg("'%s', not: %s", words, o.err);
-	outcome_free(&o);
 }
 
 TEST(slots_of_a_debugger)
@@ -156,15 +155,13 @@ TEST_WITH(a_frozen_control_group, NULL, remove_group)
 	watch_start(&w, LIST(watchctl(), "-w", "counter", "-o", "json", "-n",
 	    "5", "-p", pid));
 	hear(&w, line, sizeof(line));
-	assert_non_null(strstr(line, "\"type\":\"warning\""));
-	assert_non_null(strstr(line, "is frozen (cgroup.freeze): it makes no "
-	    "hits until that is thawed"));
+	assert_holds(line, "\"type\":\"warning\"");
+	assert_holds(line, "is frozen (cgroup.freeze): it makes no "
+	    "hits until that is thawed");
 	assert_true(put("cgroup.freeze", "0"));
 	say(&r, "\n");
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
+	finish_status(&w, &o, 0);
 	assert_int_equal(count_of(&o, "hit"), 5);
-	outcome_free(&o);
 	end(&r);
 }
 

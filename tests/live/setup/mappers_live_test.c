@@ -120,7 +120,6 @@ TEST_WITH(all_that_map_it, make_file, remove_file)
 	target_end(&c, 7);
 	EXPECT_WRITES(&o, {&a, "0x1"}, {&b, "0x2"}, {&a, "0x3"}, {&b, "0x4"});
 	assert_null(first_of(&o, "warning"));
-	outcome_free(&o);
 }
 
 /* It maps it twice, and its child has both mappings without a gap. */
@@ -148,7 +147,6 @@ TEST_WITH(several_addresses, make_file, remove_file)
 	assert_string_not_equal(text_of(hit_at(&o, 0), "addr"),
 	    text_of(hit_at(&o, 1), "addr"));
 	assert_int_not_equal(number_of(hit_at(&o, 2), "pid"), a.run.pid);
-	outcome_free(&o);
 }
 
 /* What comes in place of a mapping is not told as the file, whether it leaves a
@@ -176,7 +174,6 @@ replace(const char *how)
 	assert_int_equal(count_of(&o, "hit"), 1);
 	assert_string_equal(text_of(hit_at(&o, 0), "new"), "0x2");
 	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "exit");
-	outcome_free(&o);
 }
 
 TEST_WITH(a_mapping_is_covered, make_file, remove_file)
@@ -205,7 +202,6 @@ TEST_WITH(a_mapping_goes, make_file, remove_file)
 	finish(&w, &o);
 	target_end(&a, 7);
 	EXPECT_WRITES(&o, {&a, "0x5"});
-	outcome_free(&o);
 }
 
 /* That leaves no record: it is found by looking, and is not vouched for. */
@@ -222,10 +218,8 @@ TEST_WITH(a_mapping_is_moved, make_file, remove_file)
 	tell_until(&a, "away\n", &w, "\"gap_us\":");
 	tell_until(&a, "write 2\n", &w, "\"new\":\"0x2\"");
 	target_end(&a, 7);
-	finish(&w, &o);
-	assert_int_equal(o.status, 120);
-	assert_non_null(strstr(o.err, "had mapped what is watched"));
-	outcome_free(&o);
+	finish_status(&w, &o, 120);
+	assert_holds(o.err, "had mapped what is watched");
 }
 
 /* A command maps it later, and has its own status. */
@@ -237,15 +231,13 @@ TEST_WITH(a_command, make_file, remove_file)
 
 	watch_hear(&w, LIST(watchctl(), "-w", shm, "-o", "json", "-O", "-",
 	    "--", victim("shares"), path), line);
-	assert_non_null(strstr(line, "\"pending\":true"));
+	assert_holds(line, "\"pending\":true");
 	await(w.out, "file 0x0");
 	say(&w, "shared\n");
 	await(w.out, ARMED);
 	say(&w, "write 6\n");
 	await(w.out, "\"new\":\"0x6\"");
-	finish(&w, &o);
-	assert_int_equal(o.status, 7);
-	outcome_free(&o);
+	finish_status(&w, &o, 7);
 }
 
 TEST_WITH(what_was_unwatched_is_not_vouched_for, make_file, remove_file)
@@ -260,15 +252,11 @@ TEST_WITH(what_was_unwatched_is_not_vouched_for, make_file, remove_file)
 	tell_until(&a, "shared\n", &w, ARMED);
 	tell(&a, "write 1\n");
 	target_end(&a, 7);
-	finish(&w, &o);
-	assert_int_equal(o.status, 120);
-	assert_non_null(strstr(o.err, "had mapped what is watched"));
-	outcome_free(&o);
-	run(&o, LIST(watchctl(), "-w", shm, "-t", "0.1", "--error-exitcode",
-	    "66", "-O", "/dev/null"));
-	assert_int_equal(o.status, 120);
-	assert_non_null(strstr(o.err, "nothing was ever watched"));
-	outcome_free(&o);
+	finish_status(&w, &o, 120);
+	assert_holds(o.err, "had mapped what is watched");
+	run_status(&o, 120, LIST(watchctl(), "-w", shm, "-t", "0.1",
+	    "--error-exitcode", "66", "-O", "/dev/null"));
+	assert_holds(o.err, "nothing was ever watched");
 }
 
 /* Fill the ring of the processor that this runs on. */
@@ -312,13 +300,12 @@ TEST_WITH(records_that_are_lost, make_file, remove_file)
 		hear(&w, line, sizeof(line));
 		assert_string_not_equal(line, "");
 	}
-	assert_non_null(strstr(line, "\"gap_us\":"));
+	assert_holds(line, "\"gap_us\":");
 	tell(&a, "write 1\n");
 	finish(&w, &o);
 	target_end(&a, 7);
 	assert_int_equal(o.status, 120);
-	assert_non_null(strstr(o.err, "may have been lost"));
-	outcome_free(&o);
+	assert_holds(o.err, "may have been lost");
 }
 
 TEST_WITH(refused, make_file, remove_file)
@@ -339,13 +326,11 @@ TEST_WITH(refused, make_file, remove_file)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct outcome o;
 
-		run(&o, LIST(watchctl(), "-w", cases[i].spec == NULL ? shm :
-		    cases[i].spec, "-t1", cases[i].option));
-		assert_int_equal(o.status, 125);
+		run_status(&o, 125, LIST(watchctl(), "-w", cases[i].spec == NULL
+		    ? shm : cases[i].spec, "-t1", cases[i].option));
 		assert_string_equal(o.out, "");
 		if (strstr(o.err, cases[i].why) == NULL)
 			fail_msg("no \"%s\" in: %s", cases[i].why, o.err);
-		outcome_free(&o);
 	}
 }
 
@@ -366,16 +351,12 @@ TEST_WITH(several_slots, make_file, remove_file)
 	finish(&w, &o);
 	target_end(&a, 7);
 	EXPECT_WRITES(&o, {&a, "0x1"});
-	outcome_free(&o);
 	(void)snprintf(spec, sizeof(spec), "shm:%s+4090:12", name);
-	run(&o, LIST(watchctl(), "-w", spec, "-t", "0.1", "-O", "/dev/null"));
-	assert_int_equal(o.status, 0);
-	outcome_free(&o);
+	run_status(&o, 0, LIST(watchctl(), "-w", spec, "-t", "0.1", "-O",
+	    "/dev/null"));
 	(void)snprintf(spec, sizeof(spec), "shm:%s+4090:64", name);
-	run(&o, LIST(watchctl(), "-w", spec, "-t", "0.1"));
-	assert_int_equal(o.status, 125);
-	assert_non_null(strstr(o.err, "slots"));
-	outcome_free(&o);
+	run_status(&o, 125, LIST(watchctl(), "-w", spec, "-t", "0.1"));
+	assert_holds(o.err, "slots");
 }
 
 /* Of all that map it, those are watched that execute this file. */
@@ -388,7 +369,6 @@ TEST_WITH(processes_of_a_program, make_file, remove_file)
 
 	(void)snprintf(copy, sizeof(copy), "./shares.%d", (int)getpid());
 	run(&o, LIST("/bin/cp", victim("shares"), copy));
-	outcome_free(&o);
 	start_sharer(&a, "now");
 	watch_start(&w, LIST(watchctl(), "-w", shm, "-o", "json", "--exe",
 	    copy, "-n", "1"));
@@ -401,7 +381,6 @@ TEST_WITH(processes_of_a_program, make_file, remove_file)
 	target_end(&b, 7);
 	(void)unlink(copy);
 	EXPECT_WRITES(&o, {&b, "0x1"});
-	outcome_free(&o);
 }
 
 /* The flight recorder keeps hits of the file alone. */
@@ -422,7 +401,6 @@ TEST_WITH(the_last_hits, make_file, remove_file)
 	finish(&w, &o);
 	assert_int_equal(count_of(&o, "hit"), 1);
 	assert_string_equal(text_of(hit_at(&o, 0), "new"), "0x2");
-	outcome_free(&o);
 }
 
 /* The file becomes shorter, and has its bytes again. */
@@ -446,7 +424,6 @@ TEST_WITH(the_file_is_cut, make_file, remove_file)
 	finish(&w, &o);
 	assert_true(count_of(&o, "hit") > 5);
 	assert_int_equal(number_of(first_of(&o, "end"), "hits"), 41);
-	outcome_free(&o);
 }
 
 /* It needs its last byte. */
@@ -456,10 +433,8 @@ TEST_WITH(beyond_the_end, make_file, remove_file)
 	char spec[128];
 
 	(void)snprintf(spec, sizeof(spec), "shm:%s+16383:2", name);
-	run(&o, LIST(watchctl(), "-w", spec, "-t1"));
-	assert_int_equal(o.status, 125);
-	assert_non_null(strstr(o.err, "ends at byte 16385"));
-	outcome_free(&o);
+	run_status(&o, 125, LIST(watchctl(), "-w", spec, "-t1"));
+	assert_holds(o.err, "ends at byte 16385");
 }
 
 /* Those that have ended keep no descriptor. */
@@ -483,7 +458,6 @@ TEST_WITH(more_processes_than_descriptors, make_file, remove_file)
 	(void)kill(w.pid, SIGINT);
 	finish(&w, &o);
 	assert_null(first_of(&o, "warning"));
-	outcome_free(&o);
 }
 
 #if !SANITIZED	/* which needs more addresses */
@@ -496,10 +470,8 @@ TEST_WITH(more_than_slots, make_file, remove_file)
 	assert_int_equal(truncate(path, (off_t)1 << 40), 0);
 	(void)snprintf(line, sizeof(line), "ulimit -v 16777216; exec %s "
 	    "-w 'shm:%s+0:1099511627776' -t1", watchctl(), name);
-	run(&o, LIST("/bin/sh", "-c", line));
-	assert_int_equal(o.status, 125);
-	assert_non_null(strstr(o.err, "slots, and this processor has"));
-	outcome_free(&o);
+	run_status(&o, 125, LIST("/bin/sh", "-c", line));
+	assert_holds(o.err, "slots, and this processor has");
 }
 #endif
 

@@ -6,28 +6,10 @@
 
 #include "attach/target.h"
 #include "live.h"
-#include "probe/probe.h"
+#include "uprobes.h"
 #include "watching.h"
 
 enum { OBJECTS = 12, WRITES = 3 };
-
-static bool
-can(void)
-{
-	static bool once;
-	struct wp_features features;
-	struct wp_cause cause;
-
-	if (once)
-		return true;
-	if ((once = wp_probe_features(&features, &cause) == 0 &&
-	    wp_target_try_uprobe(&features, &cause) == 0))
-		return true;
-	print_message("%s\n", cause.text);
-	return false;
-}
-
-#define NEEDS_UPROBES if (!can()) skip()
 
 /* What the report says of each object. */
 struct seen {
@@ -149,8 +131,7 @@ watch_objects(const char *spec, const char *go, struct outcome *o)
 	target_start(&t, LIST(victim("objects")));
 	watch_target(&w, &t, "-w", spec, NULL);
 	let_make(&t, go);
-	finish(&w, o);
-	assert_int_equal(o->status, 0);
+	finish_status(&w, o, 0);
 }
 
 /* Each access between the return and the free is a hit, and none before or
@@ -184,7 +165,6 @@ TEST(from_the_return_to_the_free)
 	share = json_number_value(json_object_get(coverage_of(&o), "share"));
 	assert_true(share > 0 && share <= 1);
 	assert_int_equal(number_of(first_of(&o, "end"), "lost"), 0);
-	outcome_free(&o);
 }
 
 /* Whether a line's backtrace has a function. */
@@ -226,7 +206,6 @@ TEST(backtraces)
 		}
 	}
 	assert_true(made > 0 && made == freed);
-	outcome_free(&o);
 }
 
 /* The function's type says where a member is. */
@@ -251,7 +230,6 @@ TEST(members)
 		expect_function(line, 0, "item_set");
 	}
 	assert_true(hits > 0);
-	outcome_free(&o);
 }
 
 /* What is written between the free and the next owner is a use after free, with
@@ -307,7 +285,6 @@ TEST(after_it_is_freed)
 	let_make(&t, "late 12 30000\n");
 	finish(&w, &o);
 	expect_uses_after_free(&o, "item_free");
-	outcome_free(&o);
 }
 
 /* One that the program has itself, to which the object is the second
@@ -326,7 +303,6 @@ TEST(an_allocator_of_its_own)
 	let_make(&t, "pool 12 30000\n");
 	finish(&w, &o);
 	expect_uses_after_free(&o, "pool_put");
-	outcome_free(&o);
 }
 
 TEST(text_after_it_is_freed)
@@ -338,14 +314,11 @@ TEST(text_after_it_is_freed)
 	start(&w, LIST(watchctl(), "-w", "alloc:item_new->value",
 	    "--after-free", "--", victim("objects")));
 	say(&w, "late 12 30000\nend\n");
-	finish(&w, &o);
-	assert_int_equal(o.status, 7);
-	assert_non_null(strstr(o.err, ", freed (8 bytes at 0x"));
-	assert_non_null(strstr(o.err, "     freed by thread "));
-	assert_non_null(strstr(o.err, "  item_free"));
-	assert_non_null(strstr(o.err, ": its memory is handed out again by "
-	    "thread "));
-	outcome_free(&o);
+	finish_status(&w, &o, 7);
+	assert_holds(o.err, ", freed (8 bytes at 0x");
+	assert_holds(o.err, "     freed by thread ");
+	assert_holds(o.err, "  item_free");
+	assert_holds(o.err, ": its memory is handed out again by " "thread ");
 }
 
 TEST(the_one_of_a_number)
@@ -362,7 +335,6 @@ TEST(the_one_of_a_number)
 	if (!seen[7].gap)
 		assert_int_equal(seen[7].hits, WRITES);
 	assert_int_equal(number_of(coverage_of(&o), "objects"), OBJECTS);
-	outcome_free(&o);
 }
 
 /* A command, from its first object on; and what nobody writes has no hits. */
@@ -377,15 +349,12 @@ TEST(text)
 	await(w.err, "watching alloc:item_new+8:8 (when it is there) for "
 	    "writes");
 	say(&w, "go 2 30000\nend\n");
-	finish(&w, &o);
-	assert_int_equal(o.status, 7);
-	assert_non_null(strstr(o.err, "object 1 of alloc:item_new+8:8 at 0x"));
-	assert_non_null(strstr(o.err, ": made by thread "));
-	assert_non_null(strstr(o.err, ": freed by thread "));
-	assert_non_null(strstr(o.err, "  alloc:item_new+8:8: 2 objects, of "
-	    "which "));
-	assert_non_null(strstr(o.err, "watchctl: 0 hits, 0 reported, 0 lost"));
-	outcome_free(&o);
+	finish_status(&w, &o, 7);
+	assert_holds(o.err, "object 1 of alloc:item_new+8:8 at 0x");
+	assert_holds(o.err, ": made by thread ");
+	assert_holds(o.err, ": freed by thread ");
+	assert_holds(o.err, "  alloc:item_new+8:8: 2 objects, of " "which ");
+	assert_holds(o.err, "watchctl: 0 hits, 0 reported, 0 lost");
 }
 
 /* A write that is stray is judged, and that objects were not all watched is no
@@ -415,7 +384,6 @@ TEST(statuses)
 		finish(&w, &o);
 		if (o.status != runs[i].status)
 			fail_msg("%s: %d: %s", runs[i].spec, o.status, o.err);
-		outcome_free(&o);
 	}
 }
 
@@ -450,21 +418,18 @@ TEST(bad_input)
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct outcome o;
 
-		run(&o, LIST(watchctl(), "-w", bad[i].spec, "-p", t.pid));
-		assert_int_equal(o.status, 125);
+		run_status(&o, 125, LIST(watchctl(), "-w", bad[i].spec, "-p",
+		    t.pid));
 		if (strstr(o.err, bad[i].line) == NULL)
 			fail_msg("%s: %s", bad[i].spec, o.err);
-		outcome_free(&o);
 	}
 	for (size_t i = 0; i < COUNT(names); i++) {
 		struct outcome o;
 
-		run(&o, LIST(watchctl(), "-w", "alloc:item_new",
+		run_status(&o, 125, LIST(watchctl(), "-w", "alloc:item_new",
 		    "--free-function", names[i].spec, "-p", t.pid));
-		assert_int_equal(o.status, 125);
 		if (strstr(o.err, names[i].line) == NULL)
 			fail_msg("%s: %s", names[i].spec, o.err);
-		outcome_free(&o);
 	}
 	target_end(&t, 7);
 }

@@ -16,7 +16,7 @@
 static void
 start_act(struct target *t, const char *act, const char *argument)
 {
-	target_start(t, (const char *[]){victim("acts"), act, argument, NULL});
+	target_start(t, LIST(victim("acts"), act, argument));
 }
 
 /* The victim is stopped before, during and after the attach, then goes on. */
@@ -40,7 +40,6 @@ TEST(a_stopped_process_stays_stopped)
 		if (i == 0) {
 			finish(&w, &o);
 			expect_hits(&o, 0);
-			outcome_free(&o);
 		}
 	}
 	await_state(t.run.pid, "T");
@@ -53,7 +52,6 @@ TEST(a_stopped_process_stays_stopped)
 	finish(&w, &o);
 	assert_int_equal(n, 20);
 	expect_hits(&o, n);
-	outcome_free(&o);
 }
 
 TEST(traced_by_gdb)
@@ -71,13 +69,11 @@ TEST(traced_by_gdb)
 	finish(&w, &o);
 	expect_hits(&o, n);
 	assert_non_null(first_of(&o, "warning"));
-	assert_non_null(strstr(text_of(first_of(&o, "warning"), "text"),
-	    "another traces it"));
-	assert_non_null(strstr(o.err, "another traces it"));
-	outcome_free(&o);
+	assert_holds(text_of(first_of(&o, "warning"), "text"),
+	    "another traces it");
+	assert_holds(o.err, "another traces it");
 	finish(&g, &o);
-	assert_non_null(strstr(o.out, "exited with code 07"));
-	outcome_free(&o);
+	assert_holds(o.out, "exited with code 07");
 }
 
 TEST(the_first_thread_has_ended)
@@ -100,7 +96,6 @@ TEST(the_first_thread_has_ended)
 	expect_function(first_of(&o, "hit"), 0, "store");
 	expect_function(first_of(&o, "hit"), 1, "writer");
 	expect_function(first_of(&o, "hit"), 2, "perform");
-	outcome_free(&o);
 }
 
 /* How many processes have hits. */
@@ -146,7 +141,6 @@ watch_father(const char *follow, json_int_t hits)
 		expect_complete(line);
 	}
 	n = processes_of(&o);
-	outcome_free(&o);
 	return n;
 }
 
@@ -169,7 +163,6 @@ TEST(a_process_and_its_descendants)
 	expect_hits(&o, 23);
 	assert_int_equal(processes_of(&o), 3);
 	assert_null(first_of(&o, "warning"));
-	outcome_free(&o);
 }
 
 /* The victim, as a file of its own with this name in the directory of the test:
@@ -180,9 +173,7 @@ copy_victim(const char *name)
 	struct outcome o;
 
 	(void)unlink(name);
-	run(&o, LIST("/bin/cp", victim("acts"), name));
-	assert_int_equal(o.status, 0);
-	outcome_free(&o);
+	run_status(&o, 0, LIST("/bin/cp", victim("acts"), name));
 }
 
 /* All processes are meant whose executable has the name, and those that call
@@ -213,14 +204,11 @@ TEST(processes_by_name)
 		finish(&w, &o);
 		expect_hits(&o, 8);
 		assert_int_equal(processes_of(&o), 2);
-		outcome_free(&o);
 	}
 	(void)unlink(path);
-	run(&o, LIST(watchctl(), "-w", "word", "-p", list));
-	assert_int_equal(o.status, 125);
-	assert_non_null(strstr(o.err, "-p 'another name': no process has that "
-	    "name or executes a file of that name"));
-	outcome_free(&o);
+	run_status(&o, 125, LIST(watchctl(), "-w", "word", "-p", list));
+	assert_holds(o.err, "-p 'another name': no process has that "
+	    "name or executes a file of that name");
 }
 
 /* It is told to be armed.  What it says before that is not kept.  Result:
@@ -252,8 +240,8 @@ expect_only_lost_records(const struct outcome *o)
 
 	json_array_foreach(o->lines, i, line)
 		if (strcmp(text_of(line, "type"), "warning") == 0)
-			assert_non_null(strstr(text_of(line, "text"),
-			    "records of new processes were lost"));
+			assert_holds(text_of(line, "text"),
+			    "records of new processes were lost");
 }
 
 /* Those that execute a file: one that runs before, one that comes later, one
@@ -293,7 +281,6 @@ TEST(processes_of_a_file)
 	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "signal");
 	/* father's two and another's one, and the fathers */
 	assert_int_equal(processes_of(&o), 6);
-	outcome_free(&o);
 }
 
 static void *
@@ -351,7 +338,6 @@ TEST(processes_of_a_file_whose_records_are_lost)
 	assert_int_equal(number_of(first_of(&o, "end"), "hits"), 22 + 11);
 	assert_int_equal(number_of(first_of(&o, "end"), "lost"), 0);
 	assert_int_equal(processes_of(&o), 5);
-	outcome_free(&o);
 }
 
 /* With --error-exitcode a gap is no green exit: so long it ran unwatched. */
@@ -372,9 +358,8 @@ TEST(a_process_that_came_later_is_not_vouched_for)
 	finish(&w, &o);
 	(void)unlink(path);
 	assert_int_equal(o.status, 120);
-	assert_non_null(strstr(o.err, "before it was watched"));
+	assert_holds(o.err, "before it was watched");
 	expect_hits(&o, 5);
-	outcome_free(&o);
 }
 
 TEST(children_are_followed_when_asked)
@@ -399,7 +384,6 @@ TEST(a_child_executes_another_program)
 		finish(&w, &o);
 		expect_hits(&o, follow ? 3 : 1);
 		assert_null(first_of(&o, "warning"));
-		outcome_free(&o);
 	}
 }
 
@@ -411,9 +395,8 @@ expect_another(const struct outcome *o)
 	expect_hits(o, 5);
 	assert_string_equal(text_of(account_of(o), "reason"), "exit");
 	assert_non_null(warning);
-	assert_non_null(strstr(text_of(warning, "text"),
-	    "executed another program"));
-	assert_non_null(strstr(o->err, "executed another program"));
+	assert_holds(text_of(warning, "text"), "executed another program");
+	assert_holds(o->err, "executed another program");
 }
 
 TEST(the_process_executes_another_program)
@@ -430,7 +413,6 @@ TEST(the_process_executes_another_program)
 	assert_string_equal(t.addr, again);
 	finish(&w, &o);		/* the watch ends; the process does not */
 	expect_another(&o);
-	outcome_free(&o);
 	live_await_free_slots(t.run.pid, live_features.caps.slots);
 	assert_int_equal(target_act(&t), 100);
 	target_end(&t, 7);
@@ -446,8 +428,8 @@ TEST(a_command_executes_another_program)
 
 	assert_true(fd >= 0);
 	(void)close(fd);
-	start(&w, (const char *[]){watchctl(), "-w", "word", "-o", "json",
-	    "-O", report, "--", victim("acts"), "become_another", NULL});
+	start(&w, LIST(watchctl(), "-w", "word", "-o", "json", "-O", report,
+	    "--", victim("acts"), "become_another"));
 	hear_address(&w, addr);
 	say(&w, "go\n");
 	hear_address(&w, addr);
@@ -455,12 +437,10 @@ TEST(a_command_executes_another_program)
 	say(&w, "go\n");
 	assert_int_equal(target_done(&w), 100);
 	say(&w, "end\n");
-	finish(&w, &o);
-	assert_int_equal(o.status, 7);
+	finish_status(&w, &o, 7);
 	outcome_take(&o, report);
 	expect_hits(&o, 5);
 	assert_int_equal(number_of(account_of(&o), "status"), 7);
-	outcome_free(&o);
 	(void)unlink(report);
 }
 
@@ -470,12 +450,10 @@ TEST(ending_is_no_execve)
 	for (int i = 0; i < 20; i++) {
 		struct outcome o;
 
-		run(&o, (const char *[]){watchctl(), "--count", "-w",
+		run_status(&o, 0, LIST(watchctl(), "--count", "-w",
 		    "_Py_TrueStruct:8", "-O", "/dev/null", "--",
-		    "/usr/bin/python3", "-I", "-S", "-c", "pass", NULL});
-		assert_int_equal(o.status, 0);
-		assert_null(strstr(o.err, "warning"));
-		outcome_free(&o);
+		    "/usr/bin/python3", "-I", "-S", "-c", "pass"));
+		assert_lacks(o.err, "warning");
 	}
 }
 
@@ -494,7 +472,6 @@ TEST(a_storm_of_threads)
 	finish(&w, &o);
 	assert_int_equal(n, 1000);
 	assert_int_equal(number_of(first_of(&o, "end"), "hits"), n);
-	outcome_free(&o);
 
 	start_act(&t, "storm", "1000");
 	watch_target(&w, &t, "-w", "word", NULL);
@@ -502,7 +479,6 @@ TEST(a_storm_of_threads)
 	target_end(&t, 7);
 	finish(&w, &o);
 	expect_hits(&o, n);
-	outcome_free(&o);
 }
 
 /* A process that has ended and been waited for. */
@@ -536,8 +512,8 @@ watch_two(struct target t[2], const char *form, const char *count,
 	(void)snprintf(dead, sizeof(dead), "%d", make_dead());
 	(void)snprintf(pids, sizeof(pids), "%s,%s,%s", t[0].pid, dead,
 	    t[1].pid);
-	start(&w, (const char *[]){watchctl(), "-w", "word", "-p", pids, "-o",
-	    form, count, NULL});
+	start(&w, LIST(watchctl(), "-w", "word", "-p", pids, "-o", form,
+	    count));
 	for (; lines > 0; lines--, head += strlen(head))
 		hear(&w, head, LINE);
 	for (size_t i = 0; i < 2; i++)
@@ -546,11 +522,10 @@ watch_two(struct target t[2], const char *form, const char *count,
 		hear(&w, line, sizeof(line));
 	for (size_t i = 0; i < 2; i++)
 		target_end(&t[i], 7);
-	finish(&w, o);
-	assert_int_equal(o->status, 0);
-	assert_non_null(strstr(o->err, dead));
-	assert_non_null(strstr(o->err, "; skipped\n"));
-	assert_non_null(strstr(o->err, "20 hits, 20 reported, 0 lost"));
+	finish_status(&w, o, 0);
+	assert_holds(o->err, dead);
+	assert_holds(o->err, "; skipped\n");
+	assert_holds(o->err, "20 hits, 20 reported, 0 lost");
 }
 
 /* Each process has the watch, by the same number. */
@@ -582,7 +557,6 @@ TEST(several_processes_are_told_apart)
 	assert_int_equal(number_of(line, "count"), 20);
 	assert_int_equal(json_array_size(json_object_get(line, "threads")), 2);
 	json_decref(start);
-	outcome_free(&o);
 
 	watch_two(t, "json", "--count", head, 1, 0, &o);
 	assert_int_equal(count_of(&o, "count"), 2);
@@ -592,7 +566,6 @@ TEST(several_processes_are_told_apart)
 		expect_each(line, &t[n++], "watch");
 		assert_int_equal(number_of(line, "count"), 10);
 	}
-	outcome_free(&o);
 }
 
 TEST(several_processes_in_text)
@@ -606,12 +579,11 @@ TEST(several_processes_in_text)
 	for (size_t i = 0; i < 2; i++) {
 		(void)snprintf(text, sizeof(text), "for writes in acts[%s]%s",
 		    t[i].pid, i == 0 ? "," : "         2 processes, 2 threads");
-		assert_non_null(strstr(head, text));
+		assert_holds(head, text);
 		(void)snprintf(text, sizeof(text), "writes in acts[%s]\n",
 		    t[i].pid);
-		assert_non_null(strstr(o.out, text));
+		assert_holds(o.out, text);
 	}
-	outcome_free(&o);
 }
 
 /* Map the victims' address here, too. */
@@ -650,16 +622,14 @@ TEST(those_that_vanish_are_skipped)
 			    pid[i]);
 		}
 		(void)snprintf(list + n, sizeof(list) - n, "%s", t.pid);
-		watch_start(&w, (const char *[]){watchctl(), "-w", t.addr, "-o",
-		    "json", "-p", list, NULL});
+		watch_start(&w, LIST(watchctl(), "-w", t.addr, "-o", "json",
+		    "-p", list));
 		assert_int_equal(target_act(&t), 10);
 		target_end(&t, 7);
 		for (unsigned i = 0; i < SHORT; i++)
 			assert_int_equal(waitpid(pid[i], NULL, 0), pid[i]);
-		finish(&w, &o);
-		assert_int_equal(o.status, 0);
+		finish_status(&w, &o, 0);
 		expect_hits(&o, 10);
-		outcome_free(&o);
 	}
 }
 

@@ -599,8 +599,8 @@ TEST(signals_are_as_without_it)
 	int status = run_noted(signal_itself, false, alone);
 
 	assert_int_equal(status, 41 << 8);
-	assert_non_null(strstr(alone, "40: code -1 value 9 from me\n"));
-	assert_non_null(strstr(alone, "17: code 1 status 17\n"));
+	assert_holds(alone, "40: code -1 value 9 from me\n");
+	assert_holds(alone, "17: code 1 status 17\n");
 	assert_int_equal(run_noted(signal_itself, true, traced), status);
 	assert_int_equal(shared->shown, 10);
 	assert_string_equal(traced, alone);

@@ -44,7 +44,6 @@ ask_gdb(const struct target *t, const char *const *texts, size_t n,
 			    o.err);
 		p++;
 	}
-	outcome_free(&o);
 }
 
 /* What watchctl takes it for. */
@@ -64,7 +63,6 @@ ask_watchctl(const struct target *t, const char *text)
 	assert_string_equal(text_of(watch, "spec"), text);
 	place.addr = hex_of(watch, "addr");
 	place.size = (uint64_t)number_of(watch, "len");
-	outcome_free(&o);
 	return place;
 }
 
@@ -131,9 +129,8 @@ TEST(a_reference_is_one_without_mangled_names)
 	struct target t;
 
 	run(&symbols, LIST("/usr/bin/env", "nm", victim("reference")));
-	assert_non_null(strstr(symbols.out, " reference\n"));
-	assert_null(strstr(symbols.out, " _Z"));
-	outcome_free(&symbols);
+	assert_holds(symbols.out, " reference\n");
+	assert_lacks(symbols.out, " _Z");
 	target_start(&t, LIST(victim("reference")));
 	assert_int_equal(ask_watchctl(&t, "reference").addr,
 	    ask_watchctl(&t, "object[1]").addr);
@@ -242,7 +239,6 @@ TEST(finds_a_type_behind_many_of_like_names)
 	if (o.status != 0 || strstr(o.err, "\nwatchctl: 1 hit, 1 reported, 0 "
 	    "lost") == NULL || strstr(o.err, "warning") != NULL)
 		fail_msg("%d: %s", o.status, o.err);
-	outcome_free(&o);
 }
 
 /* Symbols of many variables have the letter, and some the name. */
@@ -265,7 +261,6 @@ TEST(finds_a_short_name_among_many)
 	if (o.status != 0 || strstr(o.err, "\nwatchctl: 1 hit, 1 reported, 0 "
 	    "lost") == NULL)
 		fail_msg("%d: %s", o.status, o.err);
-	outcome_free(&o);
 }
 
 /* Forms that gdb has not. */
@@ -326,8 +321,7 @@ TEST(reports_the_type_of_what_is_hit)
 	    t.pid));
 	assert_int_equal(target_act(&t), COUNT(changes));
 	target_end(&t, 7);
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
+	finish_status(&w, &o, 0);
 	expect_hits(&o, COUNT(changes));
 	each_hit(&o, i, line) {
 		assert_string_equal(text_of(line, "path"), changes[n].path);
@@ -338,7 +332,6 @@ TEST(reports_the_type_of_what_is_hit)
 		n++;
 	}
 	assert_int_equal(n, COUNT(changes));
-	outcome_free(&o);
 }
 
 TEST(shows_readers_the_type)
@@ -353,12 +346,10 @@ TEST(shows_readers_the_type)
 	await(w.out, "1 thread");
 	target_act(&t);
 	target_end(&t, 7);
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
+	finish_status(&w, &o, 0);
 	if (strstr(o.out, "heads[129]->state (enum state, 4 bytes at ") == NULL
 	    || strstr(o.out, "CONN_NEW -> CONN_CLOSED") == NULL)
 		fail_msg("%s", o.out);
-	outcome_free(&o);
 }
 
 TEST(gives_hits_the_type_of_a_cast)
@@ -398,19 +389,15 @@ TEST(gives_hits_the_type_of_a_cast)
 		if (o.status != 0 || strstr(o.err, rows[i].type) == NULL ||
 		    strstr(o.err, rows[i].change) == NULL)
 			fail_msg("%s: %d: %s", rows[i].spec, o.status, o.err);
-		outcome_free(&o);
 	}
 	/* and so says what reads a recording */
-	run(&o, LIST(watchctl(), "-w", "((struct pair *)bytes)->second", "-o",
-	    "perf", "-O", scratch_path("cast.data"), "--",
-	    scratch_path("cast")));
-	assert_int_equal(o.status, 0);
-	outcome_free(&o);
+	run_status(&o, 0, LIST(watchctl(), "-w",
+	    "((struct pair *)bytes)->second", "-o", "perf", "-O",
+	    scratch_path("cast.data"), "--", scratch_path("cast")));
 	run(&o, LIST(watchctl(), "report", scratch_path("cast.data")));
 	if (strstr(o.out, " ((struct pair *)bytes)->second (long, ") == NULL ||
 	    strstr(o.out, "  -> -7\n") == NULL)
 		fail_msg("%d: %s%s", o.status, o.out, o.err);
-	outcome_free(&o);
 }
 
 /* --- what is no object --- */
@@ -469,7 +456,6 @@ TEST(refuses_with_the_column)
 		assert_string_equal(o.out, "");
 		assert_ptr_equal(strchr(o.err, '\n'), o.err + strlen(o.err) -
 		    1);
-		outcome_free(&o);
 	}
 	target_act(&t);
 	target_end(&t, 7);
@@ -484,14 +470,12 @@ TEST(wants_no_pointer_before_the_beginning)
 	struct outcome o;
 
 	for (size_t i = 0; i < COUNT(specs); i++) {
-		run(&o, LIST(watchctl(), "-w", specs[i], "--",
+		run_status(&o, 125, LIST(watchctl(), "-w", specs[i], "--",
 		    victim("expressions")));
-		assert_int_equal(o.status, 125);
 		if (strstr(o.err, "attach to it with -p") == NULL ||
 		    (strstr(o.err, "--follow moves with it, or ") != NULL) !=
 		    (strstr(specs[i], "->") != NULL))
 			fail_msg("%s", o.err);
-		outcome_free(&o);
 	}
 }
 
@@ -508,9 +492,7 @@ TEST(watches_a_command_from_the_start)
 	say(&w, "go\n");
 	assert_int_equal(target_done(&w), 3);
 	say(&w, "end\n");
-	finish(&w, &o);
-	assert_int_equal(o.status, 7);
-	outcome_free(&o);
+	finish_status(&w, &o, 7);
 }
 
 /* Without debug information there are symbols, and C's own types. */
@@ -524,13 +506,11 @@ TEST(does_without_debug_information_what_symbols_allow)
 	assert_int_equal(ask_watchctl(&t, "*(long *)((char *)&server + 8)")
 	    .addr, ask_watchctl(&t, "server+8").addr);
 	assert_int_equal(ask_watchctl(&t, "((int *)&numbers)[3]").size, 4);
-	run(&o, LIST(watchctl(), "-w", "server.total", "-t", "0.001", "-p",
-	    t.pid));
-	assert_int_equal(o.status, 125);
+	run_status(&o, 125, LIST(watchctl(), "-w", "server.total", "-t",
+	    "0.001", "-p", t.pid));
 	if (strstr(o.err, "'server' has no debug information") == NULL ||
 	    strstr(o.err, "SYMBOL+OFF:LEN") == NULL)
 		fail_msg("%s", o.err);
-	outcome_free(&o);
 	target_act(&t);
 	target_end(&t, 7);
 }

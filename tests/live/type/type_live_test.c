@@ -55,7 +55,7 @@ expect_changes(const struct outcome *o)
 static void
 typed_start(struct target *t)
 {
-	target_start(t, (const char *[]){victim("typed"), NULL});
+	target_start(t, LIST(victim("typed")));
 }
 
 TEST(reports_typed_values)
@@ -65,14 +65,11 @@ TEST(reports_typed_values)
 	struct outcome o;
 
 	typed_start(&t);
-	watch_start(&w, (const char *[]){watchctl(), WATCHES, "-o", "json",
-	    "-p", t.pid, NULL});
+	watch_start(&w, LIST(watchctl(), WATCHES, "-o", "json", "-p", t.pid));
 	assert_int_equal(target_act(&t), CHANGES);
 	target_end(&t, 7);
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
+	finish_status(&w, &o, 0);
 	expect_changes(&o);
-	outcome_free(&o);
 }
 
 TEST(reports_readers)
@@ -82,19 +79,15 @@ TEST(reports_readers)
 	struct outcome o;
 
 	typed_start(&t);
-	start(&w, (const char *[]){watchctl(), WATCHES, "-p", t.pid, NULL});
+	start(&w, LIST(watchctl(), WATCHES, "-p", t.pid));
 	await(w.out, "1 thread");
 	assert_int_equal(target_act(&t), CHANGES);
 	target_end(&t, 7);
-	finish(&w, &o);
-	assert_int_equal(o.status, 0);
-	assert_non_null(strstr(o.out,
-	    "conn.state: CONN_OPEN -> CONN_CLOSED"));
-	assert_non_null(strstr(o.out,
-	    "{on = 1, mode = 5} -> {on = 1, mode = 2}"));
-	assert_non_null(strstr(o.out, " 0.1 -> 2.5"));
-	assert_non_null(strstr(o.out, "<conns[1]> -> "));
-	outcome_free(&o);
+	finish_status(&w, &o, 0);
+	assert_holds(o.out, "conn.state: CONN_OPEN -> CONN_CLOSED");
+	assert_holds(o.out, "{on = 1, mode = 5} -> {on = 1, mode = 2}");
+	assert_holds(o.out, " 0.1 -> 2.5");
+	assert_holds(o.out, "<conns[1]> -> ");
 }
 
 RUN_LIVE_TESTS()

@@ -121,8 +121,8 @@ tracer_of_command(pid_t pid)
 static void
 watch_busy(struct running *w, const struct target *t, const char *option)
 {
-	watch_start(w, (const char *[]){watchctl(), "-w", "wrong", "-o", "json",
-	    "--error-exitcode", "66", "-p", t->pid, option, NULL});
+	watch_start(w, LIST(watchctl(), "-w", "wrong", "-o", "json",
+	    "--error-exitcode", "66", "-p", t->pid, option));
 }
 
 static void
@@ -139,9 +139,7 @@ busy_end(struct target *t)
 	struct outcome o;
 
 	say(&t->run, "end\n");
-	finish(&t->run, &o);
-	assert_int_equal(o.status, 7);
-	outcome_free(&o);
+	finish_status(&t->run, &o, 7);
 }
 
 static const char *const ways[] = {NULL, "--stop", "-f", "--count"};
@@ -155,7 +153,7 @@ watch_once(struct outcome *o, size_t i, bool gap, int status)
 	struct target t;
 	uint64_t ran;
 
-	target_start(&t, (const char *[]){victim("busy"), "alone", NULL});
+	target_start(&t, LIST(victim("busy"), "alone"));
 	watch_busy(&w, &t, ways[i]);
 	ran = let_run(t.run.pid);
 	if (gap) {
@@ -184,9 +182,8 @@ TEST(watches_are_on_all_the_time)
 			assert_true(number_of(end, "threads") > 6);
 		else
 			assert_null(json_object_get(end, "threads"));
-		assert_non_null(strstr(o.err, "\nwatchctl: the watches were on "
-		    "for the "));
-		outcome_free(&o);
+		assert_holds(o.err, "\nwatchctl: the watches were on "
+		    "for the ");
 	}
 }
 
@@ -204,15 +201,14 @@ watch_halved(const char *delivery, struct outcome *account)
 	struct target t;
 	struct outcome o;
 
-	target_start(&t, (const char *[]){victim("counter"), "1", "10", NULL});
-	watch_start(&w, (const char *[]){watchctl(), "--delivery", delivery,
-	    "-w", t.addr, "-o", "json", "--error-exitcode", "9", "--allow", "*", "-p", t.pid,
-	    NULL});
+	target_start(&t, LIST(victim("counter"), "1", "10"));
+	watch_start(&w, LIST(watchctl(), "--delivery", delivery, "-w", t.addr,
+	    "-o", "json", "--error-exitcode", "9", "--allow", "*", "-p",
+	    t.pid));
 	assert_true(seize(w.pid, halve) > 0);
 	say(&t.run, "go\nend\n");
 	finish(&t.run, &o);
 	assert_string_equal(o.out, "done\n");
-	outcome_free(&o);
 	finish(&w, account);
 	assert_int_equal(number_of(account_of(account), "hits"), 10);
 	assert_int_equal(number_of(account_of(account), "lost"), 5);
@@ -232,8 +228,7 @@ TEST(hits_that_no_program_gets_take_values_back)
 	size_t i;
 
 	watch_halved("ring", &o);
-	assert_null(strstr(o.err, back));
-	outcome_free(&o);
+	assert_lacks(o.err, back);
 	if (wp_samplers_rings(&rings, &options, 128 << 10,
 	    NULL, &cause) < 0) {
 		print_message("%s\n", cause.text);
@@ -245,10 +240,8 @@ TEST(hits_that_no_program_gets_take_values_back)
 		if (json_object_get(hit, "old") != NULL)
 			assert_int_equal(hex_of(hit, "new"),
 			    hex_of(hit, "old") + 1);
-	assert_non_null(strstr(o.err, back));
-	assert_non_null(strstr(text_of(first_of(&o, "warning"), "text"),
-	    back));
-	outcome_free(&o);
+	assert_holds(o.err, back);
+	assert_holds(text_of(first_of(&o, "warning"), "text"), back);
 }
 
 TEST(a_gap_is_no_green_exit)
@@ -261,9 +254,8 @@ TEST(a_gap_is_no_green_exit)
 		assert_true(number_of(end, "gap_ns") >=
 		    (json_int_t)ran / SHARE);
 		assert_true(number_of(end, "watched_ns") > 0);
-		assert_non_null(strstr(o.err, "wrong was not watched for "));
-		assert_non_null(strstr(o.err, " in thread "));
-		outcome_free(&o);
+		assert_holds(o.err, "wrong was not watched for ");
+		assert_holds(o.err, " in thread ");
 	}
 }
 
@@ -284,9 +276,9 @@ watch_inside(struct running *w, const char *seconds)
 	char address[32];
 
 	(void)unlink(scratch_path("report"));
-	start(w, (const char *[]){watchctl(), "--inside", "-w", "wrong",
-	    "--error-exitcode", "66", "-t", seconds, "-o", "json", "-O",
-	    scratch_path("report"), "--", victim("busy"), NULL});
+	start(w, LIST(watchctl(), "--inside", "-w", "wrong", "--error-exitcode",
+	    "66", "-t", seconds, "-o", "json", "-O", scratch_path("report"),
+	    "--", victim("busy")));
 	hear_address(w, address);
 }
 
@@ -327,7 +319,6 @@ TEST(inside_too_they_are_on_all_the_time)
 		    strstr(o.err, "was not watched for") != NULL)
 			fail_msg("%s, %s: status %d: %s", deliveries[i % n],
 			    time, o.status, o.err);
-		outcome_free(&o);
 	}
 	deliver(NULL);
 }
@@ -336,10 +327,9 @@ static void
 run_guest(struct outcome *o, const char *const acts[2])
 {
 	(void)unlink(scratch_path("report"));
-	run(o, (const char *[]){watchctl(), "--inside", "-f", "-w", "state",
-	    "--user-only", "--allow", "guest.c", "--error-exitcode", "66", "-o",
-	    "json", "-O", scratch_path("report"), "--", victim("guest"),
-	    acts[0], acts[1], NULL});
+	run(o, LIST(watchctl(), "--inside", "-f", "-w", "state", "--user-only",
+	    "--allow", "guest.c", "--error-exitcode", "66", "-o", "json", "-O",
+	    scratch_path("report"), "--", victim("guest"), acts[0], acts[1]));
 	take_report(o);
 }
 
@@ -375,7 +365,6 @@ TEST(threads_inside_are_counted)
 			    (int)number_of(end, "threads"), o.status, o.err);
 		assert_int_equal(strstr(o.err, "; of 1 process that is not "
 		    "known") != NULL, runs[k].unknown);
-		outcome_free(&o);
 	}
 	deliver(NULL);
 }
@@ -392,7 +381,6 @@ TEST(a_gap_in_a_child_is_no_green_exit)
 	    number_of(first_of(&o, "end"), "gap_ns") <= 0 ||
 	    strstr(o.err, "state was not watched for ") == NULL)
 		fail_msg("status %d: %s", o.status, o.err);
-	outcome_free(&o);
 }
 
 TEST(a_gap_inside_is_reported)
@@ -416,7 +404,6 @@ TEST(a_gap_inside_is_reported)
 		    strstr(o.err, "wrong was not watched for ") == NULL)
 			fail_msg("%s: status %d: %s", deliveries[i], o.status,
 			    o.err);
-		outcome_free(&o);
 	}
 	deliver(NULL);
 }
@@ -431,7 +418,7 @@ TEST(debug_registers_are_on_all_the_time)
 	const json_t *end;
 	uint64_t ran;
 
-	target_start(&t, (const char *[]){victim("busy"), "alone", NULL});
+	target_start(&t, LIST(victim("busy"), "alone"));
 	watch_busy(&w, &t, "--stop");
 	ran = let_run(t.run.pid);
 	watch_end(&w, &o);
@@ -442,7 +429,6 @@ TEST(debug_registers_are_on_all_the_time)
 	assert_int_equal(number_of(end, "gap_ns"), 0);
 	assert_true(number_of(end, "watched_ns") >= (json_int_t)ran / SHARE);
 	assert_true(number_of(end, "threads") > 6);
-	outcome_free(&o);
 }
 
 /* watchctl cannot look at the program's events, as for want of descriptors. */
@@ -455,10 +441,10 @@ TEST(an_unknown_time_is_no_green_exit)
 	(void)snprintf(err, sizeof(err), "%d", EMFILE);
 	(void)unlink(scratch_path("report"));
 	deliver("sigtrap");
-	run(&o, (const char *[]){victim("refused"), call, err, watchctl(),
-	    "--inside", "-w", "state", "--user-only", "--allow", "guest.c",
-	    "--error-exitcode", "66", "-o", "json", "-O",
-	    scratch_path("report"), "--", victim("guest"), "store", NULL});
+	run(&o, LIST(victim("refused"), call, err, watchctl(), "--inside", "-w",
+	    "state", "--user-only", "--allow", "guest.c", "--error-exitcode",
+	    "66", "-o", "json", "-O", scratch_path("report"), "--",
+	    victim("guest"), "store"));
 	deliver(NULL);
 	take_report(&o);
 	if (o.status != NOT_VOUCHED || strstr(o.err, "were on is not known: "
@@ -467,20 +453,13 @@ TEST(an_unknown_time_is_no_green_exit)
 	    "known") == NULL)
 		fail_msg("status %d: %s", o.status, o.err);
 	assert_null(json_object_get(first_of(&o, "end"), "watched_ns"));
-	outcome_free(&o);
-}
-
-static int
-begin(void **state)
-{
-	return scratch_make(state) < 0 ? -1 : plain_library();
 }
 
 static int
 begin_refused(void **state)
 {
 	refused = true;
-	return be_refused(state) < 0 ? -1 : begin(state);
+	return be_refused(state) < 0 ? -1 : scratch_make(state);
 }
 
 static const CMUnitTestFunction without_events[] = {
@@ -492,8 +471,8 @@ int
 main(void)
 {
 	int failed = run_live_tests(.except = (const CMUnitTestFunction[]){
-	    debug_registers_are_on_all_the_time, NULL}, .before_all = begin,
-	    .after_all = scratch_remove);
+	    debug_registers_are_on_all_the_time, NULL},
+	    .before_all = scratch_make, .after_all = scratch_remove);
 
 	return failed + run_live_tests(.only = without_events,
 	    .before_all = begin_refused, .after_all = scratch_remove);

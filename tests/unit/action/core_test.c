@@ -472,8 +472,7 @@ TEST(reports_the_process)
 	assert_int_equal(said.info.pr_uid, getuid());
 	assert_int_equal(said.info.pr_gid, getgid());
 	assert_string_equal(said.info.pr_fname, program_invocation_short_name);
-	assert_non_null(strstr(said.info.pr_psargs,
-	    program_invocation_short_name));
+	assert_holds(said.info.pr_psargs, program_invocation_short_name);
 	assert_int_equal(said.why.si_signo, SIGTRAP);
 	assert_int_equal(said.why.si_code, TRAP_HWBKPT);
 	assert_ptr_equal(said.why.si_addr, &marker);
@@ -593,7 +592,6 @@ TEST(is_read_by_gdb)
 			fail_msg("no \"%s\"; gdb: %s", expected[i], out);
 	assert_int_equal(count(out, " stay ("), THREADS);
 	assert_int_equal(count(out, " in work ("), THREADS);
-	free(out);
 	expect_untouched(pid);
 }
 

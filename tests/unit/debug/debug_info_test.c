@@ -8,6 +8,8 @@
 #include "module/section.h"
 #include "units.h"
 
+TEST_KEEPS(kept, struct ex_module, ex_module_free)
+
 #define ZLIB "-Wl,--compress-debug-sections=zlib"
 
 static int
@@ -91,7 +93,7 @@ TEST(finds_units)
 		if (i == 0 || strcmp(ways[i].flags, ways[i - 1].flags) != 0)
 			compile_units(ways[i].flags);
 		scratch_run("%s", ways[i].link);
-		m = module_of("p");
+		m = kept(module_of("p"));
 		if (line_of(m, "first") != 5 || !has_variable(m, "first_v", NULL))
 			fail_msg("first: %s: %s", ways[i].flags, ways[i].link);
 		if (ways[i].part && (some = shown(m, &all)) > all / 10)
@@ -100,7 +102,6 @@ TEST(finds_units)
 		if (line_of(m, "last") != 6 || !has_variable(m, "last_v", NULL) ||
 		    line_of(m, "much") != 4001 || line_of(m, "plain") != 0)
 			fail_msg("last: %s: %s", ways[i].flags, ways[i].link);
-		ex_module_free(m);
 	}
 }
 
@@ -112,12 +113,11 @@ TEST(looks_no_further_than_aranges)
 
 	compile_units("");
 	scratch_run(LINK ZLIB);
-	m = module_of("p");
+	m = kept(module_of("p"));
 	assert_int_equal(line_of(m, "plain"), 0);
 	assert_true(shown(m, &all) < all / 10);
 	assert_int_equal(line_of(m, "last"), 6);
 	assert_true(shown(m, &all) == all);
-	ex_module_free(m);
 }
 
 /* Two units that share a table of abbreviations, as clang's do that were
@@ -137,11 +137,10 @@ TEST(knows_not_all_of_shared_tables)
 		struct ex_module *m;
 
 		scratch_run("%s", links[i]);
-		m = module_of("p");
+		m = kept(module_of("p"));
 		assert_int_equal(line_of(m, "first"), 4);
 		assert_int_equal(line_of(m, "last"), 6);
 		assert_int_equal(line_of(m, "plain"), 0);
-		ex_module_free(m);
 	}
 }
 
@@ -169,7 +168,7 @@ TEST(looks_no_further_than_names)
 
 		compile_units_by("clang", "-gpubnames");
 		scratch_run("%s", names[i].link);
-		m = module_of("p");
+		m = kept(module_of("p"));
 		assert_int_equal(line_of(m, "first"), 4);
 		assert_true(has_variable(m, "first_v", NULL));
 		assert_true(shown(m, &all) < all / 10);
@@ -178,7 +177,6 @@ TEST(looks_no_further_than_names)
 			fail_msg("%s", names[i].link);
 		assert_int_equal(line_of(m, "last"), 5);
 		assert_int_equal(line_of(m, "much"), 4001);
-		ex_module_free(m);
 	}
 }
 
@@ -245,13 +243,12 @@ TEST(finds_what_files_share)
 		    "-fPIC -o $f $f.c || exit 1; done; "
 		    "dwz -m common.debug -M \"%s\" p q && %s", cases[i].link,
 		    cases[i].then);
-		m = module_of("p");
+		m = kept(module_of("p"));
 		if (strcmp(type_of(m, "config"), cases[i].type) != 0)
 			fail_msg("%s, %s: '%s'", cases[i].link, cases[i].then,
 			    type_of(m, "config"));
 		if (*cases[i].type != '\0')
 			assert_int_equal(line_of(m, "set"), 301);
-		ex_module_free(m);
 	}
 }
 
@@ -294,12 +291,11 @@ TEST(stops_where_it_is_damaged)
 	scratch_run(LINK ZLIB);
 	at = section_place("p", ".debug_info", &size);
 	overwrite("p", at + size / 2, wrong, sizeof(wrong));
-	m = module_of("p");
+	m = kept(module_of("p"));
 	assert_int_equal(line_of(m, "first"), 5);
 	assert_true(has_variable(m, "first_v", NULL));
 	assert_int_equal(line_of(m, "last"), 0);
 	assert_false(has_variable(m, "last_v", NULL));
-	ex_module_free(m);
 }
 
 /* .debug_aranges may say anything: another unit, or a place where none
@@ -315,10 +311,9 @@ TEST(does_not_trust_aranges)
 		scratch_run("cp p q");
 		at = section_place("q", ".debug_aranges", &size);
 		overwrite("q", at + 6, &lie, sizeof(lie));
-		m = module_of("q");
+		m = kept(module_of("q"));
 		assert_int_equal(line_of(m, "first"), 5);
 		assert_int_equal(line_of(m, "last"), 6);
-		ex_module_free(m);
 	}
 }
 
@@ -333,10 +328,9 @@ TEST(ends_with_a_set_of_aranges)
 	scratch_run(LINK);
 	overwrite("p", section_place("p", ".debug_aranges", &size), &header,
 	    sizeof(header));
-	m = module_of("p");
+	m = kept(module_of("p"));
 	assert_int_equal(line_of(m, "first"), 5);
 	assert_int_equal(line_of(m, "last"), 6);
-	ex_module_free(m);
 }
 
 /* Each byte of what is read here first may be any. */
@@ -357,11 +351,10 @@ TEST(survives_damage)
 		scratch_run("cp %s q", file);
 		at = section_place("q", sections[i % COUNT(sections)], &size);
 		overwrite("q", at + i / 2 * 7 % size, &byte, 1);
-		m = module_of("q");
+		m = kept(module_of("q"));
 		(void)line_of(m, "first");
 		(void)has_variable(m, "last_v", NULL);
 		(void)line_of(m, "plain");
-		ex_module_free(m);
 	}
 }
 

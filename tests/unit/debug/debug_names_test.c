@@ -48,16 +48,6 @@ make_names(void **state)
 	return 0;
 }
 
-static int
-forget(void **state)
-{
-	for (size_t i = 0; i < KINDS; i++) {
-		free(kind[i].bytes);
-		free(kind[i].strings);
-	}
-	return scratch_remove(state);
-}
-
 TEST(finds_what_has_a_name)
 {
 	for (size_t i = 0; i < KINDS; i++) {
@@ -163,4 +153,4 @@ TEST(survives_damage)
 	}
 }
 
-RUN_TESTS(.before_all = make_names, .after_all = forget)
+RUN_TESTS(.before_all = make_names, .after_all = scratch_remove)

@@ -24,13 +24,6 @@ make_index(void **state)
 	return 0;
 }
 
-static int
-forget(void **state)
-{
-	free(bytes);
-	return scratch_remove(state);
-}
-
 /* How many units have a variable of this name; the first and the last. */
 static unsigned
 units_of(const struct ex_gdb_index *index, const char *name, uint64_t *first,
@@ -123,4 +116,4 @@ TEST(survives_damage)
 	}
 }
 
-RUN_TESTS(.before_all = make_index, .after_all = forget)
+RUN_TESTS(.before_all = make_index, .after_all = scratch_remove)

@@ -116,7 +116,6 @@ lie(void)
 
 	replace(bytes, len, "last_v", "lies_v");
 	scratch_write_bytes("index", bytes, len);
-	free(bytes);
 }
 
 /* --- it is used --- */
@@ -264,7 +263,6 @@ TEST_WITH(survives_any_index, nothing_kept, NULL)
 		(void)line_of(m, "much");
 		ex_module_free(m);
 	}
-	free(good);
 	free(bad);
 }
 

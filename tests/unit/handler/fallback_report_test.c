@@ -315,7 +315,7 @@ TEST(modules_are_shown_visibly)
 	wp_fallback_hit(made, &hit, true);
 	(void)snprintf(want, sizeof(want), " frame 0 %#lx\n",
 	    (uintptr_t)at + 2 * PAGE);
-	assert_non_null(strstr(heard(), want));
+	assert_holds(heard(), want);
 	(void)munmap(at, 4 * PAGE);
 	(void)close(fd);
 }

@@ -14,7 +14,30 @@
 
 enum { ARGS = 32 };
 
-/* A command line, parsed; stderr (or fd) goes to *said, malloc'd. */
+static void
+forget(void *what)
+{
+	struct options *o = what;
+
+	options_free(o);
+	assert_null(o->spec);
+	assert_null(o->allow);
+	assert_null(o->name);
+	free(o);
+}
+
+static void
+keep(const struct options *o)
+{
+	struct options *copy = malloc(sizeof(*copy));
+
+	assert_non_null(copy);
+	*copy = *o;
+	test_frees(copy, forget);
+}
+
+/* A command line, parsed; stderr (or fd) goes to *said; both
+   until the test ends. */
 static int
 parse(const char *const args[], struct options *o, int fd, char **said)
 {
@@ -30,6 +53,7 @@ parse(const char *const args[], struct options *o, int fd, char **said)
 	result = strcmp(args[0], "report") == 0 ?
 	    options_parse_report(argc, argv, o) : options_parse(argc, argv, o);
 	*said = said_end(fd);
+	keep(o);
 	return result;
 }
 
@@ -42,7 +66,6 @@ accept(struct options *o, const char *const args[])
 
 	if (result != 0 || said[0] != '\0')
 		fail_msg("%s ... %d: %s", args[1], result, said);
-	free(said);
 }
 
 #define ACCEPT(o, ...)							\
@@ -68,8 +91,6 @@ TEST(defaults)
 	assert_int_equal(o.nallow, 0);
 	assert_int_equal(o.error_status, 0);
 	assert_false(options_judge(&o));
-	options_free(&o);
-	assert_null(o.spec);
 }
 
 TEST(counters_are_a_list)
@@ -78,12 +99,10 @@ TEST(counters_are_a_list)
 
 	ACCEPT(&o, "-w", "a", "x");
 	assert_int_equal(o.with, 0);
-	options_free(&o);
 	ACCEPT(&o, "-w", "a", "--with", "task-clock,page-faults", "--with",
 	    "page-faults", "x");
 	assert_int_equal(o.with, 1 << WP_COUNTER_TASK_CLOCK |
 	    1 << WP_COUNTER_PAGE_FAULTS);
-	options_free(&o);
 }
 
 /* "-" is standard output, and for `report` standard input. */
@@ -94,14 +113,11 @@ TEST(a_dash_is_no_file)
 	ACCEPT(&o, "-w", "a", "-O", "-", "ls");
 	assert_null(o.output);
 	assert_true(o.to_stdout);
-	options_free(&o);
 	ACCEPT(&o, "-w", "a", "-O", "-", "-O", "f", "ls");
 	assert_string_equal(o.output, "f");
 	assert_false(o.to_stdout);
-	options_free(&o);
 	accept(&o, (const char *const []){"report", "-", NULL});
 	assert_string_equal(o.file, "/dev/stdin");
-	options_free(&o);
 }
 
 TEST(what_to_watch)
@@ -116,7 +132,6 @@ TEST(what_to_watch)
 	assert_string_equal(o.spec[3].symbol, "d");
 	assert_string_equal(o.spec[4].module, "lib");
 	assert_string_equal(o.spec[4].text, "lib!e+4:2");
-	options_free(&o);
 }
 
 TEST(whom_to_watch)
@@ -129,7 +144,6 @@ TEST(whom_to_watch)
 	assert_int_equal(o.pid[1], 2147483647);
 	assert_true(o.follow);
 	assert_null(o.command);
-	options_free(&o);
 
 	/* as pidof(1) and pgrep(1) -d, say it */
 	ACCEPT(&o, "-w", "a", "-p", "17 4,5\n", "-p", "6");
@@ -137,7 +151,6 @@ TEST(whom_to_watch)
 	assert_int_equal(o.pid[1], 4);
 	assert_int_equal(o.pid[2], 5);
 	assert_int_equal(o.pid[3], 6);
-	options_free(&o);
 
 	/* names may have blanks, and be beside numbers */
 	ACCEPT(&o, "-w", "a", "-p", "Web Content,12", "-p@CHILDREN:9", "-p",
@@ -149,45 +162,35 @@ TEST(whom_to_watch)
 	assert_int_equal(options_children_of(o.name[0]), 0);
 	assert_int_equal(options_children_of(o.name[1]), 9);
 	assert_string_equal(o.name[2], "7up");
-	options_free(&o);
-	assert_null(o.name);
 
 	ACCEPT(&o, "-w", "a->b", "--follow", "--stop", "ls");
 	assert_true(o.follow_pointers && o.stop && !o.follow);
 	assert_false(o.rotate);
-	options_free(&o);
 	ACCEPT(&o, "-w", "a", "-r", "b", "--slots", "rotate", "--stop",
 	    "ls");
 	assert_true(o.rotate && o.stop && !o.follow_pointers);
-	options_free(&o);
 	ACCEPT(&o, "-w", "a", "--exe", "/bin/x");
 	assert_string_equal(o.exe, "/bin/x");
 	assert_true(o.follow);
-	options_free(&o);
 	ACCEPT(&o, "-w", "a", "--cgroup", "b", "--if-missing", "skip");
 	assert_string_equal(o.cgroup, "b");
 	assert_true(o.follow && o.skip_missing);
-	options_free(&o);
 	ACCEPT(&o, "-w", "a", "--all-cpus");
 	assert_true(o.all_cpus && o.follow);
-	options_free(&o);
 	/* what lies in the kernel is watched in all processes anyway */
 	ACCEPT(&o, "-w", "kernel!a", "--all-cpus");
 	assert_false(o.all_cpus);
 	assert_true(o.follow);
-	options_free(&o);
 
 	/* a command's options are its own, with and without -- */
 	ACCEPT(&o, "-w", "a", "--", "ls", "-p", "1", "--count");
 	assert_string_equal(o.command[0], "ls");
 	assert_string_equal(o.command[3], "--count");
 	assert_false(o.count);
-	options_free(&o);
 	ACCEPT(&o, "-w", "a", "ls", "-f", "--", "x");
 	assert_string_equal(o.command[0], "ls");
 	assert_string_equal(o.command[2], "--");
 	assert_false(o.follow);
-	options_free(&o);
 }
 
 TEST(from_inside)
@@ -198,13 +201,10 @@ TEST(from_inside)
 	assert_true(o.inside && o.user_only);
 	assert_string_equal(o.command[1], "--inside");
 	assert_int_equal(o.stack, 4096);
-	options_free(&o);
 	ACCEPT(&o, "-w", "a", "--inside", "-f", "--error-exitcode", "9", "ls");
 	assert_int_equal(o.stack, 16384);
-	options_free(&o);
 	ACCEPT(&o, "-w", "a", "ls");
 	assert_false(o.inside);
-	options_free(&o);
 }
 
 TEST(a_heap)
@@ -214,29 +214,22 @@ TEST(a_heap)
 	ACCEPT(&o, "--heap", "ls", "--heap");
 	assert_true(o.heap == HEAP_RERUN && o.quarantine == QUARANTINE_NONE);
 	assert_string_equal(o.command[1], "--heap");
-	options_free(&o);
 	ACCEPT(&o, "--heap", "--heap-quarantine", "0", "-o", "json",
 	    "--no-aslr",
 	    "--error-exitcode", "9", "-O", "f", "--no-cache", "--", "ls");
 	assert_int_equal(o.quarantine, 0);
 	assert_int_equal(o.error_status, 9);
-	options_free(&o);
 	ACCEPT(&o, "--heap", "--junit", "f", "--github", "ls");
-	options_free(&o);
 	ACCEPT(&o, "--heap=sample", "ls");
 	assert_int_equal(o.heap, HEAP_SAMPLE);
 	assert_string_equal(o.command[0], "ls");
-	options_free(&o);
 	ACCEPT(&o, "--heap", "--heap-quarantine", "4M", "ls");
 	assert_int_equal(o.quarantine, 4 << 20);
 	assert_true(o.heap_runs == HEAP_RUNS_NONE);
-	options_free(&o);
 	ACCEPT(&o, "--heap", "--heap-runs", "0", "ls");
 	assert_true(o.heap_runs == 0);
-	options_free(&o);
 	ACCEPT(&o, "--heap", "--heap-runs", "5", "ls");
 	assert_true(o.heap_runs == 5);
-	options_free(&o);
 }
 
 TEST(stops_and_actions)
@@ -245,24 +238,19 @@ TEST(stops_and_actions)
 
 	ACCEPT(&o, "-w", "a", "--no-aslr", "ls");
 	assert_true(o.no_aslr);
-	options_free(&o);
 	ACCEPT(&o, "-w", "a", "--if-missing", "skip", "ls");
 	assert_true(o.skip_missing);
-	options_free(&o);
 	ACCEPT(&o, "-w", "a", "--stop", "ls", "--on-hit", "core");
 	assert_false(o.skip_missing);
 	assert_false(o.no_aslr);
 	assert_true(o.stop);
 	assert_int_equal(o.on_hit.what, ON_HIT_REPORT);
-	options_free(&o);
 	ACCEPT(&o, "-w", "a", "--on-hit", "exec date -u", "-p", "1");
 	assert_true(o.stop);
 	assert_int_equal(o.on_hit.what, ON_HIT_EXEC);
 	assert_string_equal(o.on_hit.command, "date -u");
-	options_free(&o);
 	ACCEPT(&o, "-w", "a", "ls");
 	assert_false(o.stop);
-	options_free(&o);
 }
 
 /* What is created is watched, too. */
@@ -274,11 +262,9 @@ TEST(the_kernels_memory)
 	assert_true(options_everywhere(&o));
 	assert_true(o.follow);
 	assert_string_equal(o.spec[0].symbol, "a");
-	options_free(&o);
 	ACCEPT(&o, "-w", "kernel.so!a", "x");
 	assert_false(options_everywhere(&o));
 	assert_false(o.follow);
-	options_free(&o);
 }
 
 TEST(forms)
@@ -299,11 +285,9 @@ TEST(forms)
 		ACCEPT(&o, "-w", "a", "-o", cases[i].name, "-O", "file", "x");
 		assert_int_equal(o.form, cases[i].form);
 		assert_string_equal(o.output, "file");
-		options_free(&o);
 	}
 	ACCEPT(&o, "-w", "a", "-o", "json", "-o", "text", "x");
 	assert_int_equal(o.form, FORM_TEXT);
-	options_free(&o);
 }
 
 /* Of JSON, and of nothing else; in both command lines. */
@@ -313,15 +297,12 @@ TEST(stacks)
 
 	ACCEPT(&o, "-w", "a", "-o", "json", "x");
 	assert_false(o.stacks_once);
-	options_free(&o);
 	ACCEPT(&o, "--stacks", "once", "-w", "a", "-o", "json", "x");
 	assert_true(o.stacks_once);
 	assert_int_equal(o.stack, 4096);
-	options_free(&o);
 	accept(&o, (const char *const []){"report", "-o", "json", "--stacks",
 	    "once", "file", NULL});
 	assert_true(o.stacks_once);
-	options_free(&o);
 }
 
 TEST(memory)
@@ -339,17 +320,13 @@ TEST(memory)
 		accept(&o, (const char *const []){"report", "--explain-memory",
 		    cases[i].text, "file", NULL});
 		assert_int_equal(o.explain_memory, cases[i].bytes);
-		options_free(&o);
 		ACCEPT(&o, "-w", "a", "--buffer", cases[i].text, "x");
 		assert_int_equal(o.buffer, cases[i].bytes);
-		options_free(&o);
 	}
 	ACCEPT(&o, "-w", "a", "--buffer", "2M", "x");
 	assert_int_equal(o.buffer, 2097152);
-	options_free(&o);
 	ACCEPT(&o, "-w", "a", "x");
 	assert_int_equal(o.buffer, 0);
-	options_free(&o);
 }
 
 TEST(delivery)
@@ -359,20 +336,15 @@ TEST(delivery)
 	(void)unsetenv("WATCHCTL_DELIVERY");
 	ACCEPT(&o, "-w", "a", "x");
 	assert_int_equal(o.delivery, DELIVERY_USUAL);
-	options_free(&o);
 	ACCEPT(&o, "-w", "a", "--delivery", "bpf", "x");
 	assert_int_equal(o.delivery, DELIVERY_BPF);
-	options_free(&o);
 	(void)setenv("WATCHCTL_DELIVERY", "ring", 1);
 	ACCEPT(&o, "-w", "a", "x");
 	assert_int_equal(o.delivery, DELIVERY_RING);
-	options_free(&o);
 	ACCEPT(&o, "-w", "a", "--delivery", "bpf", "x");
 	assert_int_equal(o.delivery, DELIVERY_BPF);
-	options_free(&o);
 	ACCEPT(&o, "-a", "a", "--delivery", "ring", "x");
 	assert_int_equal(o.delivery, DELIVERY_RING);
-	options_free(&o);
 	(void)unsetenv("WATCHCTL_DELIVERY");
 }
 
@@ -382,15 +354,12 @@ TEST(cache)
 
 	accept(&o, (const char *const []){"report", "file", NULL});
 	assert_false(o.no_cache);
-	options_free(&o);
 	accept(&o, (const char *const []){"report", "--no-cache", "file",
 	    NULL});
 	assert_true(o.no_cache);
-	options_free(&o);
 	accept(&o, (const char *const []){"watchctl", "--no-cache", "-w", "x",
 	    "-p", "1", NULL});
 	assert_true(o.no_cache);
-	options_free(&o);
 }
 
 TEST(amounts)
@@ -413,7 +382,6 @@ TEST(amounts)
 		assert_int_equal(cases[i].n, cases[i].option[1] == 'n' ?
 		    o.limit : cases[i].option[1] == 't' ?
 		    (uint64_t)(o.seconds * 1000) : o.stack);
-		options_free(&o);
 	}
 }
 
@@ -423,46 +391,36 @@ TEST(switches)
 
 	ACCEPT(&o, "--count", "--user-only", "-fw", "a", "x");
 	assert_true(o.count && o.user_only && o.follow && !o.changed);
-	options_free(&o);
 	ACCEPT(&o, "--changed", "-w", "a", "x");
 	assert_true(o.changed);
-	options_free(&o);
 	accept(&o, (const char *const []){"report", "--changed", "file",
 	    NULL});
 	assert_true(o.changed);
-	options_free(&o);
 	ACCEPT(&o, "--if", "new < 0 && caller(\"f\")", "--every", "3",
 	    "--max-rate=10", "--once", "-w", "a", "x");
 	assert_non_null(o.condition.root);
 	assert_int_equal(o.every, 3);
 	assert_int_equal(o.max_rate, 10);
 	assert_true(o.once && options_thin(&o));
-	options_free(&o);
 	accept(&o, (const char *const []){"report", "--once", "--if", "1",
 	    "--error-exitcode", "6", "file", NULL});
 	assert_true(o.once && o.condition.root != NULL);
-	options_free(&o);
 	ACCEPT(&o, "--each", "7", "-w", "a", "x");
 	assert_int_equal(o.each, 7);
 	assert_false(options_thin(&o));
-	options_free(&o);
 	ACCEPT(&o, "--last", "20", "--until", "old < 1", "-w", "a", "x");
 	assert_non_null(o.until.root);
 	assert_int_equal(o.last, 20);
-	options_free(&o);
 	accept(&o, (const char *const []){"report", "--until", "1", "file",
 	    NULL});
 	assert_non_null(o.until.root);
-	options_free(&o);
 	ACCEPT(&o, "--last", "20", "-w", "a", "x");
 	assert_int_equal(o.last, 20);
 	assert_true(options_thin(&o));
-	options_free(&o);
 	/* as long as it is clear which is meant */
 	ACCEPT(&o, "--us", "-w", "a", "--stack=512", "x");
 	assert_true(o.user_only);
 	assert_int_equal(o.stack, 512);
-	options_free(&o);
 }
 
 /* Who may touch it; judging takes deeper stacks, unless told otherwise. */
@@ -477,23 +435,18 @@ TEST(policies)
 	assert_true(options_judge(&o));
 	assert_int_equal(o.error_status, 0);
 	assert_int_equal(o.stack, 16384);
-	options_free(&o);
-	assert_null(o.allow);
 	ACCEPT(&o, "--stack", "512", "-w", "a", "--error-exitcode", "255", "x");
 	assert_true(options_judge(&o));
 	assert_int_equal(o.error_status, 255);
 	assert_int_equal(o.stack, 512);
-	options_free(&o);
 	ACCEPT(&o, "-w", "a", "--error-exitcode=1", "--count", "-p", "7");
 	assert_int_equal(o.error_status, 1);
 	assert_true(o.count);
-	options_free(&o);
 	accept(&o, (const char *const []){"report", "--allow", "f", "file",
 	    "--error-exitcode", "66", NULL});
 	assert_string_equal(o.file, "file");
 	assert_string_equal(o.allow[0], "f");
 	assert_int_equal(o.error_status, 66);
-	options_free(&o);
 }
 
 TEST(a_report)
@@ -506,10 +459,8 @@ TEST(a_report)
 	assert_string_equal(o.output, "out");
 	assert_int_equal(o.form, FORM_FOLDED);
 	assert_int_equal(o.limit, 3);
-	options_free(&o);
 	accept(&o, (const char *const []){"report", "--", "-f", NULL});
 	assert_string_equal(o.file, "-f");
-	options_free(&o);
 }
 
 #define NUMBER(max) ": not a whole number from 1 to " max
@@ -1037,14 +988,12 @@ TEST(refusals)
 		char *said;
 		int result = parse(refused[i].args, &o, STDERR_FILENO, &said);
 
-		options_free(&o);
 		if (result != -EINVAL ||
 		    strncmp(said, "watchctl: ", 10) != 0 ||
 		    strncmp(said + 10, want, strlen(want)) != 0 ||
 		    strchr(said, '\n') != said + strlen(said) - 1)
 			fail_msg("%s ... %d: %snot: %s", refused[i].args[0],
 			    result, said, want);
-		free(said);
 	}
 }
 
@@ -1065,18 +1014,12 @@ TEST(policies_name_watches)
 	assert_int_equal(o.spec[2].access, WP_READ);
 	assert_true(options_judge(&o) && !options_vouch(&o));
 	assert_int_equal(o.stack, 16384);
-	options_free(&o);
-	free(said);
 	scratch_write("f", "[watch]\n\nspec = a[\n");
 	assert_int_equal(parse(args, &o, STDERR_FILENO, &said), -EINVAL);
 	assert_memory_equal(said, "watchctl: f:3: ", 15);
-	options_free(&o);
-	free(said);
 	scratch_write("f", "# nothing\n");
 	assert_int_equal(parse(args, &o, STDERR_FILENO, &said), -EINVAL);
 	assert_string_equal(said, "watchctl: f: it has no [watch]\n");
-	options_free(&o);
-	free(said);
 }
 
 TEST(help_and_version)
@@ -1098,10 +1041,8 @@ TEST(help_and_version)
 
 		assert_int_equal(parse(cases[i].args, &o, STDOUT_FILENO,
 		    &said), 1);
-		options_free(&o);
 		assert_memory_equal(said, cases[i].begins,
 		    strlen(cases[i].begins));
-		free(said);
 	}
 }
 
@@ -1154,8 +1095,6 @@ is_accepted(const struct option_entry *e, unsigned form)
 	if (form != OPTION_ATTACH)
 		args[n++] = "true";
 	result = parse(args, &o, STDERR_FILENO, &said);
-	free(said);
-	options_free(&o);
 	return result == 0;
 }
 
@@ -1197,7 +1136,6 @@ TEST(help_is_whole)
 	    line = strtok(NULL, "\n"))
 		if (strlen(line) > 80)
 			fail_msg("%zu columns: %s", strlen(line), line);
-	free(said);
 }
 
 /* Only where it does not matter which hit it is. */
@@ -1227,7 +1165,6 @@ TEST(hits_are_counted_for_a_summary_alone)
 
 		accept(&o, all[i].args);
 		assert_int_equal(options_tally(&o), all[i].tally);
-		options_free(&o);
 	}
 }
 

@@ -14,7 +14,7 @@ TEST(formats_arguments)
 	assert_int_equal(wp_cause_set(&cause, WP_CAUSE_NO_PROCESS, 4711),
 	    -ESRCH);
 	assert_int_equal(cause.code, WP_CAUSE_NO_PROCESS);
-	assert_non_null(strstr(cause.text, "4711"));
+	assert_holds(cause.text, "4711");
 	assert_null(strchr(cause.text, '\n'));
 }
 

@@ -1023,12 +1023,12 @@ TEST(commands_are_as_without_us)
 	(void)sigprocmask(SIG_SETMASK, &mask, NULL);
 	(void)close(extra);
 	/* what we did is seen, so what we did not would be */
-	assert_non_null(strstr(plain, "sleep| 0|1000|"));
-	assert_non_null(strstr(plain, "EMPTY=|ODD=two words|ODD=again|"));
-	assert_non_null(strstr(plain, "SigBlk\t0000001000000200\n"));
-	assert_non_null(strstr(plain, "SigIgn\t0000000000001000\n"));
-	assert_non_null(strstr(plain, ": /dev/null\n"));
-	assert_non_null(strstr(plain, "TracerPid\t0\n"));
+	assert_holds(plain, "sleep| 0|1000|");
+	assert_holds(plain, "EMPTY=|ODD=two words|ODD=again|");
+	assert_holds(plain, "SigBlk\t0000001000000200\n");
+	assert_holds(plain, "SigIgn\t0000000000001000\n");
+	assert_holds(plain, ": /dev/null\n");
+	assert_holds(plain, "TracerPid\t0\n");
 	assert_string_equal(held, plain);
 	free(plain);
 	free(held);

@@ -277,6 +277,19 @@ memory_file(void)
 	return fd;
 }
 
+TEST_KEEPS(kept, struct ex_perfdata, ex_perfdata_close)
+
+/* What can be read of a file so far. */
+static struct ex_perfdata *
+opened(int fd)
+{
+	struct ex_perfdata *d;
+	const char *why;
+
+	assert_int_equal(ex_perfdata_open(path_of(fd), &d, &why), 0);
+	return kept(d);
+}
+
 /* Open bytes as a file. */
 static int
 open_bytes(const struct bytes *b, struct ex_perfdata **d, const char **why)
@@ -288,6 +301,8 @@ open_bytes(const struct bytes *b, struct ex_perfdata **d, const char **why)
 	err = ex_perfdata_open(path_of(fd), d, why);
 	assert_int_equal(err == 0, *d != NULL);
 	assert_true(err == 0 || *why != NULL);
+	if (err == 0)
+		(void)kept(*d);
 	(void)close(fd);
 	return err;
 }
@@ -352,20 +367,18 @@ TEST(says_where_it_was_recorded)
 		const unsigned *rank = i < COUNT(ranks) ? &ranks[i] : NULL;
 		struct ex_perfwriter *w;
 		struct ex_perfdata *d;
-		const char *why;
 		int fd = memory_file();
 
 		assert_int_equal(ex_perfwriter_open(dup(fd), &event, 1, &w), 0);
 		ex_perfwriter_origin(w, rank == NULL ? "" : "n1.example", rank);
 		assert_int_equal(ex_perfwriter_close(w), 0);
-		assert_int_equal(ex_perfdata_open(path_of(fd), &d, &why), 0);
+		d = opened(fd);
 		assert_string_equal(ex_perfdata_host(d), rank == NULL ? "" :
 		    "n1.example");
 		if (rank == NULL)
 			assert_null(ex_perfdata_rank(d));
 		else
 			assert_int_equal(*ex_perfdata_rank(d), *rank);
-		ex_perfdata_close(d);
 		(void)close(fd);
 	}
 }
@@ -375,12 +388,11 @@ TEST(reads_the_records_in_time_order)
 	struct bytes b = {.len = 0};
 	struct ex_perfdata *d;
 	struct ex_record r;
-	const char *why;
 	int fd = written_session(ALL);
 	size_t i;
 
 	put_session(&b);
-	assert_int_equal(ex_perfdata_open(path_of(fd), &d, &why), 0);
+	d = opened(fd);
 	for (i = 0; i < COUNT(expected); i++) {
 		assert_int_equal(ex_perfdata_next(d, &r), 1);
 		assert_int_equal(r.type, expected[i].type);
@@ -399,7 +411,6 @@ TEST(reads_the_records_in_time_order)
 	assert_int_equal(ex_perfdata_next(d, &r), 0);
 	assert_int_equal(ex_perfdata_next(d, &r), 0);
 	assert_int_equal(ex_perfdata_skipped(d), 1);
-	ex_perfdata_close(d);
 	(void)close(fd);
 }
 
@@ -421,10 +432,9 @@ TEST(reads_events_and_features)
 	const struct ex_perf_event *events;
 	struct ex_perfdata *d;
 	struct utsname u;
-	const char *why;
 	int fd = written_session(ALL);
 
-	assert_int_equal(ex_perfdata_open(path_of(fd), &d, &why), 0);
+	d = opened(fd);
 	assert_int_equal(ex_perfdata_events(d, &events), 3);
 	assert_memory_equal(&events[0].attr, &attr, sizeof(attr));
 	assert_memory_equal(&events[2].attr, &dummy, sizeof(dummy));
@@ -436,7 +446,6 @@ TEST(reads_events_and_features)
 	assert_int_equal(uname(&u), 0);
 	assert_true(holds(fd, u.machine));
 	assert_true(holds(fd, u.release));
-	ex_perfdata_close(d);
 	(void)close(fd);
 }
 
@@ -456,15 +465,13 @@ TEST(reads_build_ids)
 {
 	struct bytes text = {.len = 0};
 	struct ex_perfdata *d;
-	const char *why;
 	int fd = written_session(ALL);
 
-	assert_int_equal(ex_perfdata_open(path_of(fd), &d, &why), 0);
+	d = opened(fd);
 	ex_perfdata_build_ids(d, note_build_id, &text);
 	put(&text, "", 1);
 	assert_string_equal((char *)text.b,
 	    "/nowhere/victim 20\n/nowhere/short 8\n[kernel.kallsyms] 20\n");
-	ex_perfdata_close(d);
 	(void)close(fd);
 }
 
@@ -476,7 +483,6 @@ TEST(writes_more_than_its_buffer)
 	struct ex_perfwriter *w;
 	struct ex_perfdata *d;
 	struct ex_record r;
-	const char *why;
 	int fd = memory_file();
 	uint64_t i, n = 5000;
 
@@ -488,14 +494,13 @@ TEST(writes_more_than_its_buffer)
 	}
 	assert_int_equal(ex_perfwriter_close(w), 0);
 	assert_true(lseek(fd, 0, SEEK_END) > (off_t)(n * STACK));
-	assert_int_equal(ex_perfdata_open(path_of(fd), &d, &why), 0);
+	d = opened(fd);
 	for (i = 1; i <= n; i++) {
 		assert_int_equal(ex_perfdata_next(d, &r), 1);
 		assert_int_equal(r.time, i);
 		assert_int_equal(r.sample.ip, 0x401000 + n - i);
 	}
 	assert_int_equal(ex_perfdata_next(d, &r), 0);
-	ex_perfdata_close(d);
 	(void)close(fd);
 }
 
@@ -506,18 +511,16 @@ TEST(writes_a_recording_without_records)
 	const struct ex_perf_event *read_back;
 	struct ex_perfwriter *w;
 	struct ex_perfdata *d;
-	const char *why;
 	int fd = memory_file(), last;
 
 	assert_int_equal(ex_perfwriter_open(dup(fd), &event, 1, &w), 0);
 	assert_int_equal(ex_perfwriter_close(w), 0);
-	assert_int_equal(ex_perfdata_open(path_of(fd), &d, &why), 0);
+	d = opened(fd);
 	assert_int_equal(ex_perfdata_events(d, &read_back), 1);
 	assert_null(read_back->name);
 	assert_int_equal(count_records(d, &last), 0);
 	assert_int_equal(last, 0);
 	assert_int_equal(ex_perfdata_skipped(d), 0);
-	ex_perfdata_close(d);
 	(void)close(fd);
 }
 
@@ -529,27 +532,23 @@ TEST(reads_what_a_killed_writer_left)
 	struct bytes b = {.len = 0};
 	struct ex_perfwriter *w;
 	struct ex_perfdata *d;
-	const char *why;
 	int fd = memory_file(), last;
 	size_t i, n;
 
 	assert_int_equal(ex_perfwriter_open(dup(fd), &event, 1, &w), 0);
-	assert_int_equal(ex_perfdata_open(path_of(fd), &d, &why), 0);
+	d = opened(fd);
 	assert_int_equal(count_records(d, &last), 0);
 	assert_int_equal(last, -EBADMSG);
-	ex_perfdata_close(d);
 	put_sample(&b, 101, PID, 1, 0x401000, 0x404090);
 	for (i = 0; i < 2000; i++)
 		assert_int_equal(ex_perfwriter_record(w, b.b), 0);
-	assert_int_equal(ex_perfdata_open(path_of(fd), &d, &why), 0);
+	d = opened(fd);
 	n = count_records(d, &last);
 	assert_true(n > 100 && n < 2000);
-	ex_perfdata_close(d);
 	assert_int_equal(ex_perfwriter_flush(w), 0);
-	assert_int_equal(ex_perfdata_open(path_of(fd), &d, &why), 0);
+	d = opened(fd);
 	assert_int_equal(count_records(d, &last), 2000);
 	assert_int_equal(last, -EBADMSG);
-	ex_perfdata_close(d);
 	assert_int_equal(ex_perfwriter_close(w), 0);
 	(void)close(fd);
 }
@@ -622,7 +621,6 @@ run_perf(const char *options)
 	status = scratch_try("perf %s -i %s >out 2>&1 </dev/null", options,
 	    path_of(fd));
 	(void)close(fd);
-	free(text);
 	text = scratch_read("out", NULL);
 	if (status != 0)
 		fail_msg("perf %s: %s", options, text);
@@ -648,8 +646,7 @@ TEST(perf_script_lists_the_samples)
 		assert_int_equal(sscanf(line, "%31[^0-9] %u %lf: %63s %lx %lx",
 		    comm, &tid, &time, event, &addr, &ip), 6);
 		assert_int_equal(tid, expected[i].tid);
-		assert_non_null(strstr(comm, tid == PID ? "victim" :
-		    "worker thread"));
+		assert_holds(comm, tid == PID ? "victim" : "worker thread");
 		assert_true(time * 1e9 > (double)expected[i].time - 1000 &&
 		    time * 1e9 < (double)expected[i].time + 1000);
 		assert_int_equal(addr, expected[i].addr);
@@ -666,8 +663,8 @@ TEST(perf_report_accepts_it)
 {
 	const char *text = run_perf("report --stdio");
 
-	assert_non_null(strstr(text, "of event 'mem:0x404090/8:w'"));
-	assert_non_null(strstr(text, "worker thread"));
+	assert_holds(text, "of event 'mem:0x404090/8:w'");
+	assert_holds(text, "worker thread");
 	assert_null(strcasestr(text, "warning"));
 }
 
@@ -679,14 +676,13 @@ TEST(perf_lists_events_clock_and_build_ids)
 	assert_string_equal(text, "mem:0x404090/8:w\nmem:0x404098/8:w\n"
 	    "dummy:u\n");
 	text = run_perf("buildid-list");
-	assert_non_null(strstr(text, "ab02030405060708090a0b0c0d0e0f10111213cd"
-	    " /nowhere/victim\n"));
-	assert_non_null(strstr(text, " [kernel.kallsyms]\n"));
+	assert_holds(text, "ab02030405060708090a0b0c0d0e0f10111213cd"
+	    " /nowhere/victim\n");
+	assert_holds(text, " [kernel.kallsyms]\n");
 	text = run_perf("report --header-only");
-	assert_non_null(strstr(text, "clockid: monotonic"));
-	assert_non_null(strstr(text, "name = mem:0x404090/8:w, , "
-	    "id = { 101, 102 }"));
-	assert_non_null(strstr(text, "nrcpus online"));
+	assert_holds(text, "clockid: monotonic");
+	assert_holds(text, "name = mem:0x404090/8:w, , " "id = { 101, 102 }");
+	assert_holds(text, "nrcpus online");
 }
 
 /*
@@ -784,7 +780,6 @@ TEST(reads_attributes_of_other_sizes)
 		assert_null(events[0].name);
 		assert_int_equal(count_records(d, &last), 4);
 		assert_int_equal(last, 0);
-		ex_perfdata_close(d);
 	}
 }
 
@@ -817,7 +812,6 @@ TEST(reads_what_is_left_of_a_cut_file)
 			i = b.len - start;
 			assert_int_equal(count_records(d, &last), i / size);
 			assert_int_equal(last, -EBADMSG);
-			ex_perfdata_close(d);
 		}
 	}
 }
@@ -840,13 +834,11 @@ TEST(ends_where_a_record_is_damaged)
 	assert_int_equal(count_records(d, &last), 3);
 	assert_int_equal(last, 0);
 	assert_int_equal(ex_perfdata_skipped(d), 1);
-	ex_perfdata_close(d);
 	set64(&b, offset + 2 * size + 8, 101);
 	set64(&b, offset + 2 * size + 56, 77);	/* abi of registers */
 	assert_int_equal(open_bytes(&b, &d, &why), 0);
 	assert_int_equal(count_records(d, &last), 2);
 	assert_int_equal(last, -EBADMSG);
-	ex_perfdata_close(d);
 }
 
 TEST(refuses_damaged_headers)
@@ -921,7 +913,6 @@ TEST(ignores_damaged_features)
 		assert_int_equal(open_bytes(&b, &d, &why), 0);
 		assert_int_equal(count_records(d, &last), 4);
 		assert_int_equal(last, 0);
-		ex_perfdata_close(d);
 	}
 }
 
@@ -1071,7 +1062,6 @@ TEST(reads_streams)
 	assert_int_equal(r.sample.ip, 0x401000);
 	assert_int_equal(ex_perfdata_next(d, &r), 0);
 	assert_int_equal(ex_perfdata_skipped(d), 1);
-	ex_perfdata_close(d);
 }
 
 TEST(cut_streams_do_not_hurt)
@@ -1091,7 +1081,6 @@ TEST(cut_streams_do_not_hurt)
 		n = count_records(d, &last);
 		assert_true(n >= most);
 		most = n;
-		ex_perfdata_close(d);
 	}
 	assert_int_equal(most, 2);
 }
@@ -1108,7 +1097,7 @@ TEST(refuses_streams)
 		build_stream(&b);
 		put_unknown(&b, type);
 		assert_int_equal(open_bytes(&b, &d, &why), -ENOTSUP);
-		assert_non_null(strstr(why, "compressed"));
+		assert_holds(why, "compressed");
 	}
 	/* without events */
 	b.len = 16;
@@ -1142,13 +1131,11 @@ TEST(ends_where_events_contradict)
 	assert_int_equal(open_bytes(&b, &d, &why), 0);
 	assert_int_equal(count_records(d, &last), 1);
 	assert_int_equal(last, 0);
-	ex_perfdata_close(d);
 	put_attr_record(&b, 0x404098, 102);
 	put_sample(&b, 102, PID, 10, 0x401001, 0x404098);
 	assert_int_equal(open_bytes(&b, &d, &why), 0);
 	assert_int_equal(count_records(d, &last), 1);
 	assert_int_equal(last, -EBADMSG);
-	ex_perfdata_close(d);
 }
 
 /* The table's second entry damaged: the first is there, and no more. */
@@ -1193,7 +1180,6 @@ TEST(reads_build_ids_until_damage)
 		/* the stream has one of its own */
 		assert_string_equal((char *)text.b + strlen("/old/style 20\n"),
 		    cases[i].text);
-		ex_perfdata_close(d);
 	}
 }
 
@@ -1216,7 +1202,7 @@ TEST(shared_ids_do_not_fill_memory)
 	}
 	memset(b.b + 300, 0, 2048);
 	assert_int_equal(open_bytes(&b, &d, &why), -EBADMSG);
-	assert_non_null(strstr(why, "ids"));
+	assert_holds(why, "ids");
 }
 
 RUN_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

@@ -77,11 +77,13 @@ decode(const struct ex_formats *f, const struct bytes *b, struct ex_record *r)
 	return result;
 }
 
+TEST_KEEPS(kept, struct ex_formats, ex_formats_free)
+
 static struct ex_formats *
 formats_of(const struct perf_event_attr *attr)
 {
 	const uint64_t id = ID;
-	struct ex_formats *f = ex_formats_new();
+	struct ex_formats *f = kept(ex_formats_new());
 
 	assert_non_null(f);
 	assert_int_equal(ex_formats_add(f, attr, &id, 1), 0);
@@ -315,7 +317,6 @@ check_sample(uint64_t type)
 	assert_int_equal(r.attr, 0);
 	for (i = 0; i < COUNT(fields); i++)
 		expect_field(&fields[i], type & fields[i].bit, &r);
-	ex_formats_free(f);
 }
 
 /* A kernel never writes both kinds of weight. */
@@ -382,7 +383,6 @@ TEST(registers_and_callers_are_found)
 		assert_int_equal(v, rows[i].value);
 	}
 	assert_false(ex_regs_get(&absent, 0, &v));
-	ex_formats_free(f);
 }
 
 TEST(sample_sizes_must_fit)
@@ -401,7 +401,6 @@ TEST(sample_sizes_must_fit)
 	assert_int_equal(decode(f, &b, &r), 1);
 	put64(&b, 0);
 	assert_int_equal(decode(f, &b, &r), -EBADMSG);
-	ex_formats_free(f);
 }
 
 /* Numbers inside a sample that claim more than there is. */
@@ -429,7 +428,6 @@ TEST(sample_counts_must_fit)
 			put_series(&b, 0, 8);
 			assert_int_equal(decode(f, &b, &r), -EBADMSG);
 		}
-		ex_formats_free(f);
 	}
 }
 
@@ -468,7 +466,6 @@ TEST(stack_without_room_has_no_length)
 		if (cases[i].asked == 0)
 			assert_null(r.sample.stack);
 	}
-	ex_formats_free(f);
 }
 
 TEST(registers_depend_on_the_abi)
@@ -504,7 +501,6 @@ TEST(registers_depend_on_the_abi)
 		assert_int_equal(ex_regs_get(&r.sample.intr, 0, &v),
 		    cases[i].values > 0);
 	}
-	ex_formats_free(f);
 }
 
 TEST(branch_stack_parts)
@@ -535,7 +531,6 @@ TEST(branch_stack_parts)
 			assert_int_equal(r.sample.branch_counters != NULL,
 			    n > 0 && (parts & 2));
 		}
-		ex_formats_free(f);
 	}
 }
 
@@ -604,7 +599,6 @@ check_counts(uint64_t format, uint64_t n)
 		memset(b.b + 16, 0xff, 8);
 		assert_int_equal(decode(f, &b, &r), -EBADMSG);
 	}
-	ex_formats_free(f);
 }
 
 TEST(read_formats)
@@ -835,7 +829,6 @@ TEST(bodies_with_every_trailer)
 			expect_parts(body->parts, &r);
 			check_trailer(body, which, &r);
 		}
-		ex_formats_free(f);
 	}
 }
 
@@ -861,7 +854,6 @@ TEST(bodies_must_fit)
 		for (b.len = 8; b.len < full; b.len++)
 			assert_int_equal(decode(f, &b, &r), -EBADMSG);
 	}
-	ex_formats_free(f);
 }
 
 TEST(trailers_must_fit)
@@ -886,7 +878,6 @@ TEST(trailers_must_fit)
 				memcpy(b.b + b.len - 8, &(uint64_t){ID}, 8);
 			assert_int_equal(decode(f, &b, &r), -EBADMSG);
 		}
-		ex_formats_free(f);
 	}
 }
 
@@ -929,12 +920,11 @@ TEST(body_counts_must_fit)
 		memset(b.b + cases[i].at, 0xff, cases[i].len);
 		assert_int_equal(decode(f, &b, &r), -EBADMSG);
 	}
-	ex_formats_free(f);
 }
 
 TEST(short_build_ids)
 {
-	struct ex_formats *f = ex_formats_new();
+	struct ex_formats *f = kept(ex_formats_new());
 	struct bytes b;
 	struct ex_record r;
 	uint8_t len;
@@ -947,7 +937,6 @@ TEST(short_build_ids)
 		assert_int_equal(r.mmap.build_id_len, len);
 		assert_int_equal(r.mmap.build_id != NULL, len > 0);
 	}
-	ex_formats_free(f);
 }
 
 TEST(unknown_types_are_told_apart)
@@ -969,7 +958,6 @@ TEST(unknown_types_are_told_apart)
 		assert_int_equal(r.size, 16);
 		assert_non_null(r.bytes);
 	}
-	ex_formats_free(f);
 }
 
 TEST(headers_must_fit)
@@ -981,7 +969,7 @@ TEST(headers_must_fit)
 		{8, 0}, {8, 1}, {8, 7}, {0, 8}, {7, 8}, {9, 8}, {16, 15},
 		{UINT16_MAX, 16},
 	};
-	struct ex_formats *f = ex_formats_new();
+	struct ex_formats *f = kept(ex_formats_new());
 	struct perf_event_header header = {.type = PERF_RECORD_SWITCH};
 	struct ex_record r;
 	uint8_t block[16] = {0};
@@ -993,7 +981,6 @@ TEST(headers_must_fit)
 		assert_int_equal(ex_record_decode(f, block, cases[i].len, &r),
 		    -EBADMSG);
 	}
-	ex_formats_free(f);
 }
 
 /*
@@ -1003,7 +990,7 @@ TEST(headers_must_fit)
 TEST(ids_lead_to_their_event)
 {
 	struct perf_event_attr a = attr_of(PERF_SAMPLE_IDENTIFIER);
-	struct ex_formats *f = ex_formats_new();
+	struct ex_formats *f = kept(ex_formats_new());
 	uint64_t i, ids[3];
 
 	assert_int_equal(ex_formats_find(f, 1), -1);
@@ -1028,7 +1015,6 @@ TEST(ids_lead_to_their_event)
 	assert_int_equal(ex_formats_ids(f, -1, ids, 1), -EINVAL);
 	assert_int_equal(ex_formats_add(f, &a, ids, 1), -EINVAL);
 	assert_int_equal(ex_formats_count(f), 2);
-	ex_formats_free(f);
 	ex_formats_free(NULL);
 }
 
@@ -1039,7 +1025,7 @@ TEST(samples_of_several_events)
 	    PERF_SAMPLE_IP);
 	struct perf_event_attr other = attr_of(PERF_SAMPLE_IDENTIFIER |
 	    PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD);
-	struct ex_formats *f = ex_formats_new();
+	struct ex_formats *f = kept(ex_formats_new());
 	struct bytes b;
 	struct ex_record r;
 
@@ -1066,7 +1052,6 @@ TEST(samples_of_several_events)
 	assert_int_equal(r.size, b.len);
 	b.len = 12;
 	assert_int_equal(decode(f, &b, &r), -EBADMSG);
-	ex_formats_free(f);
 }
 
 /* Records that perf makes up carry zeros in their trailer. */
@@ -1074,7 +1059,7 @@ TEST(others_of_several_events)
 {
 	struct perf_event_attr a = trailer_attr(0x33);
 	struct perf_event_attr other = trailer_attr(0x20);
-	struct ex_formats *f = ex_formats_new();
+	struct ex_formats *f = kept(ex_formats_new());
 	struct bytes b;
 	struct ex_record r;
 
@@ -1104,7 +1089,6 @@ TEST(others_of_several_events)
 	put_parts(&b, cgroup);
 	put_series(&b, 4, 4);
 	assert_int_equal(decode(f, &b, &r), -ENOENT);
-	ex_formats_free(f);
 }
 
 TEST(events_that_cannot_be_told_apart)
@@ -1137,7 +1121,7 @@ TEST(events_that_cannot_be_told_apart)
 	for (i = 0; i < COUNT(cases); i++) {
 		struct perf_event_attr a = attr_of(cases[i].a);
 		struct perf_event_attr b = attr_of(cases[i].b);
-		struct ex_formats *f = ex_formats_new();
+		struct ex_formats *f = kept(ex_formats_new());
 
 		a.sample_id_all = cases[i].a_all;
 		b.sample_id_all = cases[i].b_all;
@@ -1147,7 +1131,6 @@ TEST(events_that_cannot_be_told_apart)
 		/* the third must agree with all, not with the first alone */
 		assert_int_equal(ex_formats_add(f, &a, NULL, 0),
 		    cases[i].result == 1 ? 2 : 1);
-		ex_formats_free(f);
 	}
 }
 
@@ -1161,12 +1144,11 @@ TEST(any_number_of_ids)
 	for (i = 0; i < COUNT(ids); i++)
 		ids[i] = i + 1;
 	for (n = 0; n <= COUNT(ids); n++) {
-		struct ex_formats *f = ex_formats_new();
+		struct ex_formats *f = kept(ex_formats_new());
 
 		assert_int_equal(ex_formats_add(f, &attr, ids, n), 0);
 		assert_int_equal(ex_formats_find(f, n), n > 0 ? 0 : -1);
 		assert_int_equal(ex_formats_find(f, n + 1), -1);
-		ex_formats_free(f);
 	}
 }
 
@@ -1183,12 +1165,11 @@ TEST(parts_of_a_layout)
 	other[3].branch_sample_type ^= PERF_SAMPLE_BRANCH_HW_INDEX;
 	other[4].branch_sample_type ^= BRANCH_COUNTERS;
 	for (i = 0; i < COUNT(other); i++) {
-		struct ex_formats *f = ex_formats_new();
+		struct ex_formats *f = kept(ex_formats_new());
 
 		assert_int_equal(ex_formats_add(f, &first, NULL, 0), 0);
 		assert_int_equal(ex_formats_add(f, &other[i], NULL, 0),
 		    -EINVAL);
-		ex_formats_free(f);
 	}
 }
 
@@ -1196,7 +1177,7 @@ TEST(parts_of_a_layout)
 TEST(ids_of_a_single_event)
 {
 	struct perf_event_attr attr = attr_of(PERF_SAMPLE_IDENTIFIER);
-	struct ex_formats *f = ex_formats_new();
+	struct ex_formats *f = kept(ex_formats_new());
 	struct bytes b;
 	struct ex_record r;
 
@@ -1210,13 +1191,12 @@ TEST(ids_of_a_single_event)
 	assert_int_equal(decode(f, &b, &r), -ENOENT);
 	assert_int_equal(ex_formats_ids(f, 0, &(uint64_t){9}, 1), 0);
 	assert_int_equal(decode(f, &b, &r), 1);
-	ex_formats_free(f);
 }
 
 TEST(records_of_a_nameless_event)
 {
 	struct perf_event_attr attr = attr_of(PERF_SAMPLE_IP);
-	struct ex_formats *f = ex_formats_new();
+	struct ex_formats *f = kept(ex_formats_new());
 	struct bytes b;
 	struct ex_record r;
 
@@ -1236,7 +1216,6 @@ TEST(records_of_a_nameless_event)
 	assert_int_equal(decode(f, &b, &r), 1);
 	assert_int_equal(r.attr, -1);
 	assert_int_equal(r.sample.ip, 0x401327);
-	ex_formats_free(f);
 }
 
 TEST(foreign_fields_are_refused)
@@ -1246,7 +1225,7 @@ TEST(foreign_fields_are_refused)
 		attr_of(PERF_SAMPLE_BRANCH_STACK),
 		attr_of(PERF_SAMPLE_READ),
 	};
-	struct ex_formats *f = ex_formats_new();
+	struct ex_formats *f = kept(ex_formats_new());
 	size_t i;
 
 	attr[1].branch_sample_type = BRANCH_COUNTERS << 1;
@@ -1255,7 +1234,6 @@ TEST(foreign_fields_are_refused)
 		assert_int_equal(ex_formats_add(f, &attr[i], NULL, 0),
 		    -ENOTSUP);
 	assert_int_equal(ex_formats_count(f), 0);
-	ex_formats_free(f);
 }
 
 RUN_TESTS()

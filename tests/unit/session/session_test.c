@@ -151,7 +151,7 @@ begin(struct options with)
 	session_start(&s, &start);
 }
 
-/* End it; *said is what went to stderr, malloc'd. */
+/* End it; *said is what went to stderr. */
 static int
 end(const char *reason, int status, char **said)
 {
@@ -173,10 +173,9 @@ expect_end(int status, const char *account)
 
 	assert_int_equal(end("exit", status, &said), status);
 	assert_string_equal(said, account);
-	free(said);
 }
 
-/* What the report's stream was given; malloc'd. */
+/* What the report's stream was given, until the test ends. */
 static char *
 reported(FILE *file)
 {
@@ -188,6 +187,7 @@ reported(FILE *file)
 	text = calloc(1, len + 1);
 	assert_non_null(text);
 	assert_int_equal(pread(fileno(file), text, len, 0), len);
+	test_frees(text, free);
 	return text;
 }
 
@@ -210,7 +210,6 @@ expect_report(FILE *file, const char *word, unsigned n)
 
 	if (count_of(text, word) != n)
 		fail_msg("not %u of '%s': %s", n, word, text);
-	free(text);
 }
 
 static int
@@ -324,15 +323,13 @@ TEST(keeps_a_file_until_it_begins)
 		session_close(&s);
 		text = scratch_read("kept", NULL);
 		assert_string_equal(text, "a report of another day\n");
-		free(text);
 		begin(options);
 		if (forms[i] == FORM_PERF)
 			assert_int_equal(session_record_to_file(&s, &event, 1),
 			    0);
 		session_close(&s);
 		text = scratch_read("kept", NULL);
-		assert_null(strstr(text, "another day"));
-		free(text);
+		assert_lacks(text, "another day");
 	}
 }
 
@@ -372,10 +369,9 @@ TEST(refuses_outputs)
 		    strstr(said, cases[i].said) == NULL ||
 		    count_of(said, "\n") != 1)
 			fail_msg("case %zu: %s", i, said);
-		free(said);
 	}
 	assert_int_equal(open_descriptors(), before);
-	free(scratch_read("input", NULL));
+	(void)scratch_read("input", NULL);
 }
 
 TEST(ends_at_a_limit)
@@ -518,7 +514,6 @@ TEST(judges_a_run)
 		if (result != cases[i].result ||
 		    strcmp(said + strlen("watchctl: "), cases[i].said) != 0)
 			fail_msg("case %zu: %d, %s", i, result, said);
-		free(said);
 		(void)snprintf(status, sizeof(status), "\"status\":%d}",
 		    result);
 		expect_report(out, status, 1);
@@ -569,7 +564,6 @@ TEST(says_why_hits_are_not_judged)
 		assert_int_equal(end("exit", 7, &said), 120);
 		if (strstr(said, cases[i].said) == NULL)
 			fail_msg("case %zu: %s", i, said);
-		free(said);
 		(void)tear_down(state);
 		assert_int_equal(set_up(state), 0);
 	}
@@ -587,7 +581,6 @@ TEST(judges_a_run_that_was_cut_short)
 	    .error_status = 66});
 	(void)session_record(&s, sample(0, 1));
 	assert_int_equal(end("detached", 0, &said), 125);
-	free(said);
 
 	assert_int_equal(pipe(ends), 0);
 	(void)close(ends[0]);
@@ -596,9 +589,8 @@ TEST(judges_a_run_that_was_cut_short)
 	begin((struct options){.form = FORM_JSON, .error_status = 66});
 	assert_false(session_flush(&s, UINT64_MAX));
 	assert_int_equal(end("detached", 0, &said), 120);
-	assert_non_null(strstr(said, "exit status 120: "));
-	assert_non_null(strstr(said, "reader has gone"));
-	free(said);
+	assert_holds(said, "exit status 120: ");
+	assert_holds(said, "reader has gone");
 	(void)fclose(out);
 	out = file;
 }
@@ -740,7 +732,6 @@ TEST(warns)
 		if (count_of(said, "mind the gap") != cases[i].said)
 			fail_msg("case %zu: %s", i, said);
 		assert_null(strchr(said, '\033'));
-		free(said);
 		session_close(&s);
 		if (same != NULL)
 			(void)fclose(same);
@@ -768,9 +759,8 @@ TEST(says_when_a_report_cannot_be_written)
 		    forms[i] == FORM_FOLDED);
 		assert_int_equal(end("exit", 3, &said), 125);
 		assert_int_equal(count_of(said, "\n"), 2);
-		assert_non_null(strstr(said, "\nwatchctl: the report is "
-		    "incomplete: /dev/full: No space left on device\n"));
-		free(said);
+		assert_holds(said, "\nwatchctl: the report is "
+		    "incomplete: /dev/full: No space left on device\n");
 	}
 }
 
@@ -792,7 +782,6 @@ TEST(ends_quietly_without_a_reader)
 	assert_int_equal(end("exit", 3, &said), 3);
 	assert_memory_equal(said, "watchctl: ", 10);
 	assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
-	free(said);
 	(void)fclose(out);
 	out = file;
 }
@@ -871,9 +860,8 @@ TEST(says_when_a_recording_cannot_be_written)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &any), 0);
 	assert_true(time > 1000 && time < 100000);
 	assert_int_equal(end("exit", 0, &said), 125);
-	assert_non_null(strstr(said, "the report is incomplete: "));
-	assert_non_null(strstr(said, "too large: File too large\n"));
-	free(said);
+	assert_holds(said, "the report is incomplete: ");
+	assert_holds(said, "too large: File too large\n");
 
 	begin((struct options){.form = FORM_PERF, .output = "/dev/full"});
 	said_begin(STDERR_FILENO);
@@ -882,7 +870,6 @@ TEST(says_when_a_recording_cannot_be_written)
 	assert_true(result < 0);
 	assert_string_equal(said, "watchctl: -O /dev/full: No space left on "
 	    "device\n");
-	free(said);
 }
 
 /* A session can be given up at any stage; a sanitizer sees what is left. */

@@ -161,8 +161,8 @@ TEST(there_is_no_such_file)
 
 	assert_int_equal(spec_parse("kernel!x", WP_WRITE, &spec, &cause), 0);
 	assert_true(kernel_place_find(&spec, "/nowhere", &place, &cause) < 0);
-	assert_non_null(strstr(cause.text, "/nowhere, which has the kernel's "
-	    "symbols, cannot be read: No such file"));
+	assert_holds(cause.text, "/nowhere, which has the kernel's "
+	    "symbols, cannot be read: No such file");
 	spec_free(&spec);
 }
 

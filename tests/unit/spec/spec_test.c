@@ -192,7 +192,7 @@ TEST(shared_memory_is_not_executed)
 
 	assert_int_equal(spec_parse("shm:/pool+8", WP_EXEC, &spec, &cause),
 	    -EINVAL);
-	assert_non_null(strstr(cause.text, "not with -x"));
+	assert_holds(cause.text, "not with -x");
 }
 
 /* What is wrong, from which character on. */
@@ -398,8 +398,7 @@ TEST(shows_a_part_of_a_long_spec)
 	memset(text, '\033', sizeof(text));
 	memcpy(text + sizeof(text) - 4, ":8x", 4);
 	assert_int_equal(spec_parse(text, 'w', &spec, &cause), -EINVAL);
-	assert_non_null(strstr(cause.text, "...': not a digit at 'x' "
-	    "(column 4095)"));
+	assert_holds(cause.text, "...': not a digit at 'x' " "(column 4095)");
 }
 
 #define OBJECT(n, v, s, ...) {.name = (n), .value = (v), .size = (s),	\
@@ -685,10 +684,10 @@ TEST(says_that_it_is_stripped)
 
 	assert_int_equal(spec_parse("counter", 'w', &spec, NULL), 0);
 	assert_int_equal(spec_resolve(&spec, &bare, &place, &cause), -ENOENT);
-	assert_non_null(strstr(cause.text, "no symbol 'counter' in the 2 "
-	    "modules of bare"));
-	assert_non_null(strstr(cause.text, "; bare is stripped: install its "
-	    "debug symbols (see find-dbgsym-packages), "));
+	assert_holds(cause.text, "no symbol 'counter' in the 2 "
+	    "modules of bare");
+	assert_holds(cause.text, "; bare is stripped: install its "
+	    "debug symbols (see find-dbgsym-packages), ");
 	spec_free(&spec);
 }
 
@@ -747,8 +746,8 @@ TEST(looks_for_near_names_quickly)
 	assert_int_equal(spec_resolve(&spec, &big, &place, &cause), -ENOENT);
 	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
 	assert_true(end.tv_sec - begin.tv_sec < 5);
-	assert_non_null(strstr(cause.text,
-	    ", nearest: s_423f0_name, s_f23f0_name, s_f4230_name"));
+	assert_holds(cause.text,
+	    ", nearest: s_423f0_name, s_f23f0_name, s_f4230_name");
 	spec_free(&spec);
 	free(names);
 	free(symbols);
@@ -769,9 +768,9 @@ TEST(counts_many_of_one_name)
 	assert_int_equal(spec_parse("x\n", 'w', &spec, NULL), 0);
 	assert_int_equal(spec_resolve(&spec, &many, &place, &cause),
 	    -ENOTUNIQ);
-	assert_non_null(strstr(cause.text, "'x\\n': 300 symbols are called "
-	    "'x\\n': m\\x1b!x\\n at 0x0 (1 byte), "));
-	assert_non_null(strstr(cause.text, ", ...; "));
+	assert_holds(cause.text, "'x\\n': 300 symbols are called "
+	    "'x\\n': m\\x1b!x\\n at 0x0 (1 byte), ");
+	assert_holds(cause.text, ", ...; ");
 	assert_one_line(cause.text);
 	spec_free(&spec);
 }

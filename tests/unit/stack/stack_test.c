@@ -112,7 +112,7 @@ TEST(names_frames)
 	assert_int_equal(frame[1].offset, frame[1].pc - (uintptr_t)trap);
 	assert_int_equal(frame[2].offset, frame[2].pc - (uintptr_t)nest);
 	assert_string_equal(ex_module_name(frame[1].module), "stack_test");
-	assert_non_null(strstr(frame[0].file, "stack_test.c"));
+	assert_holds(frame[0].file, "stack_test.c");
 	/* a call's line, not that of what comes after it */
 	assert_int_equal(frame[3].line, frame[2].line);
 	assert_true(frame[0].line > 0 && frame[0].line < frame[1].line &&

@@ -58,7 +58,6 @@ TEST(folds)
 	    "bump 1\n"
 	    "victim;__libc_start_call_main;main;ns::level<int,_long>_[i];"
 	    "bump 3\n");
-	free(m.text);
 }
 
 /* The backtrace shows where the signal was unblocked. */
@@ -77,7 +76,6 @@ TEST(blames_nobody_for_what_came_late)
 	assert_string_equal(m.text, "victim;[late] 2\n"
 	    "victim;__libc_start_call_main;main;ns::level<int,_long>_[i];"
 	    "bump 1\n");
-	free(m.text);
 }
 
 TEST(names_what_has_no_name)
@@ -95,7 +93,6 @@ TEST(names_what_has_no_name)
 	made_write(&m, &report_folded, &made_start, &hit, 1, &ended);
 	assert_folded(m.text);
 	assert_string_equal(m.text, "victim;[unknown];[vdso];[kernel]_[k] 1\n");
-	free(m.text);
 }
 
 TEST(writes_nothing_for_no_hits)
@@ -105,11 +102,9 @@ TEST(writes_nothing_for_no_hits)
 
 	made_write(&m, &report_folded, &made_start, NULL, 0, &ended);
 	assert_int_equal(m.len, 0);
-	free(m.text);
 	/* nor when it is given up */
 	made_write(&m, &report_folded, &made_start, &hit, 1, NULL);
 	assert_int_equal(m.len, 0);
-	free(m.text);
 }
 
 TEST(says_when_the_stream_fails)

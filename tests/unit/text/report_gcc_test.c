@@ -47,7 +47,6 @@ TEST(names_the_place_that_is_to_be_blamed)
 	    "victim.c:3:1: warning: counter: 41 -> 42 by set (unjudged)\n"
 	    "lost 3 hits here\n"
 	    "watchctl: warning: a\\nb\n");
-	free(m.text);
 }
 
 TEST(names_the_member_that_was_hit)
@@ -67,7 +66,6 @@ TEST(names_the_member_that_was_hit)
 	    "victim.c:10:3: warning: counter: counter.state: <41> -> <42> by "
 	    "bump\n"
 	    "victim.c:10:3: warning: counter: <41> -> <42> by bump\n");
-	free(m.text);
 }
 
 TEST(shows_what_hostile_names_hold)
@@ -78,7 +76,6 @@ TEST(shows_what_hostile_names_hold)
 	made_write(&m, &report_gcc, &made_start, &hit, 1, &ended);
 	assert_visible(m.text);
 	assert_string_equal(strchr(m.text, '\n'), "\n");
-	free(m.text);
 }
 
 TEST(names_files_from_the_current_directory)
@@ -97,7 +94,6 @@ TEST(names_files_from_the_current_directory)
 	made_write(&m, &report_gcc, &made_start, &hit, 1, &ended);
 	assert_string_equal(m.text,
 	    "src/it.c:10:3: warning: counter: 41 -> 42 by bump\n");
-	free(m.text);
 }
 
 TEST(says_when_the_stream_fails)

@@ -57,8 +57,6 @@ TEST(has_values_hits_stacks_and_threads)
 	assert_int_equal(json_object_size(json_object_get(t.json,
 	    "stackFrames")), COUNT(made_plain_frames) +
 	    COUNT(made_kernel_frames) + 1);
-	json_decref(t.json);
-	free(m.text);
 }
 
 TEST(times_never_go_back)
@@ -72,8 +70,6 @@ TEST(times_never_go_back)
 	made_write(&m, &report_trace, &made_start, hits, COUNT(hits), &ended);
 	t = trace_check(m.text);
 	assert_int_equal(t.hits, 3);
-	json_decref(t.json);
-	free(m.text);
 }
 
 TEST(tracks_only_what_is_proved_and_of_one_object)
@@ -101,8 +97,6 @@ TEST(tracks_only_what_is_proved_and_of_one_object)
 	assert_true(json_is_true(argument(event_of(&t, 1), "read_later")));
 	assert_string_equal(text_of(event_of(&t, 3), "name"), "counter+4");
 	assert_string_equal(text_of(event_of(&t, 5), "name"), "counter.state");
-	json_decref(t.json);
-	free(m.text);
 }
 
 TEST(late_hits_have_no_functions)
@@ -122,8 +116,6 @@ TEST(late_hits_have_no_functions)
 	    "[no backtrace]");
 	assert_true(json_is_true(argument(event_of(&t, 4), "stray")));
 	assert_int_equal(t.samples, 2);
-	json_decref(t.json);
-	free(m.text);
 }
 
 TEST(shows_what_hostile_names_hold)
@@ -140,8 +132,6 @@ TEST(shows_what_hostile_names_hold)
 	assert_visible(m.text);
 	t = trace_check(m.text);
 	assert_int_equal(t.hits, 1);
-	json_decref(t.json);
-	free(m.text);
 }
 
 TEST(is_one_without_hits)
@@ -155,8 +145,6 @@ TEST(is_one_without_hits)
 	assert_int_equal(t.hits + t.values + t.names + t.samples, 0);
 	assert_int_equal(json_integer_value(json_object_get(json_object_get(
 	    t.json, "otherData"), "lost")), 7);
-	json_decref(t.json);
-	free(m.text);
 }
 
 /* What it writes is behind what another one has written. */
@@ -183,7 +171,6 @@ TEST(goes_on_where_another_left_off)
 	first = strdup(m.text);
 	assert_non_null(first);
 	made_close(&m, NULL);
-	free(m.text);
 
 	made_open(&m, &report_trace);
 	assert_int_equal(report_trace.start(&m.report, &made_start), 0);
@@ -199,10 +186,8 @@ TEST(goes_on_where_another_left_off)
 	assert_int_equal(t.samples, 1);
 	assert_int_equal(json_integer_value(json_object_get(json_object_get(
 	    t.json, "otherData"), "hits_without_sample")), 2);
-	json_decref(t.json);
 	free(first);
 	free(whole);
-	free(m.text);
 }
 
 TEST(says_when_the_stream_fails)

@@ -59,7 +59,6 @@ expect(const char *name, const char *why)
 	    err != -ENOEXEC || strstr(said, why) == NULL ||
 	    strchr(said, '\n') != said + strlen(said) - 1)
 		fail_msg("%s: %d: %s", name, err, said);
-	free(said);
 }
 
 /* Change bytes of a copy. */

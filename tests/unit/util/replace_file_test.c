@@ -18,7 +18,6 @@ expect_text(const char *name, const char *want)
 	char *text = scratch_read(name, NULL);
 
 	assert_string_equal(text, want);
-	free(text);
 }
 
 static int

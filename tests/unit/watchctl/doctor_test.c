@@ -164,25 +164,50 @@ static const char refused_text[] =
 "\n"
 "the main job works here with --stop: watchctl --stop -w ADDR -p PID\n";
 
-TEST(reports_a_healthy_machine)
+static const char *
+kept(struct buffer *b)
+{
+	const char *text = buffer_text(b);
+
+	test_frees(b->bytes, free);
+	return text;
+}
+
+static const char *
+json_of(const struct doctor *d)
 {
 	struct buffer b = {0};
 
+	doctor_json(d, &b);
+	return kept(&b);
+}
+
+static const char *
+said_of(const struct doctor *d, bool colour)
+{
+	struct buffer b = {0};
+
+	doctor_text(d, colour, &b);
+	return kept(&b);
+}
+
+TEST(reports_a_healthy_machine)
+{
+	const char *said;
+
 	assert_true(doctor_ok(&healthy));
-	doctor_text(&healthy, false, &b);
-	assert_string_equal(buffer_text(&b), healthy_text);
-	buffer_free(&b);
+	said = said_of(&healthy, false);
+	assert_string_equal(said, healthy_text);
 }
 
 TEST(reports_a_refusal_once)
 {
 	struct doctor d = ptrace_refused();
-	struct buffer b = {0};
+	const char *said;
 
 	assert_true(doctor_ok(&d));
-	doctor_text(&d, false, &b);
-	assert_string_equal(buffer_text(&b), refused_text);
-	buffer_free(&b);
+	said = said_of(&d, false);
+	assert_string_equal(said, refused_text);
 }
 
 /* Any way that works is one; the best is named. */
@@ -201,16 +226,15 @@ TEST(names_the_way_that_works)
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct doctor d = ptrace_refused();
-		struct buffer b = {0};
+		const char *said;
 
 		for (int k = 0; k < DOCTOR_WAYS; k++) {
 			d.way[k].ok = cases[i].ok[k];
 			(void)strcpy(d.way[k].detail, "refused");
 		}
 		assert_int_equal(doctor_ok(&d), i < COUNT(cases) - 1);
-		doctor_text(&d, false, &b);
-		assert_non_null(strstr(buffer_text(&b), cases[i].end));
-		buffer_free(&b);
+		said = said_of(&d, false);
+		assert_holds(said, cases[i].end);
 	}
 }
 
@@ -234,23 +258,21 @@ TEST(reports_what_the_sandbox_lacks)
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct doctor d = healthy;
-		struct buffer b = {0};
+		const char *said;
 		json_t *root;
 
 		d.broker = cases[i].broker;
 		d.confined = cases[i].confined;
-		doctor_text(&d, false, &b);
-		if (strstr(buffer_text(&b), cases[i].told) == NULL)
+		said = said_of(&d, false);
+		if (strstr(said, cases[i].told) == NULL)
 			fail_msg("no \"%s\" in: %s", cases[i].told,
-			    buffer_text(&b));
-		b.len = 0;
-		doctor_json(&d, &b);
-		root = json_loads(buffer_text(&b), JSON_REJECT_DUPLICATES,
+			    said);
+		said = json_of(&d);
+		root = json_loads(said, JSON_REJECT_DUPLICATES,
 		    NULL);
 		assert_int_equal(json_is_true(json_object_get(json_object_get(
 		    root, "sandbox"), "ok")), cases[i].ok);
 		json_decref(root);
-		buffer_free(&b);
 	}
 }
 
@@ -258,52 +280,47 @@ TEST(reports_what_the_sandbox_lacks)
 TEST(reports_that_proc_is_of_no_use)
 {
 	struct doctor d = healthy;
-	struct buffer b = {0};
+	const char *said;
 
 	(void)wp_cause_set(&d.no_proc, WP_CAUSE_NO_PROC);
 	assert_false(doctor_ok(&d));
-	doctor_text(&d, false, &b);
-	assert_non_null(strstr(buffer_text(&b), "the main job does not work "
-	    "here: /proc is not mounted"));
-	buffer_free(&b);
-	doctor_json(&d, &b);
-	assert_non_null(strstr(buffer_text(&b), "\"ok\":false,\"advice\":"
-	    "\"/proc is not mounted"));
-	buffer_free(&b);
+	said = said_of(&d, false);
+	assert_holds(said, "the main job does not work "
+	    "here: /proc is not mounted");
+	said = json_of(&d);
+	assert_holds(said, "\"ok\":false,\"advice\":"
+	    "\"/proc is not mounted");
 }
 
 TEST(colours_only_when_wanted)
 {
 	struct doctor d = ptrace_refused();
-	struct buffer b = {0};
+	const char *said;
 
-	doctor_text(&d, true, &b);
-	assert_non_null(strstr(buffer_text(&b), "\033[32mok\033[0m  ptrace"));
-	assert_non_null(strstr(buffer_text(&b), "\033[31mNO\033[0m  write"));
-	buffer_free(&b);
+	said = said_of(&d, true);
+	assert_holds(said, "\033[32mok\033[0m  ptrace");
+	assert_holds(said, "\033[31mNO\033[0m  write");
 }
 
 /* What a hypervisor writes into a processor's name is not obeyed. */
 TEST(makes_foreign_text_visible)
 {
 	struct doctor d = healthy;
-	struct buffer b = {0};
+	const char *said;
 	json_t *root;
 
 	(void)strcpy(d.processor, "A\033[2J\"\\\xff\nB");
 	(void)strcpy(d.probe[WP_PROBE_WRITE].detail, "one\nhit\a");
-	doctor_text(&d, false, &b);
-	assert_null(strchr(buffer_text(&b), '\033'));
-	assert_non_null(strstr(buffer_text(&b), "A\\x1b[2J\"\\\\xff\\nB"));
-	assert_non_null(strstr(buffer_text(&b), "one\\nhit\\x07"));
-	b.len = 0;
-	doctor_json(&d, &b);
-	root = json_loads(buffer_text(&b), 0, NULL);
+	said = said_of(&d, false);
+	assert_null(strchr(said, '\033'));
+	assert_holds(said, "A\\x1b[2J\"\\\\xff\\nB");
+	assert_holds(said, "one\\nhit\\x07");
+	said = json_of(&d);
+	root = json_loads(said, 0, NULL);
 	assert_non_null(root);
 	assert_string_equal(json_string_value(json_object_get(root,
 	    "processor")), "A\033[2J\"\\\xef\xbf\xbd\nB");
 	json_decref(root);
-	buffer_free(&b);
 }
 
 /* Undo the folding of lines. */
@@ -380,7 +397,7 @@ TEST(reports_who_may)
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct doctor d = healthy;
-		struct buffer b = {0};
+		const char *said;
 		char text[8192];
 
 		print_message("%s\n", cases[i].name);
@@ -393,16 +410,15 @@ TEST(reports_who_may)
 		d.other = cases[i].other;
 		d.features.kernel = cases[i].kernel;
 		d.refusal.code = cases[i].refusal;
-		doctor_text(&d, false, &b);
-		unfold(buffer_text(&b), text, sizeof(text));
+		said = said_of(&d, false);
+		unfold(said, text, sizeof(text));
 		if (cases[i].you == NULL) {
-			assert_null(strstr(text, "who may"));
+			assert_lacks(text, "who may");
 		} else {
 			assert_true(tells(text, "you", cases[i].you));
 			assert_true(tells(text, "other users",
 			    cases[i].others));
 		}
-		buffer_free(&b);
 	}
 }
 
@@ -422,17 +438,16 @@ TEST(reports_slots_only_when_known)
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct doctor d = healthy;
-		struct buffer b = {0};
+		const char *said;
 		json_t *root, *slots;
 
 		d.opened = cases[i].opened;
 		d.refusal.code = cases[i].refusal;
-		doctor_text(&d, false, &b);
-		assert_int_equal(strstr(buffer_text(&b), " free of 4") != NULL,
+		said = said_of(&d, false);
+		assert_int_equal(strstr(said, " free of 4") != NULL,
 		    cases[i].told);
-		b.len = 0;
-		doctor_json(&d, &b);
-		root = json_loads(buffer_text(&b), 0, NULL);
+		said = json_of(&d);
+		root = json_loads(said, 0, NULL);
 		assert_non_null(root);
 		slots = json_object_get(root, "slots");
 		assert_int_equal(json_object_get(slots, "free") != NULL,
@@ -442,7 +457,6 @@ TEST(reports_slots_only_when_known)
 		assert_int_equal(json_integer_value(json_object_get(slots,
 		    "all")), 4);
 		json_decref(root);
-		buffer_free(&b);
 	}
 }
 
@@ -523,7 +537,7 @@ TEST(json_of_a_healthy_machine)
 	assert_string_equal(way[1], "stop");
 	assert_string_equal(way[2], "inside");
 	assert_true(works[0] && works[1] && works[2] && sandboxed);
-	assert_non_null(strstr(detail, "user 65534"));
+	assert_holds(detail, "user 65534");
 	assert_true(cpus == 2 && free_slots == 4 && all_slots == 4 &&
 	    range == 8 && uid == 0 && paranoid == 2 && kptr == 1 &&
 	    nofile == 20000);
@@ -539,54 +553,45 @@ TEST(json_of_a_healthy_machine)
 TEST(says_whether_execution_needs_slots)
 {
 	struct doctor d = healthy;
-	struct buffer b = {0};
+	const char *said;
 
-	doctor_json(&d, &b);
-	assert_non_null(strstr(buffer_text(&b), "\"uprobes\":true,"));
-	assert_null(strstr(buffer_text(&b), "uprobes_reason"));
-	assert_non_null(strstr(buffer_text(&b), "\"newcomers\":true,"
-	    "\"cgroup_moves\":true,"));
-	b.len = 0;
+	said = json_of(&d);
+	assert_holds(said, "\"uprobes\":true,");
+	assert_lacks(said, "uprobes_reason");
+	assert_holds(said, "\"newcomers\":true,"
+	    "\"cgroup_moves\":true,");
 	(void)wp_cause_set(&d.no_uprobe, WP_CAUSE_NO_UPROBE, 4096ull, "made");
-	doctor_json(&d, &b);
-	assert_non_null(strstr(buffer_text(&b), "\"uprobes\":false,"
+	said = json_of(&d);
+	assert_holds(said, "\"uprobes\":false,"
 	    "\"uprobes_reason\":\"no slot is left for 0x1000, and no uprobe "
-	    "can be there: made\""));
-	b.len = 0;
-	doctor_text(&d, false, &b);
-	assert_non_null(strstr(buffer_text(&b), "\nuprobes       no slot is "
-	    "left"));
-	buffer_free(&b);
+	    "can be there: made\"");
+	said = said_of(&d, false);
+	assert_holds(said, "\nuprobes       no slot is " "left");
 }
 
 /* How hits come, and why not in a better way. */
 TEST(names_the_delivery)
 {
 	struct doctor d = healthy;
-	struct buffer b = {0};
+	const char *said;
 
-	doctor_json(&d, &b);
-	assert_non_null(strstr(buffer_text(&b), "\"delivery\":\"bpf\""));
-	assert_null(strstr(buffer_text(&b), "delivery_reason"));
-	b.len = 0;
+	said = json_of(&d);
+	assert_holds(said, "\"delivery\":\"bpf\"");
+	assert_lacks(said, "delivery_reason");
 	(void)wp_cause_set(&d.no_bpf, WP_CAUSE_NO_BPF, "making", "refused");
-	doctor_json(&d, &b);
-	assert_non_null(strstr(buffer_text(&b), "\"delivery\":\"ring\","
-	    "\"delivery_reason\":\"making: refused; "));
-	b.len = 0;
-	doctor_text(&d, false, &b);
-	assert_non_null(strstr(buffer_text(&b), "\ndelivery      ring: making: "
-	    "refused; "));
-	b.len = 0;
+	said = json_of(&d);
+	assert_holds(said, "\"delivery\":\"ring\","
+	    "\"delivery_reason\":\"making: refused; ");
+	said = said_of(&d, false);
+	assert_holds(said, "\ndelivery      ring: making: "
+	    "refused; ");
 	d = ptrace_refused();
-	doctor_json(&d, &b);
-	assert_non_null(strstr(buffer_text(&b), "\"delivery\":\"ptrace\","
-	    "\"delivery_reason\":\"not permitted: "));
-	b.len = 0;
+	said = json_of(&d);
+	assert_holds(said, "\"delivery\":\"ptrace\","
+	    "\"delivery_reason\":\"not permitted: ");
 	d.way[DOCTOR_STOP].ok = false;
-	doctor_json(&d, &b);
-	assert_null(strstr(buffer_text(&b), "delivery"));
-	buffer_free(&b);
+	said = json_of(&d);
+	assert_lacks(said, "delivery");
 }
 
 TEST(json_of_a_refusal)
@@ -594,12 +599,12 @@ TEST(json_of_a_refusal)
 	struct doctor d = ptrace_refused();
 	const char *name, *err, *advice, *refusal;
 	json_int_t scope, ring;
-	struct buffer b = {0};
+	const char *said;
 	json_t *root;
 	int ok, first;
 
-	doctor_json(&d, &b);
-	root = json_loads(buffer_text(&b), JSON_REJECT_DUPLICATES, NULL);
+	said = json_of(&d);
+	root = json_loads(said, JSON_REJECT_DUPLICATES, NULL);
 	assert_non_null(root);
 	assert_int_equal(json_unpack(root, "{s:b s:s s:{s:I} s:{s:I}"
 	    "s:[{s:s s:b s:s s:s}]}", "ok", &ok, "refusal", &refusal,
@@ -613,7 +618,6 @@ TEST(json_of_a_refusal)
 	assert_string_equal(refusal, d.refusal.text);
 	assert_null(json_object_get(root, "features"));
 	json_decref(root);
-	buffer_free(&b);
 }
 
 /* Run the command, its stderr into text.  Result: its status. */
@@ -655,9 +659,9 @@ TEST(refuses_bad_usage)
 		assert_non_null(out);
 		assert_int_equal(run_doctor(cases[i], out, text), 125);
 		assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
-		assert_non_null(strstr(text, "watchctl doctor [-o"));
+		assert_holds(text, "watchctl doctor [-o");
 		assert_null(strchr(text, '\033'));
-		assert_null(strstr(text, "'doctor'"));
+		assert_lacks(text, "'doctor'");
 		assert_int_equal(ftell(out), 0);
 		(void)fclose(out);
 	}
@@ -704,7 +708,7 @@ TEST(says_when_it_cannot_write)
 
 	assert_non_null(full);
 	assert_int_equal(run_doctor(argv, full, text), 125);
-	assert_non_null(strstr(text, "No space left"));
+	assert_holds(text, "No space left");
 	(void)fclose(full);
 }
 

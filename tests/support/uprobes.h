@@ -1,0 +1,26 @@
+/* uprobes: tests that need them are skipped where they cannot be had. */
+#ifndef UPROBES_H
+#define UPROBES_H
+
+#include "attach/target.h"
+#include "probe/probe.h"
+
+static inline bool
+uprobes_work(void)
+{
+	static bool once;
+	struct wp_features features;
+	struct wp_cause cause;
+
+	if (once)
+		return true;
+	if ((once = wp_probe_features(&features, &cause) == 0 &&
+	    wp_target_try_uprobe(&features, &cause) == 0))
+		return true;
+	print_message("%s\n", cause.text);
+	return false;
+}
+
+#define NEEDS_UPROBES if (!uprobes_work()) skip()
+
+#endif
