@@ -23,7 +23,7 @@
 #include "util/buffer.h"
 #include "util/executable.h"
 
-/* s that symbols may take: nobody waits longer for a completion. */
+/* s that symbols may take: a user does not wait longer for a completion. */
 enum { PATIENCE = 2 };
 
 /* A command line that is being typed. */

@@ -30,7 +30,7 @@
 
 enum {
 	BUILD_ID_MAX = 128,	/* digits */
-	MORE = 16,		/* processes, between looks who has ended */
+	MORE = 16,		/* processes, between checks for ended ones */
 };
 
 static struct answers_process *

@@ -47,7 +47,7 @@ struct answers {
 	bool keeping;		/* one has begun to come */
 	struct answers_process *process;
 	size_t n, cap;
-	size_t many;		/* when there are so many, it is looked who has
+	size_t many;		/* at this number, it is checked which have
 				   ended */
 	struct wp_roots roots;
 	struct buffer maps;	/* of the process that was asked about last */

@@ -34,7 +34,7 @@ struct broker {
 				   "log" */
 	uint64_t memory;	/* private bytes that it may have; 0: as
 				   usual */
-	void (*brief)(struct broker *);	/* tells one that has been
+	void (*brief)(struct broker *);	/* sends one that has been
 				   started what those before it knew, by
 				   broker_tell; NULL: nothing */
 	struct answers answers;	/* what it may ask about */

@@ -13,7 +13,7 @@
 struct shared_memory {
 	void *at;		/* here, read and written; NULL: none */
 	size_t size;
-	int fd;			/* of the file, which nobody can make smaller;
+	int fd;			/* of the file, which cannot be made smaller;
 				   -1: it is a segment */
 	int id;			/* of the segment; -1: it is a file */
 };

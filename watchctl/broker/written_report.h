@@ -12,7 +12,7 @@
 struct written_report {
 	struct output *output;	/* where it goes */
 	struct output_screen screen;	/* what it is read on */
-	/* so many hits are written now; NULL: nobody is told */
+	/* called with the number of written hits; NULL: none */
 	void (*wrote)(struct written_report *, uint64_t hits);
 	bool begun;		/* something is written of it, */
 	uint64_t hits;		/* and these */
@@ -21,7 +21,7 @@ struct written_report {
 	uint64_t pending_hits;	/* and with it these */
 	bool owed;		/* its explainer waits for that */
 	size_t written;		/* bytes of it that were; */
-	size_t answered;	/* for so many nobody waits */
+	size_t answered;	/* the number for which no thread waits */
 	struct written_sides sides;	/* what goes beside it */
 };
 

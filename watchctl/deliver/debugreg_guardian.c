@@ -196,7 +196,7 @@ send_sample(struct tracer_state *t, const struct armed_thread *thread,
 	t->sent = true;
 }
 
-/* Whether there is a request, or nobody left who could make one. */
+/* Whether there is a request, or no process is left that could make one. */
 static bool
 has_request(void *arg)
 {

@@ -67,7 +67,7 @@ publish_sample(struct reader *r)
 		    };
 }
 
-/* What a command is to be told of a hit that it is run at. */
+/* The variables of a hit for the command that is run at it. */
 static void
 give_details(const struct reader *r, const struct ex_hit *hit)
 {

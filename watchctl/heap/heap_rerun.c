@@ -167,7 +167,7 @@ count_like(const struct hg_finding *one, size_t n, const struct hg_finding *f)
 	return like;
 }
 
-/* What nobody is named for yet.  False: there is nothing. */
+/* The damage whose writer is not known yet.  False: there is none. */
 static bool
 want(struct hg_evidence *e, const struct heap_findings *found, bool any_number)
 {

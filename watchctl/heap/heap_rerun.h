@@ -28,8 +28,8 @@ struct heap_rerun {
 	uint64_t took;		/* the first run, ns */
 };
 
-/* Run the command again, as often as it takes and is allowed, to name who did
-   what was found, and add to each finding its hits. */
+/* Run the command again, as often as necessary and permitted, to find the
+   writers of the damage, and add to each finding its hits. */
 void heap_rerun(const struct heap_rerun *, struct heap_findings *);
 
 #endif

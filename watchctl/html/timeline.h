@@ -62,10 +62,10 @@ void timeline_free(struct timeline *);
 /* The place of a hit's writer, which it gets if it has none. */
 unsigned timeline_place(struct timeline *, const struct ex_hit *);
 
-/* The same of a writer who may have none any more: then 0. */
+/* The same for a writer that may have none any more: then 0. */
 unsigned timeline_place_of(const struct timeline *, const struct summary_row *);
 
-/* Add a hit, by the writer who has this place. */
+/* Add a hit, by the writer with this place. */
 void timeline_add(struct timeline *, const struct ex_hit *, unsigned place);
 
 /* Have no more than so many bins. */

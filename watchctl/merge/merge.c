@@ -23,7 +23,7 @@
 #include "report/output.h"
 #include "util/complain.h"
 
-/* Bytes of a line at most; lines of a file that are told one by one. */
+/* Most bytes of a line; most lines of a file that are reported one by one. */
 enum { LINE_MAX_BYTES = 4 << 20, TOLD_MAX = 100 };
 
 struct merge {

@@ -36,7 +36,7 @@ enum side { SIDE_JUNIT, SIDE_SARIF, SIDE_GITHUB, SIDE_LEARN, SIDES };
 #define QUARANTINE_NONE UINT64_MAX
 #define QUARANTINE_USUAL ((uint64_t)1 << 20)
 
-/* --heap: who did it is found in a further run, or in the only one. */
+/* --heap: the writer is found in a further run, or in the only one. */
 enum heap_way { HEAP_NONE, HEAP_RERUN, HEAP_SAMPLE };
 
 /* The same of --heap-runs. */

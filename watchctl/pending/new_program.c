@@ -322,7 +322,7 @@ report(struct run *run, const struct program *program,
 	session_event(&run->session, &event);
 }
 
-/* It is armed: whoever explains gets to know that before its first hit. */
+/* It is armed: report that to the explainer before its first hit. */
 static void
 describe(struct run *run, const struct program *program)
 {

@@ -13,7 +13,7 @@ enum { BY_STACK_MAX = 1 << 16 };
 struct by_stack {
 	void *items;		/* n of them, NULL: none; by the index, modulo
 				   BY_STACK_MAX, */
-	unsigned *of;		/* whose each is: the index + 1; 0: nobody's */
+	unsigned *of;		/* the owner of each: its index + 1; 0: none */
 	size_t n;
 	void (*forget)(void *item);	/* called before an item is; NULL:
 					   nothing is */

@@ -25,7 +25,7 @@ void learned_free(struct learned *);
    itself is nobody's.  0 or -ENOMEM.  Hot path, as policy_judge is. */
 int learned_take(struct learned *, const struct ex_hit *, uint64_t times);
 
-/* Have a [watch] for it, though nobody accessed it.  0 or -ENOMEM. */
+/* Write a [watch] for it even if it was never accessed. 0 or -ENOMEM. */
 int learned_watch(struct learned *, const struct ex_watch *);
 
 /* Append what was learned, as a policy file; result: what was not. */

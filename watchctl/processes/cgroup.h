@@ -30,8 +30,8 @@ bool cgroup_has(const struct cgroup *, pid_t);
    run.  False, too, if that cannot be read. */
 bool cgroup_is_frozen(pid_t);
 
-/* Where the kernel tells which process has been moved from a group to another.
-   0; -ENOENT: it cannot be known so here. */
+/* The tracepoint by which the kernel reports that a process was moved from a
+   group to another. 0; -ENOENT: it cannot be known so here. */
 int cgroup_moves(struct wp_tracepoint *);
 
 #endif

@@ -10,7 +10,7 @@
 #include "proc/proc.h"
 
 enum {
-	MANY = 256,		/* then it is looked who is gone */
+	MANY = 256,		/* then ended ones are removed */
 	NAP = 5000000,		/* ns between looks */
 	REUSED = 1000000000,	/* ns: who was created so much later is another
 				   of that number */

@@ -27,7 +27,8 @@ struct cover {
 struct life {
 	struct cover cover;
 	struct life *parent;	/* its maker, or its process; NULL: none */
-	struct life *before;	/* who had its number; NULL: nobody */
+	struct life *before;	/* the previous process with its id; NULL:
+				   none */
 	pid_t id;
 	unsigned threads;	/* of a process; of a thread 0 */
 	bool process;

@@ -106,8 +106,8 @@ time_learnt(const struct journal_entry *e)
 	return e->what == JOURNAL_LEARN ? e->value[1] : 0;
 }
 
-/* What was mapped, and who lived, at a hit may be otherwise now: each is
-   recalled where it was. */
+/* The mappings and processes at a hit may have changed since: each is recalled
+   where it was. */
 void
 remote_resume_put(struct buffer *b, const struct buffer *log,
     const struct session *session, const struct past_hits *past)

@@ -32,7 +32,7 @@ struct remote_session {
 	struct past_hits past;
 	struct remote_hits hits;
 	struct remote_stacks stacks;
-	unsigned taught;	/* which explainer is told the past, as of
+	unsigned taught;	/* which explainer gets the past, as of
 				   broker->starts; */
 	struct shared_memory learnt;	/* that, while it reads it, */
 	bool given;		/* and whether it has the journal's memory */
@@ -157,8 +157,8 @@ left(const struct remote_session *remote)
 	    remote->until > now ? (int)(remote->until - now) : 0;
 }
 
-/* While it is asked something it is not kept waiting for who reads the
-   report. */
+/* While it has a question to answer, it is not kept waiting for the reader of
+   the report. */
 static bool
 take_report(struct remote_session *remote, const struct broker_message *message)
 {
@@ -391,7 +391,8 @@ lesser(long a, long b)
 	return a < b ? a : b;
 }
 
-/* Whether threads that are traced here do not wait for who does not read. */
+/* Whether threads that are traced here do not wait for a reader that does not
+   read. */
 static bool
 is_not_read(const struct remote_session *remote)
 {

@@ -15,7 +15,7 @@
 enum { KEPT_STACKS_EARLY_MAX = 64 };
 
 struct remote_stacks {
-	/* as of remote_session_know; know NULL: nobody wants to */
+	/* as of remote_session_know; know NULL: not wanted */
 	bool (*know)(void *arg, const struct wp_known_stack *);
 	void (*forget)(void *arg, pid_t);
 	void *arg;

@@ -33,8 +33,8 @@ struct summary_row {
 	uint64_t first, last;	/* ns on the records' clock */
 	unsigned nthreads;	/* how many distinct */
 	const pid_t *threads;	/* in order of first sight */
-	struct value_range *values;	/* malloc'd by who takes them down;
-					   NULL: nobody does */
+	struct value_range *values;	/* malloc'd by the form that records
+					   them; NULL: not recorded */
 };
 
 struct summary;

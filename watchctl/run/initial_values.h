@@ -27,7 +27,7 @@ void initial_value_report(struct run *, size_t watch, pid_t);
 /* The same of a place that a watch has moved to. */
 void initial_place_report(struct run *, const struct ex_watch *, pid_t);
 
-/* Whether all who write there make hits. */
+/* Whether all writes there are hits. */
 bool initial_is_seen(const struct run *, pid_t, uint64_t addr, uint64_t len);
 
 #endif

@@ -250,7 +250,7 @@ session_lost(struct session *s, uint64_t count)
 		session_note(s, s->report.ops->lost(&s->report, count));
 }
 
-/* The last hit is not told by it: that is for -n, which has no such hits. */
+/* It does not report the last hit: that is for -n, which has no such hits. */
 void
 session_tally(struct session *s, const struct wp_target_tally *tally)
 {

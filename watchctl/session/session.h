@@ -89,8 +89,8 @@ struct session {
 	struct ex_slot *slots;		/* by format index; nslots of them */
 	size_t nslots;
 	struct ex_explainer *explainer;	/* NULL without ops */
-	struct journal *journal;	/* for who keeps the session; NULL:
-					   nobody else does */
+	struct journal *journal;	/* for the process that keeps the
+					   session; NULL: this one */
 	const struct summary_row *recall;	/* what is explained now was
 						   reported, as often as this
 						   says; NULL: it was not */
@@ -269,8 +269,8 @@ int session_object(struct session *, pid_t, const struct spec *,
 void session_place(struct session *, pid_t, const struct spec *, uint64_t addr,
     uint64_t len);
 
-/* The mappings of a process are not reported by records: whoever explains its
-   samples looks for them. */
+/* The mappings of a process are not reported by records: the process that
+   explains its samples looks for them. */
 void session_mapped(struct session *, pid_t, const struct journal_mapped *);
 
 /* As ex_explainer_values, ex_explain_doubt (EX_UNSEEN; EX_MISSED),

@@ -276,7 +276,8 @@ find_doubt(struct session *s)
 	return s->doubt[0] != '\0';
 }
 
-/* Have it ended by who keeps it.  The exit status, or -errno: nobody does. */
+/* Have it ended by the process that keeps it.  Result: the exit status, or
+   -errno: there is none. */
 static int
 put_end(struct session *s, const char *reason, int status,
     const uint64_t *counts)

@@ -40,7 +40,8 @@ struct arrivals {
 	struct cgroup group;	/* --cgroup; */
 	uint64_t moves;		/* the tracepoint's id of those who are moved;
 				   0: they are looked for; */
-	uint32_t moved;		/* where its raw bytes say who */
+	uint32_t moved;		/* the offset of the process id in its raw
+				   bytes */
 	struct wp_rings *rings;
 	struct wp_events events;
 	struct seen {		/* by pid */
@@ -145,7 +146,7 @@ look_at_file(struct arrivals *a, const char *path)
 	return arrivals_find_file(path, &a->file);
 }
 
-/* Those who are moved from a group to another. */
+/* Processes that are moved from one group to another. */
 static int
 open_moves(struct arrivals *a)
 {

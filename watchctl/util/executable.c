@@ -63,7 +63,7 @@ executable_find(const char *command, char path[PATH_MAX])
 	return err;
 }
 
-/* The capabilities that a file gives whoever executes it. */
+/* The capabilities that a file gives to a process that executes it. */
 static uint64_t
 capabilities_of(const char *path)
 {

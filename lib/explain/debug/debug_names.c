@@ -222,7 +222,7 @@ read_entry(struct search *s, const struct table *t, struct cursor *pool)
 
 /* --- names --- */
 
-/* Those who write them agree only on what is done with ASCII. */
+/* Programs that write them agree only on the hash of ASCII. */
 static uint32_t
 hash_of(const char *name)
 {

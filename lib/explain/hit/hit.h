@@ -276,7 +276,7 @@ struct ex_listener {
 bool ex_explain_counted(const struct ex_explainer *, const struct ex_watch *,
     pid_t, uint32_t stack, struct ex_hit *);
 
-/* The listener outlives it; NULL: nobody is notified, as in the beginning. */
+/* The listener outlives it; NULL: no listener, as in the beginning. */
 void ex_explain_listen(struct ex_explainer *, const struct ex_listener *);
 
 /* Feed one record: the space learns, a sample of a watch becomes (part of) a

@@ -17,7 +17,8 @@ struct ex_stack_listener {
 	struct ex_noticed {
 		pid_t pid;
 		uint64_t generation;	/* of the process */
-	} *at;			/* n of them: whose stacks it was told of */
+	} *at;			/* n of them: the processes whose stacks were
+				   reported to it */
 	size_t n, cap;
 	struct ex_table counted;	/* struct counted, by its process and
 					   its index */

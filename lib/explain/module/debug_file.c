@@ -286,7 +286,7 @@ find(struct ex_module *m)
 	m->debug_file.found = true;
 }
 
-/* The file, for one of the two who ask for it: it stays open for the other. */
+/* The file, for one of its two users: it stays open for the other. */
 static int
 take(struct ex_module *m, bool *taken, bool other)
 {

@@ -40,7 +40,8 @@ struct ex_debug_file {
 				   that */
 	int fd;			/* -1: there is none, or both have it */
 	char *path;		/* malloc'd */
-	bool opened, given;	/* who has it: debug_info.c, libdwfl */
+	bool opened, given;	/* by whom it was opened: debug_info.c,
+				   libdwfl */
 };
 
 /* A string that belongs to a module. */

@@ -49,7 +49,7 @@ struct frame_walk {
 	const uint8_t *copy;	/* of the stack, from start on */
 	uint64_t start, len;	/* its address and bytes */
 	bool whole;		/* it reaches the stack's end */
-	struct ex_reads *reads;	/* NULL: nobody asks */
+	struct ex_reads *reads;	/* NULL: not wanted */
 };
 
 /* What a row says of the caller's registers; bit n is register n. */

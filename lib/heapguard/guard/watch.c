@@ -28,7 +28,7 @@
 enum {
 	SLOTS = 4,
 	MOVES = 1000,		/* a second, at most */
-	HITS = 8,		/* of a watch: then it has said who it was */
+	HITS = 8,		/* of a watch: enough to know the writer */
 	PART = 20,		/* of the time, that moves may take where the
 				   run is the only one */
 };

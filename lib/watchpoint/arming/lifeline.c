@@ -91,8 +91,8 @@ drop(void)
 		(void)close(fd);
 }
 
-/* Whether hits are still wanted by whoever had the helper watch, and the helper
-   has died.  This takes no system call: the program may have a filter of
+/* Whether the process that had the helper watch still wants hits, and the
+   helper has died.  This takes no system call: the program may have a filter of
    them. */
 static bool
 is_helper_missed(void)
@@ -103,8 +103,8 @@ is_helper_missed(void)
 	    !wp_channel_has_helper(channel);
 }
 
-/* Whether all who held the other end have died.  Not read(2), where a thread
-   can be cancelled. */
+/* Whether all processes that held the other end have died.  Not read(2), where
+   a thread can be cancelled. */
 static bool
 is_cut(void)
 {

@@ -58,51 +58,53 @@ void wp_target_put_local(const struct wp_watched *, pid_t tid,
 void wp_target_attr(const struct wp_target *, size_t watch, unsigned slot,
     struct perf_event_attr *);
 
-/* For the programs of a slot's events of a ring, if hits of others come to
-   them, too.  False: they do not. */
+/* Describe the process for the programs of a slot's events of a ring, if these
+   get hits of other processes, too.  False: they do not. */
 bool wp_target_own(const struct wp_target *, size_t watch, unsigned slot,
     unsigned ring, struct wp_own *);
 
-/* How many hits of a watch were other processes'. */
+/* The number of hits of a watch that other processes made. */
 uint64_t wp_target_count_others(const struct wp_target *, size_t watch);
 
-/* Load the programs of these watches, and open what are uprobes, before any
-   thread of the process (< 0: all that runs) is held.  0 or -errno with a
+/* Load the programs of these watches, and open those that are uprobes, before
+   any thread of the process (< 0: of any process) is held. 0 or -errno with a
    cause. */
 int wp_target_load(struct wp_target *, size_t first, size_t n, pid_t,
     struct wp_cause *);
 
-/* They are armed; or, err, they are not, which is the result. */
+/* Note that these watches are armed; or, with err, that they are not.  Result:
+   err. */
 int wp_target_loaded(struct wp_target *, size_t first, size_t n, int err);
 
-/* Whether to begin anew, err being why these watches were not loaded or armed:
-   since slots are taken, more of them are uprobes now, or another one is. */
+/* Whether to try again, after err kept these watches from being loaded or
+   armed: because slots are taken, more of them are uprobes now, or another one
+   is. */
 bool wp_target_again(struct wp_target *, size_t first, size_t n, int err);
 
-/* No uprobe can be where a watch is, which is one of these: have another one of
-   them be one, if that can be. */
+/* One of these watches cannot be a uprobe: make another one of them a uprobe
+   instead.  False: that is not possible. */
 bool wp_target_exchange(struct wp_target *, size_t watch, size_t first,
     size_t n);
 
-/* Open the events of watches first to first + n - 1 for a thread, behind them
-   its reference.  0 or -errno: none of them is left. */
+/* Open the events of watches first to first + n - 1 for a thread, followed by
+   its reference. 0; or -errno, and none of them stays open. */
 int wp_target_open_thread(const struct wp_target *, struct wp_events *,
     size_t first, size_t n, pid_t tid);
 
-/* Have those of a watch hit no more. */
+/* Turn the events of a watch off. */
 void wp_target_turn_off_events(const struct wp_target *, struct wp_events *,
     size_t watch);
 
-/* The same for each thread of a process that is held, into the target's own.
-   0 or -errno with a cause; then none of them is left. */
+/* Open the events for each thread of a held process, in the target's own table.
+   0; or -errno with a cause, and none of them stays open. */
 int wp_target_open_events(struct wp_target *, struct wp_hold *, pid_t pid,
     size_t first, size_t n, struct wp_cause *);
 
-/* Take down what these watches' bytes are, while the threads are stopped. */
+/* Read the bytes of these watches, while the threads are stopped. */
 void wp_target_read_before(struct wp_target *, const struct wp_hold *,
     size_t first, size_t n);
 
-/* A process has been held since then, in ns. */
+/* Note that a process has been held since began, ns. */
 void wp_target_was_frozen(struct wp_target *, uint64_t began);
 
 /* Why an event of these watches could not be opened for a thread. */
@@ -112,14 +114,15 @@ int wp_target_explain(const struct wp_target *, size_t first, size_t n, int err,
 bool wp_target_may_be_uprobe(const struct wp_target *,
     const struct wp_watched *);
 
-/* Where watches take so many slots, have as many be uprobes as there are too
-   many, the last ones first.  How many slots they take then. */
+/* If watches take more than this number of slots, turn as many into uprobes as
+   necessary, the last ones first.  Result: the number of slots that they then
+   take. */
 unsigned wp_target_spare(struct wp_target *, size_t first, size_t n,
     unsigned slots);
 unsigned wp_target_count_slots(const struct wp_target *, size_t first,
     size_t n);
 
-/* The same of one that watches nothing any more. */
+/* The attribute of a slot's events that watch nothing any more. */
 void wp_target_attr_off(const struct wp_target *, size_t watch, unsigned slot,
     struct perf_event_attr *);
 

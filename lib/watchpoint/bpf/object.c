@@ -287,7 +287,7 @@ put_reused(struct code *c, const struct wp_object_maps *maps)
 	land(c, none);
 }
 
-/* The map of calls, and whose it is. */
+/* The map of calls, and its owner. */
 static void
 put_caller(struct code *c, const struct wp_object_maps *maps)
 {

@@ -206,7 +206,7 @@ struct wp_channel_watch {
 
 /* A child, made by fork(2), that wants its own channel served. */
 struct wp_adoption {
-	_Atomic pid_t pid;		/* whose it is; 0: nobody's */
+	_Atomic pid_t pid;		/* its owner; 0: none */
 	_Atomic uint32_t state;		/* futex: 0 none, 1 asked, 2 answered */
 	pid_t parent;			/* the program that made it */
 	int32_t fd;		/* the channel, by its descriptor there */
@@ -241,7 +241,7 @@ struct wp_channel {
 	_Atomic uint32_t helper;	/* see Life; 0: none yet */
 	_Atomic uint32_t ready;	/* futex: 0 not yet; 1 the helper serves */
 	_Atomic uint32_t off;	/* set by the helper: no more hits wanted */
-	_Atomic pid_t program;		/* whose it is; 0: not owned yet */
+	_Atomic pid_t program;		/* its owner; 0: none yet */
 	pid_t helper_pid;		/* set by the helper */
 	uint32_t stack;			/* bytes to capture, multiple of 8 */
 	/* What each side writes at each hit has a cache line of its own. */

@@ -123,7 +123,8 @@ hits(struct wp_run *run)
 	}
 }
 
-/* The signal may have come because those who armed the watches have died. */
+/* The signal may have come because the processes that armed the watches have
+   died. */
 static void
 look_after(int sig)
 {

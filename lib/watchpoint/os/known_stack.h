@@ -44,7 +44,8 @@ struct wp_known_stack {
 	uint32_t watch;		/* from 1: hits of it need not be delivered,
 				   only counted (bpf/stack_counter.h); 0: they
 				   do */
-	uint32_t stack;		/* then: what who counts calls the backtrace */
+	uint32_t stack;		/* then: the backtrace's number, by the process
+				   that counts */
 	struct wp_known_value value;	/* of these hits */
 };
 

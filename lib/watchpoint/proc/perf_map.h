@@ -15,7 +15,7 @@ struct wp_perf_map {
 	pid_t pid;
 	int root;		/* its directory; -1: ours */
 	char name[32];		/* of the file, in tmp */
-	uid_t uid;		/* whose it has to be */
+	uid_t uid;		/* the required owner of the file */
 	time_t began;		/* when the process did */
 };
 

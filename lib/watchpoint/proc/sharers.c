@@ -18,7 +18,8 @@
 #define UNKNOWN UINT64_MAX
 
 enum {
-	NAP = 50000,		/* ns between looks at who has the memory, */
+	NAP = 50000,		/* ns between checks of which processes share
+				   the memory, */
 	MOMENT = 50000000,	/* for so long */
 };
 

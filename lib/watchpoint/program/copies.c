@@ -185,7 +185,7 @@ wp_copies_join(struct wp_cause *cause)
 
 struct owner {
 	const struct sigaction *action;
-	const struct wp_copy *copy;	/* whose it is; NULL: nobody's */
+	const struct wp_copy *copy;	/* its owner; NULL: none */
 };
 
 static bool
