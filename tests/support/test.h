@@ -83,15 +83,15 @@ struct test_group {
 void test_frees(void *what, void (*how)(void *));
 /* All of that now, where a test has very many. */
 void test_frees_now(void);
-/* As name(what), which returns it, of a type and what frees it. */
+/* As name(what), which returns it, of a type of pointer and what frees it. */
 #define TEST_KEEPS(name, type, how)					\
 	static void							\
 	name##_freed(void *what)					\
 	{								\
 		how(what);						\
 	}								\
-	static type *							\
-	name(type *what)						\
+	static type							\
+	name(type what)							\
 	{								\
 		test_frees(what, name##_freed);				\
 		return what;						\

@@ -83,7 +83,7 @@ trace_check_time(const json_t *event, double *last)
 	*last = time;
 }
 
-TEST_KEEPS(trace_kept, json_t, json_decref)
+TEST_KEEPS(trace_kept, json_t *, json_decref)
 
 /* Each hit has a sample. */
 static inline struct trace_contents

@@ -53,17 +53,17 @@ SHARED_FIXTURE
 
 /* Actions. */
 
-#define ACCESS(name, insn)						\
+#define ACCESS(name, ...)						\
 	static void							\
 	name(void *at)							\
 	{								\
-		__asm__ volatile(insn : : "r"(at) : "memory");		\
+		__asm__ volatile(#__VA_ARGS__ : : "r"(at) : "memory");	\
 	}
-ACCESS(do_store, "movq $1, (%0)")
-ACCESS(do_byte_inside, "movb $1, 3(%0)")
-ACCESS(do_wide_store_from_below, "movups %%xmm0, -8(%0)")
-ACCESS(do_clflush, "clflush (%0)")
-ACCESS(do_prefetch, "prefetcht0 (%0)")
+ACCESS(do_store, movq $1, (%0))
+ACCESS(do_byte_inside, movb $1, 3(%0))
+ACCESS(do_wide_store_from_below, movups %%xmm0, -8(%0))
+ACCESS(do_clflush, clflush (%0))
+ACCESS(do_prefetch, prefetcht0 (%0))
 
 static void
 do_load(void *at)

@@ -8,7 +8,7 @@
 #include "module/section.h"
 #include "units.h"
 
-TEST_KEEPS(kept, struct ex_module, ex_module_free)
+TEST_KEEPS(kept, struct ex_module *, ex_module_free)
 
 #define ZLIB "-Wl,--compress-debug-sections=zlib"
 

@@ -13,7 +13,7 @@ struct lines {
 	size_t n;
 };
 
-TEST_KEEPS(kept, json_t, json_decref)
+TEST_KEEPS(kept, json_t *, json_decref)
 
 /* Every line parsed; a line that is no JSON object fails the test. */
 static struct lines

@@ -18,7 +18,7 @@
 #include "module/module_private.h"
 #include "scratch.h"
 
-TEST_KEEPS(kept, struct ex_space, ex_space_free)
+TEST_KEEPS(kept, struct ex_space *, ex_space_free)
 
 /* Says where its things are, then waits to be killed. */
 static const char program_source[] =

@@ -277,7 +277,7 @@ memory_file(void)
 	return fd;
 }
 
-TEST_KEEPS(kept, struct ex_perfdata, ex_perfdata_close)
+TEST_KEEPS(kept, struct ex_perfdata *, ex_perfdata_close)
 
 /* What can be read of a file so far. */
 static struct ex_perfdata *

@@ -77,7 +77,7 @@ decode(const struct ex_formats *f, const struct bytes *b, struct ex_record *r)
 	return result;
 }
 
-TEST_KEEPS(kept, struct ex_formats, ex_formats_free)
+TEST_KEEPS(kept, struct ex_formats *, ex_formats_free)
 
 static struct ex_formats *
 formats_of(const struct perf_event_attr *attr)

@@ -129,7 +129,7 @@ write_sources(void **state)
 	return 0;
 }
 
-TEST_KEEPS(kept, struct ex_module, ex_module_free)
+TEST_KEEPS(kept, struct ex_module *, ex_module_free)
 
 /* A module of an open file, which is closed. */
 static struct ex_module *
