@@ -242,6 +242,17 @@ options_choose(const struct options *o)
 	return o->condition.root != NULL || o->changed || options_thin(o);
 }
 
+/* Whether the kernel may make accesses that are asked for. */
+static inline bool
+options_kernel_may_access(const struct options *o)
+{
+	bool data = o->nspecs == 0;
+
+	for (size_t i = 0; i < o->nspecs; i++)
+		data = data || o->spec[i].access != WP_EXEC;
+	return data && !o->user_only;
+}
+
 /* Whether hits need only be counted where it is known how they would be
    reported: it matters for nothing which hit it is. */
 static inline bool

@@ -407,15 +407,14 @@ run_describe_armed(struct run *run, const struct process *process, size_t w)
 void
 run_announce_kernel(struct run *run)
 {
-	if (run->options->user_only || wp_target_options(run->target)->kernel)
+	if (wp_target_options(run->target)->kernel ||
+	    !options_kernel_may_access(run->options))
 		return;
 	if (!wp_cpu_traps_kernel())
-		session_warn(&run->session, "the kernel's accesses on the "
-		    "program's behalf are not watched: this processor does not "
-		    "trap them; --user-only accepts that");
+		session_kernel_unseen(&run->session, "this processor does not "
+		    "trap them");
 	else
-		session_warn(&run->session, "the kernel's accesses on the "
-		    "program's behalf are not watched: not permitted "
-		    "(kernel.perf_event_paranoid is %d); --user-only accepts "
-		    "that", run->features.paranoid);
+		session_kernel_unseen(&run->session, "not permitted "
+		    "(kernel.perf_event_paranoid is %d)",
+		    run->features.paranoid);
 }
