@@ -211,12 +211,10 @@ debugreg_announce(struct run *run)
 
 	if (own->why[0] == '\0')
 		run_announce_kernel(run);
-	else if (options_kernel_may_access(run->options))
-		session_kernel_unseen(&run->session, "debug registers are set "
-		    "through ptrace: %s", own->why);
 	else
 		session_warn(&run->session, "debug registers are set through "
-		    "ptrace: %s", own->why);
+		    "ptrace, so the kernel's accesses on the program's behalf "
+		    "are not watched: %s", own->why);
 	for (size_t i = 0; i < run->nprocesses; i++) {
 		const pid_t pid = run->process[i].pid;
 

@@ -248,8 +248,9 @@ report_unseen(struct program *p)
 		if (atomic_load(&w->serial) == 0 || w->kernel != 0 ||
 		    w->what.access == WP_EXEC)
 			continue;
-		session_kernel_unseen(&p->serve->session, "not permitted, or "
-		    "not seen this way");
+		session_warn(&p->serve->session, "the kernel's accesses on the "
+		    "program's behalf are not watched: not permitted, or not "
+		    "seen this way; --user-only accepts that");
 		(void)session_flush(&p->serve->session, 0);
 		return;
 	}

@@ -411,10 +411,12 @@ run_announce_kernel(struct run *run)
 	    !options_kernel_may_access(run->options))
 		return;
 	if (!wp_cpu_traps_kernel())
-		session_kernel_unseen(&run->session, "this processor does not "
-		    "trap them");
+		session_warn(&run->session, "the kernel's accesses on the "
+		    "program's behalf are not watched: this processor does not "
+		    "trap them; --user-only accepts that");
 	else
-		session_kernel_unseen(&run->session, "not permitted "
-		    "(kernel.perf_event_paranoid is %d)",
-		    run->features.paranoid);
+		session_warn(&run->session, "the kernel's accesses on the "
+		    "program's behalf are not watched: not permitted "
+		    "(kernel.perf_event_paranoid is %d); --user-only accepts "
+		    "that", run->features.paranoid);
 }

@@ -176,7 +176,6 @@ struct session {
 	uint64_t allowed;
 	struct policy *known;		/* of those; NULL: none is allowed */
 	struct heap_writers heap_writers;
-	bool kernel_unseen;		/* its accesses, though asked for */
 	char doubt[320];		/* why the run cannot be vouched for;
 					   "": it can, as far as is known */
 	int (*put_side)(unsigned side, const char *bytes, size_t len);
@@ -353,11 +352,6 @@ uint64_t session_samples(const struct session *, size_t watch);
 bool session_is_full(const struct session *);
 
 void session_warn(struct session *, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* Warn that the kernel's accesses are not watched, and why, and do not vouch
-   for them. */
-void session_kernel_unseen(struct session *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Why something stray may have been missed, as half a sentence ("5 hits were

@@ -25,29 +25,6 @@ session_doubt(struct session *s, const char *format, ...)
 }
 
 void
-session_kernel_unseen(struct session *s, const char *format, ...)
-{
-	char why[384];
-	va_list ap;
-
-	va_start(ap, format);
-	(void)vsnprintf(why, sizeof(why), format, ap);
-	va_end(ap);
-	session_warn(s, "the kernel's accesses on the program's behalf are not "
-	    "watched: %s; --user-only accepts that", why);
-	s->kernel_unseen = true;
-}
-
-/* Other reasons say more, and come first. */
-static void
-doubt_kernel(struct session *s)
-{
-	if (s->kernel_unseen)
-		session_doubt(s, "the kernel's accesses were not watched; "
-		    "--user-only accepts that");
-}
-
-void
 session_uptime(struct session *s, const struct wp_uptime *uptime)
 {
 	const char *spec;
@@ -296,7 +273,6 @@ find_doubt(struct session *s)
 	if (s->err == -EPIPE)
 		session_doubt(s, "the report's reader has gone, which ended "
 		    "the watch");
-	doubt_kernel(s);
 	return s->doubt[0] != '\0';
 }
 
@@ -314,7 +290,6 @@ put_end(struct session *s, const char *reason, int status,
 		.ncounts = counts == NULL ? 0 : (uint32_t)s->nwatches,
 	};
 
-	doubt_kernel(s);
 	(void)snprintf(it.reason, sizeof(it.reason), "%s", reason);
 	(void)snprintf(it.doubt, sizeof(it.doubt), "%s", s->doubt);
 	s->journal->put(s->journal, &entry, &it, sizeof(it), counts,

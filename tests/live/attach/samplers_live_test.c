@@ -988,6 +988,17 @@ run_refused(struct outcome *o, const struct refused *how,
 	finish(&r, o);
 }
 
+/* The kernel executes nothing of a program's. */
+TEST(an_ordinary_user_who_watches_execution_is_not_warned_of_the_kernel)
+{
+	struct outcome o;
+
+	run_refused(&o, &ordinary, LIST(watchctl(), "-x", "0x10000", "--"),
+	    true);
+	assert_holds(o.err, "watching 0x10000 (at 0x10000) for execution");
+	assert_lacks(o.err, "the kernel's accesses");
+}
+
 /* Whatever refuses programs, hits come by rings, without a complaint; who
    insists on BPF gets the reason, as from doctor. */
 static void

@@ -585,8 +585,7 @@ TEST(little_memory_by_debug_registers)
 		assert_int_equal(setenv("LD_PRELOAD", victim("failing"), 1),
 		    0);
 		start(&w, LIST(watchctl(), "--stop", "-w", "counter",
-		    "--user-only", "--allow", "bump", "--error-exitcode",
-		    "66", "-o", "json",
+		    "--allow", "bump", "--error-exitcode", "66", "-o", "json",
 		    "-O", "/dev/null", "--", victim("counter"), "3", "5"));
 		assert_int_equal(unsetenv("LD_PRELOAD"), 0);
 		say(&w, "\n\n");

@@ -285,9 +285,8 @@ TEST(strays_and_what_was_not_seen)
 	for (size_t i = 0; i < COUNT(runs); i++) {
 		struct outcome o;
 
-		run_told(&o, LIST("-w", "state", "--user-only", "--allow",
-		    runs[i].allow, "--error-exitcode", "66"), LIST(guest,
-		    runs[i].act[0],
+		run_told(&o, LIST("-w", "state", "--allow", runs[i].allow,
+		    "--error-exitcode", "66"), LIST(guest, runs[i].act[0],
 		    runs[i].act[1]));
 		if (o.status != runs[i].status)
 			fail_msg("%zu: status %d: %s", i, o.status, o.err);

@@ -411,22 +411,6 @@ TEST(statuses_of_commands)
 #undef W
 }
 
-/* A stray write by the kernel would be missed: nobody vouches that there was
-   none, unless it was left out. */
-TEST(the_kernel_that_is_not_watched_is_not_vouched_for)
-{
-#define A watchctl(), "--inside", "-a", "config:8", "--allow", "*", \
-	"--error-exitcode", "66"
-	expect_run(LIST(A, "--", victim("config")), 120,
-	    "the kernel's accesses were not watched; --user-only accepts that\n");
-	expect_run(LIST(A, "--user-only", "--", victim("config")), 7,
-	    ", 0 stray\n");
-	expect_run(LIST(watchctl(), "--inside", "-x", "update", "--allow",
-	    "*", "--error-exitcode", "66", "--", victim("config"), "update"),
-	    7, ", 0 stray\n");
-#undef A
-}
-
 /* A program that lacks a library ends in the dynamic loader, before any of its
    symbols could be found. */
 TEST(a_command_that_was_never_watched)

@@ -244,8 +244,7 @@ expect_refused(const char *act, int status, const char *what)
 {
 	struct outcome o;
 
-	run_act(&o, "--stop", LIST("--user-only", "--allow", "main",
-	    "--error-exitcode", "66"), act);
+	run_act(&o, "--stop", VOUCHED, act);
 	if (o.status != status || (what == NULL ?
 	    strstr(o.err, "not watched;") != NULL ||
 	    strstr(o.err, "unwatched") != NULL :

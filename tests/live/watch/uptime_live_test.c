@@ -122,7 +122,7 @@ static void
 watch_busy(struct running *w, const struct target *t, const char *option)
 {
 	watch_start(w, LIST(watchctl(), "-w", "wrong", "-o", "json",
-	    "--user-only", "--error-exitcode", "66", "-p", t->pid, option));
+	    "--error-exitcode", "66", "-p", t->pid, option));
 }
 
 static void
