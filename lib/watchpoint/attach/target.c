@@ -266,8 +266,9 @@ wp_target_unwatch(struct wp_target *target, size_t first, size_t n)
 	(void)pthread_mutex_unlock(&target->changing);
 }
 
-/* Whether a thread lives: others may after the first has ended. */
-static bool
+/* Whether a thread lives: others may after the first has ended.  1, 0, or
+   -errno. */
+static int
 has_threads(pid_t pid)
 {
 	pid_t *tids = NULL;
@@ -278,7 +279,14 @@ has_threads(pid_t pid)
 	for (int i = 0; i < n && !any; i++)
 		any = !wp_proc_exiting(tids[i]);
 	free(tids);
-	return any;
+	return n < 0 ? n : any;
+}
+
+/* Whether something was short here, which shows nothing of the process. */
+static bool
+is_shortage(int err)
+{
+	return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
 }
 
 static int
@@ -294,9 +302,9 @@ int
 wp_target_check(pid_t pid, struct wp_cause *cause)
 {
 	struct wp_proc_status status;
-	const int err = pid <= 0 ? -ESRCH : wp_proc_status(pid, &status);
+	int err = pid <= 0 ? -ESRCH : wp_proc_status(pid, &status);
 
-	if (err == -EMFILE || err == -ENFILE)
+	if (is_shortage(err))
 		return wp_cause_errno(cause, "looking at a process", -err);
 	if (err < 0)
 		return no_process(pid, cause);
@@ -307,8 +315,10 @@ wp_target_check(pid_t pid, struct wp_cause *cause)
 		    status.tgid, status.tgid);
 	if (status.kernel_thread)
 		return wp_cause_set(cause, WP_CAUSE_KERNEL_THREAD, pid);
-	if (has_threads(pid))
+	if ((err = has_threads(pid)) > 0)
 		return 0;
+	if (is_shortage(err))
+		return wp_cause_errno(cause, "looking at its threads", -err);
 	return wp_cause_set(cause, status.state == 'Z' ? WP_CAUSE_ZOMBIE :
 	    WP_CAUSE_GONE, pid);
 }

@@ -234,6 +234,30 @@ TEST(a_running_process_goes_on)
 	}
 }
 
+/* Of the process nothing follows from it.  Its first byte is not mapped, so all
+   ends with a refusal. */
+TEST(a_living_process_is_not_said_to_have_ended)
+{
+	static const char *const how[] = {"FAIL_AT", "FAIL_FROM"};
+	char pid[16], addr[32];
+	const struct mode mode = {
+		"refused", {"-w", "0x1000", "-p", pid, NULL}, 125,
+	};
+	struct running target, r;
+	struct outcome o;
+
+	start(&target, (const char *[]){victim("config"), acts[0], NULL});
+	hear_address(&target, addr);
+	(void)snprintf(pid, sizeof(pid), "%d", target.pid);
+	for (unsigned long n = 1; n <= 40; n++) {
+		begin(&r, &mode, how[n % 2], n / 2 + 1);
+		finish_status(&r, &o, 125);
+		if (strstr(o.err, "ended") != NULL)
+			fail_msg("%s=%lu: %s", how[n % 2], n / 2 + 1, o.err);
+	}
+	end(&target);
+}
+
 /* What is noted of a program that is executed takes a byte for each SPEC, of
    which there are so many that nothing else is of this size.  It cannot be
    watched, and goes on. */
