@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -129,6 +130,15 @@ bench_end(struct running *v)
 
 	say(v, "end\n");
 	finish(v, &o);
+}
+
+void
+bench_await_start(const char *report)
+{
+	struct stat st;
+
+	while (stat(report, &st) != 0 || st.st_size == 0)
+		(void)usleep(10000);
 }
 
 static int

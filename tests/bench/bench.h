@@ -50,6 +50,10 @@ double bench_go(struct running *);
 /* Have a victim end. */
 void bench_end(struct running *);
 
+/* Wait until watchctl, whose JSON lines go to this file, watches: the first is
+   written then, while the file is there earlier. */
+void bench_await_start(const char *report);
+
 /* Have gdb watch counter, and silently continue at each hit. */
 extern const char bench_gdb_script[];
 

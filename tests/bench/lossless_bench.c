@@ -63,9 +63,7 @@ lost_of(const struct load *load, const char *report)
 	(void)unlink(report);
 	start(&w, LIST(watchctl(), "-w", addr, "-o", "json", "-O", report,
 	    "-p", pid));
-	while (access(report, R_OK) != 0)
-		(void)usleep(10000);
-	(void)usleep(300000);
+	bench_await_start(report);
 	for (unsigned i = 0; i < load->tasks; i++)
 		task[i] = calculate();
 	(void)bench_go(&v);

@@ -126,9 +126,8 @@ await_ready(const struct running *tool, enum way way)
 		await(tool->out, ways[way].ready);
 	else if (is_perf(way))
 		enable_perf();
-	else	/* the start line is written when the watch is armed */
-		while (access(OUTPUT, R_OK) != 0)
-			(void)usleep(10000);
+	else
+		bench_await_start(OUTPUT);
 	(void)usleep(300000);
 }
 

@@ -65,8 +65,7 @@ by_stops(const char *report, double *lost)
 	start_victim(&v, pid);
 	start(&w, (const char *[]){watchctl(), "--stop", "-w", "counter", "-o",
 	    "json", "-O", report, "-p", pid, NULL});
-	for (int waited = 0; access(report, R_OK) != 0 || waited < 30; waited++)
-		(void)usleep(10000);
+	bench_await_start(report);
 	took = bench_go(&v) * 1e6 / atof(WRITES);
 	bench_end(&v);
 	finish(&w, &o);
