@@ -255,6 +255,15 @@ finish(struct remote_session *remote)
 
 /* --- the next one --- */
 
+/* Forget what only the dead one could have continued. */
+static void
+forget_dead(struct remote_session *remote)
+{
+	/* it may have reported more than it has said */
+	remote->session->last_hit = UINT64_MAX;
+	remote_stacks_died(&remote->stacks);
+}
+
 /* Begin with an explainer that knows nothing yet: what there was before it, if
    anything, is to be read first.  0 or -errno. */
 static int
@@ -268,6 +277,8 @@ begin_teaching(struct remote_session *remote)
 	struct buffer b = {0};
 	int err;
 
+	if (remote->taught != 0)	/* it may have died at a question */
+		forget_dead(remote);
 	remote->taught = remote->broker->starts;
 	remote->broker->may_be_plain = true;
 	remote->given = false;
@@ -302,9 +313,7 @@ write_rest(struct remote_session *remote)
 static bool
 survive(struct remote_session *remote, int err)
 {
-	/* it may have reported more than it has said */
-	remote->session->last_hit = UINT64_MAX;
-	remote_stacks_died(&remote->stacks);
+	forget_dead(remote);
 	if (written_report_survive(&remote->report, remote->broker, err))
 		return true;
 	remote->failed = true;

@@ -201,4 +201,38 @@ TEST_WITH(a_last_hit_does_not_go_back, begin, finish)
 	(void)close(fd[1]);
 }
 
+static bool
+know(void *arg, const struct wp_known_stack *stack)
+{
+	(void)arg;
+	(void)stack;
+	return true;
+}
+
+static void
+forget(void *arg, pid_t pid)
+{
+	assert_int_equal(pid, 0);
+	++*(unsigned *)arg;
+}
+
+/* The next one would not say when a backtrace is to be forgotten. */
+TEST_WITH(backtraces_go_with_one_that_dies_at_a_question, begin, finish)
+{
+	unsigned forgotten = 0;
+	char *said;
+
+	remote_session_know(remote, know, forget, &forgotten);
+	assert_int_equal(kill(live.broker.pid, SIGKILL), 0);
+	said_begin(STDERR_FILENO);
+	assert_int_equal(live_broker_loader_hook(&live, 10), 0);
+	said = said_end(STDERR_FILENO);
+	assert_holds(said, "the process that explains");
+	assert_int_equal(live.broker.starts, 2);
+	assert_true(put_sample(1000));
+	assert_int_equal(session_end(&s, "exit", 7, NULL), 7);
+	assert_int_equal(forgotten, 1);
+	assert_int_equal(s.reported, 1);
+}
+
 RUN_TESTS()
