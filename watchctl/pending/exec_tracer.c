@@ -472,7 +472,7 @@ explain_no_hook(const struct exec_tracer *t, pid_t pid)
 		return wp_cause_errno(t->cause, "perf_event_open", -t->no_hook);
 	return wp_cause_set(t->cause, WP_CAUSE_NO_SLOT, pid, 1,
 	    t->run->features.caps.slots, "for what is watched and one for its "
-	    "loader, which is to be seen mapping a module; watch less");
+	    "loader, whose mappings must be seen; watch fewer regions");
 }
 
 /* Its threads are held until the loop goes on.  One that fails is as if it had

@@ -26,8 +26,8 @@
 	X(MODULE_UNKNOWN, ENOENT, "'%s': no module '%s' is mapped by "	\
 	    "the process%s%s")						\
 	X(NO_SIGNAL, EBUSY, "process %d handles both SIGURG and SIGWINCH, "\
-	    "one of which stops it when its loader maps a module: what " \
-	    "is waited for cannot be noticed; watch when it is mapped")	\
+	    "and one of them is needed to stop it when its loader maps " \
+	    "a module: watch once the module is mapped")		\
 	X(STATIC, ENOTSUP, "'%s': process %d has no dynamic loader that "\
 	    "could map '%s': its program is static")			\
 	X(SYMBOL_AMBIGUOUS, ENOTUNIQ, "'%s': %zu symbols are called "	\
@@ -44,7 +44,7 @@
 	X(LENGTH, E2BIG, "%llu bytes at %#llx take %u slots, and "	\
 	    "this processor has %u: watch %s (SPEC:LEN)")		\
 	X(TOO_MANY, ENOSPC, "the watches take %u slots together, and "	\
-	    "this processor has %u: watch less, or shorter and "	\
+	    "this processor has %u: watch fewer, or shorter and "	\
 	    "aligned regions")						\
 	X(TOO_WIDE, E2BIG, "slots that rotate over %llu bytes are " \
 	    "rarely at any one of them: give at most %llu (SPEC:LEN)")	\
@@ -61,8 +61,8 @@
 	X(NO_PROCESS, ESRCH, "no process %d: it does not exist, or "	\
 	    "has ended")						\
 	X(NO_PROC, ENOENT, "/proc is not mounted here, and without "	\
-	    "it nothing is known of any process: mount it (mount -t "	\
-	    "proc proc /proc)")						\
+	    "it no process can be found: mount it (mount -t proc "	\
+	    "proc /proc)")						\
 	X(OTHER_PROC, ENOENT, "/proc is another PID namespace's, "	\
 	    "where processes have other numbers: mount this one's "	\
 	    "(mount -t proc proc /proc)")				\
@@ -149,8 +149,8 @@
 	X(WATCH_LENGTH, E2BIG, "%zu bytes at %#llx take more than "	\
 	    "the %u debug registers of this processor: watch a part "	\
 	    "of at most %u bytes, aligned to 8")			\
-	X(WATCHES, EMFILE, "%u watches are open, as many as there "	\
-	    "can be: close one")					\
+	X(WATCHES, EMFILE, "%u watches are open, and there can be "	\
+	    "no more: close one")					\
 	X(NO_DESCRIPTOR, EMFILE, "a watch takes %u descriptors for "	\
 	    "each thread, and no more are available (the limit is "	\
 	    "%llu): raise it (ulimit -n)")				\

@@ -708,7 +708,7 @@ judge_child(struct wp_probe_result *out, int err, const char *step)
 		    "where perf_event_open is refused nothing replaces it");
 	else if (err < 0 && !wp_proc_mounted())
 		step_failed(out, step, err, "/proc is not mounted, and without "
-		    "it nothing is known of any process");
+		    "it no process can be found");
 	else if (err < 0)
 		step_failed(out, step, err, "threads cannot be held while they "
 		    "are attached: see kernel.yama.ptrace_scope, seccomp "
