@@ -142,6 +142,12 @@ TEST(fewer_than_that_when_it_ends)
 	expect_last(first_of(&o, "last"), 3, "exit");
 }
 
+static void
+forget(void *json)
+{
+	json_decref(json);
+}
+
 /* Hear lines up to that of a type, as an outcome without an end. */
 static void
 hear_until(struct running *w, const char *type, struct outcome *o)
@@ -149,6 +155,7 @@ hear_until(struct running *w, const char *type, struct outcome *o)
 	char line[8192], kind[64];
 
 	*o = (struct outcome){.lines = json_array()};
+	test_frees(o->lines, forget);
 	(void)snprintf(kind, sizeof(kind), "\"type\":\"%s\"", type);
 	do {
 		hear(w, line, sizeof(line));
