@@ -160,18 +160,13 @@ collect(struct running *r, struct outcome *o)
 	o->err = kept_text(o->err, nerr);
 }
 
-static void
-forget(void *json)
-{
-	json_decref(json);
-}
+TEST_KEEPS(kept, json_t *, json_decref)
 
 json_t *
 json_lines(const char *text)
 {
-	json_t *lines = json_array();
+	json_t *lines = kept(json_array());
 
-	test_frees(lines, forget);
 	while (*text != '\0') {
 		size_t len = strcspn(text, "\n");
 		json_t *line = json_loadb(text, len, 0, NULL);

@@ -142,11 +142,7 @@ TEST(fewer_than_that_when_it_ends)
 	expect_last(first_of(&o, "last"), 3, "exit");
 }
 
-static void
-forget(void *json)
-{
-	json_decref(json);
-}
+TEST_KEEPS(kept, json_t *, json_decref)
 
 /* Hear lines up to that of a type, as an outcome without an end. */
 static void
@@ -154,8 +150,7 @@ hear_until(struct running *w, const char *type, struct outcome *o)
 {
 	char line[8192], kind[64];
 
-	*o = (struct outcome){.lines = json_array()};
-	test_frees(o->lines, forget);
+	*o = (struct outcome){.lines = kept(json_array())};
 	(void)snprintf(kind, sizeof(kind), "\"type\":\"%s\"", type);
 	do {
 		hear(w, line, sizeof(line));
