@@ -183,9 +183,8 @@ measure(enum way way, double *share)
 	took = bench_go(&v) * 1e6 / atof(ways[way].writes);
 	say(&v, "end\n");
 	finish(&v, &o);
-	if (attaches) {
+	if (attaches)
 		finish(&tool, &o);
-	}
 	*share = share_of(o.err, way);
 	return took;
 }
