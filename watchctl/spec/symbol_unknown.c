@@ -6,6 +6,7 @@
 
 #include "symbol/demangle.h"
 #include "symbol/symbol.h"
+#include "type/declaration.h"
 #include "spec/find_symbol.h"
 #include "spec/spec.h"
 #include "util/nearest.h"
@@ -187,6 +188,15 @@ put_unknown(struct search *s, struct buffer *b)
 	} else if (s->seen == 0)
 		buffer_puts(b, ", which has no symbols (stripped?): "
 		    "give an address");
+	if (s->first != NULL && s->spec->access != WP_EXEC &&
+	    ex_variable_optimized_out(s->first, s->spec->symbol)) {
+		buffer_puts(b, "; ");
+		visible_put_max(b, ex_module_name(s->first), NAME_SHOWN);
+		buffer_puts(b, " has a variable of that name, but the compiler "
+		    "optimized it out: declare it volatile, or compile "
+		    "with -O0");
+		return;
+	}
 	if (is_stripped(s)) {
 		buffer_puts(b, "; ");
 		visible_put_max(b, ex_module_name(s->first), NAME_SHOWN);

@@ -41,6 +41,10 @@ bool ex_declaration_at(struct ex_process *, struct ex_module *, uint64_t vaddr,
 unsigned ex_declaration_find(struct ex_module *, const char *name,
     const char *file, uint64_t *vaddr, struct ex_declaration *);
 
+/* Whether the source of a module has a global or static variable of this
+   qualified name that the compiler optimized out, so that it has no address. */
+bool ex_variable_optimized_out(struct ex_module *, const char *name);
+
 /* Whether a module has debug information. */
 bool ex_declaration_known(struct ex_module *);
 

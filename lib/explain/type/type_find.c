@@ -1,5 +1,5 @@
 /*
- * type_find: types and enumerators of a module by name.
+ * type_find: types, enumerators and optimized-out variables of a module by name.
  *
  * The units are read in which the name's string is, or a reference to it, up
  * to the first that has what is asked for.
@@ -27,6 +27,7 @@ struct type_search {
 	size_t len;		/* up to template arguments */
 	bool least;		/* it may leave out what need not be said */
 	bool enumerator;
+	bool variable;	/* that the compiler gave no place */
 	enum ex_tag tag;
 	unsigned left;		/* entries */
 	Dwarf_Die found, holder;	/* holder: of an enumerator */
@@ -51,6 +52,13 @@ is_tag(Dwarf_Die *die, enum ex_tag tag)
 	default:
 		return false;
 	}
+}
+
+static bool
+is_unplaced(Dwarf_Die *die)
+{
+	return dwarf_tag(die) == DW_TAG_variable &&
+	    !dwarf_hasattr_integrate(die, DW_AT_location);
 }
 
 static bool
@@ -140,7 +148,7 @@ is_it(struct type_search *s, Dwarf_Die *die, Dwarf_Die *above)
 	Dwarf_Die scoped = *die;
 
 	if (s->enumerator ? dwarf_tag(die) != DW_TAG_enumerator :
-	    !is_tag(die, s->tag))
+	    s->variable ? !is_unplaced(die) : !is_tag(die, s->tag))
 		return false;
 	if (dwarf_hasattr(die, DW_AT_declaration) ||
 	    (name = dwarf_diename(die)) == NULL ||
@@ -296,4 +304,12 @@ ex_type_enumerator(struct ex_module *m, const char *name, uint64_t *value,
 	return search(&s, m, name) && take(m, &s.holder, type) &&
 	    ex_type_kind(type) == EX_ENUM && ex_layout_enumerator(type->layout,
 	    ex_qualified_last(name), value);
+}
+
+bool
+ex_variable_optimized_out(struct ex_module *m, const char *name)
+{
+	struct type_search s = {.variable = true};
+
+	return search(&s, m, name);
 }

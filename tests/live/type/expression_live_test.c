@@ -425,6 +425,10 @@ TEST(refuses_with_the_column)
 		{"heads[129]->opaque->x", "null pointer"},
 		{"srver.total", "nearest: server (column 1)"},
 		{"numbers[ta][1]", "no symbol 'ta'"},
+		{"never_read", "expressions has a variable of that name, but "
+		 "the compiler optimized it out"},
+		{"numbers[never_read][1]", "the compiler optimized it out: "
+		 "declare it volatile, or compile with -O0 (column 9)"},
 		{"((struct cnn *)anything)->fd", "no type 'cnn' (column 10)"},
 		{"&server", "a value, not an object that could be watched; "
 		 "perhaps you mean 'server' (column 1)"},

@@ -569,6 +569,8 @@ static const struct {
 	{"mian", 'x', WP_CAUSE_SYMBOL_UNKNOWN, ", nearest: main"},
 	{"mian", 'w', WP_CAUSE_SYMBOL_UNKNOWN, "no symbol 'mian' in the "
 	 "5 modules of victim"},
+	{"never_read", 'w', WP_CAUSE_SYMBOL_UNKNOWN, "victim has a variable of "
+	 "that name, but the compiler optimized it out"},
 	{"libfoo.so.1!share", 'w', WP_CAUSE_SYMBOL_UNKNOWN,
 	 "no symbol 'share' in libfoo.so.1, nearest: shared"},
 	{"libfoo!zzz", 'w', WP_CAUSE_SYMBOL_UNKNOWN,
