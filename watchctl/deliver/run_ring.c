@@ -23,6 +23,7 @@
 #include "setup/arrivals.h"
 #include "setup/mappers.h"
 #include "setup/objects.h"
+#include "setup/setup.h"
 #include "util/complain.h"
 
 enum { SAMPLE_REST = 512 };	/* bytes that a sample takes beside the stack */
@@ -310,6 +311,7 @@ ring_loop(struct run *run)
 	}
 	if (more)
 		(void)all_ended(run);	/* until now */
+	run_check_processors(run);
 	run->poll[run->npoll - 1].fd = -1;
 	run->missed_module = exec_tracer_end(run->tracer,
 	    &run->missed_child);

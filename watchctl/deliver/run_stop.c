@@ -20,6 +20,7 @@
 
 #include "deliver/deliver.h"
 #include "os/clock.h"
+#include "setup/setup.h"
 #include "util/complain.h"
 #include "util/interrupt.h"
 #include "follow/follow.h"

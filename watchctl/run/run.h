@@ -230,6 +230,7 @@ struct run {
 	uint64_t also;			/* hits of which another watch's samples
 					   tell (before.h) */
 	bool uncovered_reported;	/* that a processor is not watched */
+	uint64_t processors_due;	/* ns: when they are looked at next */
 	long counted_hits_due;		/* ms: when they are looked at next */
 	unsigned counted_hits_looks;
 	bool crashed;			/* a process was ended by a signal, and
@@ -315,9 +316,6 @@ void run_take_thread_end(struct run *, const struct ex_record *);
 void run_take_descendant(struct run *, const struct ex_record *);
 void run_leave_descendants(struct run *, uint64_t since);
 void run_settle_descendants(struct run *);
-
-/* See whether a processor runs that is not watched; report it, once. */
-void run_check_processors(struct run *);
 
 /* Where a SPEC, by its index, is watched in a process that it was found in. */
 struct wp_region run_region(const struct run *, const struct process *,

@@ -226,18 +226,3 @@ run_settle_descendants(struct run *run)
 	session_doubt(&run->session, "process %d executed another program, "
 	    "which was not watched", child->pid);
 }
-
-void
-run_check_processors(struct run *run)
-{
-	int cpu = run->uncovered_reported ? -1 :
-	    wp_rings_uncovered(wp_target_rings(run->target));
-
-	if (cpu < 0)
-		return;
-	run->uncovered_reported = true;
-	session_warn(&run->session, "processor %d runs and cannot be watched: "
-	    "perf_event_open(2) refused it; accesses there are neither seen "
-	    "nor counted", cpu);
-	session_doubt(&run->session, "processor %d was not watched", cpu);
-}

@@ -82,6 +82,15 @@ arrivals_fd(const struct arrivals *a, unsigned i)
 	return wp_rings_fd(a->rings, i);
 }
 
+int
+arrivals_uncovered(struct arrivals *a, bool look)
+{
+	if (a != NULL && look)
+		wp_events_check_processors(&a->events,
+		    PERF_FORMAT_TOTAL_TIME_RUNNING, a->rings);
+	return a == NULL ? -1 : wp_rings_uncovered(a->rings);
+}
+
 /* Neither of the kernel, nor an explainer of this one, which would be held
    while it is asked. */
 static bool

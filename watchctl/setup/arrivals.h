@@ -34,6 +34,10 @@ void arrivals_close(struct arrivals *);
 unsigned arrivals_fds(const struct arrivals *);
 int arrivals_fd(const struct arrivals *, unsigned i);
 
+/* A processor that runs and on which nothing is noticed, as of the last time
+   that it was looked for one; -1: there is none, or it is NULL. */
+int arrivals_uncovered(struct arrivals *, bool look);
+
 /* Watch those that have come, and not those that have left. */
 void run_take_arrivals(struct run *);
 

@@ -39,6 +39,15 @@ mappers_fd(const struct mappers *m, unsigned i)
 	return wp_rings_fd(m->rings, i);
 }
 
+int
+mappers_uncovered(struct mappers *m, bool look)
+{
+	if (m != NULL && look)
+		wp_events_check_processors(&m->events,
+		    PERF_FORMAT_TOTAL_TIME_RUNNING, m->rings);
+	return m == NULL ? -1 : wp_rings_uncovered(m->rings);
+}
+
 /* --- begin --- */
 
 static int

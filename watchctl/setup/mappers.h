@@ -29,6 +29,10 @@ void mappers_close(struct mappers *);
 unsigned mappers_fds(const struct mappers *);
 int mappers_fd(const struct mappers *, unsigned i);
 
+/* A processor that runs and on which nothing is noticed, as of the last time
+   that it was looked for one; -1: there is none, or it is NULL. */
+int mappers_uncovered(struct mappers *, bool look);
+
 /* Watch those places that there are.  0, or -EINVAL after a line on stderr. */
 int run_begin_mappers(struct run *);
 

@@ -52,6 +52,9 @@ int run_add_process(struct run *, pid_t, uint64_t since, struct wp_cause *);
 int run_poll_make(struct run *);
 int run_poll_processes(struct run *);
 
+/* See whether a processor runs that is not watched; report it, once. */
+void run_check_processors(struct run *);
+
 /* Before there are hits to report, the signal that --last takes does nothing;
    then signals come through the descriptor that the loop sleeps on. */
 void run_expect_signals(const struct options *);

@@ -248,6 +248,10 @@ int wp_target_try_uprobe(const struct wp_features *, struct wp_cause *);
    samples. */
 struct wp_rings *wp_target_rings(struct wp_target *);
 
+/* Leave out those rings on whose processors what is watched by events of
+   processors is not seen (wp_events_check_processors). */
+void wp_target_check_processors(struct wp_target *);
+
 /* The events of a slot: their attribute, and their ids (malloc'd, for the
    caller to free).  Result: how many; -ENOMEM. */
 int wp_target_slot_ids(struct wp_target *, size_t watch, unsigned slot,

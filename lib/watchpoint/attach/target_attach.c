@@ -515,14 +515,24 @@ attach_process(struct wp_target *target, pid_t pid, size_t first, size_t n,
 /* Of so many threads, holding them and opening events takes too long. */
 enum { MANY_THREADS = 256 };
 
-static bool
-has_event(const struct wp_events *events, unsigned ring)
+/* Events of threads need no look: they go with these to any processor. */
+static void
+check_processors(struct wp_target *target)
 {
-	for (size_t i = 0; i < events->n; i++)
-		if (events->event[i].watch != WP_EVENT_REFERENCE &&
-		    events->event[i].ring == ring)
-			return true;
-	return false;
+	const struct wp_events *events = &target->events;
+
+	if (events->n > 0 && events->event[events->n - 1].tid < 0)
+		wp_events_check_processors(events,
+		    wp_attr_format(&target->options), target->rings);
+}
+
+void
+wp_target_check_processors(struct wp_target *target)
+{
+	if (pthread_mutex_trylock(&target->changing) != 0)
+		return;
+	check_processors(target);
+	(void)pthread_mutex_unlock(&target->changing);
 }
 
 static int
@@ -531,9 +541,8 @@ open_processors(struct wp_target *target, size_t first, size_t n)
 	const int err = wp_target_open_thread(target, &target->events, first,
 	    n, -1);
 
-	for (unsigned i = 0; err == 0 && i < wp_rings_count(target->rings); i++)
-		if (!has_event(&target->events, i))
-			wp_rings_leave_out(target->rings, i);
+	if (err == 0)
+		check_processors(target);
 	return err;
 }
 

@@ -212,6 +212,7 @@ wp_attr_programs(struct perf_event_attr *attr, bool code)
 	attr->inherit = attr->remove_on_exec = 0;
 	attr->comm = attr->comm_exec = 1;
 	attr->mmap = attr->mmap2 = code;
+	attr->read_format = PERF_FORMAT_TOTAL_TIME_RUNNING;
 }
 
 void
@@ -225,6 +226,7 @@ wp_attr_tracepoint(struct perf_event_attr *attr, uint64_t id)
 	    PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |
 	    PERF_SAMPLE_CPU | PERF_SAMPLE_RAW;
 	attr->sample_id_all = 1;
+	attr->read_format = PERF_FORMAT_TOTAL_TIME_RUNNING;
 }
 
 void

@@ -194,7 +194,8 @@ wp_sample_end(uint8_t *to, size_t n)
 void wp_attr_side(struct perf_event_attr *, bool tasks);
 
 /* The same with tasks for all threads on a processor, and the programs that
-   they execute; with code, also what they map for execution. */
+   they execute; with code, also what they map for execution.  read_format is
+   PERF_FORMAT_TOTAL_TIME_RUNNING, as with the following two. */
 void wp_attr_programs(struct perf_event_attr *, bool code);
 
 /* An event that makes a sample whenever the tracepoint with this id is passed

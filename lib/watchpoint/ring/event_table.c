@@ -82,7 +82,7 @@ int
 wp_events_reference(struct wp_events *events, const struct wp_options *options,
     pid_t tid, const struct wp_rings *rings)
 {
-	const struct wp_event event = {.watch = WP_EVENT_REFERENCE, .tid = tid};
+	struct wp_event event = {.watch = WP_EVENT_REFERENCE, .tid = tid};
 	struct wp_options of = *options;
 	struct perf_event_attr attr;
 	int err = 0;
@@ -91,10 +91,41 @@ wp_events_reference(struct wp_events *events, const struct wp_options *options,
 	wp_attr_reference(&attr, &of);
 	if (!of.everywhere)
 		return events_add(events, &attr, event, -1, -1);
-	for (unsigned i = 0; err == 0 && i < wp_rings_count(rings); i++)
+	for (unsigned i = 0; err == 0 && i < wp_rings_count(rings);
+	    event.ring = ++i)
 		err = unless_offline(events_add(events, &attr, event,
 		    wp_rings_cpu(rings, i), -1), tid);
 	return err;
+}
+
+static const struct wp_event *
+last_on_processor(const struct wp_events *events, unsigned ring)
+{
+	for (size_t i = events->n; i > 0; i--)
+		if (events->event[i - 1].tid < 0 &&
+		    events->event[i - 1].ring == ring)
+			return &events->event[i - 1];
+	return NULL;
+}
+
+/* Its time passes always: it is of all that runs there. */
+static bool
+is_dead(const struct wp_event *event, uint64_t format)
+{
+	struct wp_perf_count one, two;
+
+	return event == NULL || wp_perf_read(event->fd, format, &one) < 0 ||
+	    wp_perf_read(event->fd, format, &two) < 0 ||
+	    one.running == two.running;
+}
+
+void
+wp_events_check_processors(const struct wp_events *events, uint64_t format,
+    struct wp_rings *rings)
+{
+	for (unsigned i = 0; i < wp_rings_count(rings); i++)
+		if (is_dead(last_on_processor(events, i), format))
+			wp_rings_leave_out(rings, i);
 }
 
 void

@@ -48,6 +48,13 @@ int wp_events_open(struct wp_events *, struct perf_event_attr *, uint16_t watch,
 int wp_events_reference(struct wp_events *, const struct wp_options *,
     pid_t tid, const struct wp_rings *);
 
+/* For events of whatever runs: leave out (wp_rings_leave_out) those rings on
+   whose processors none hits.  One that is offline gets none, and those of one
+   that goes offline stop for good, also if it comes back.  The last one of each
+   ring is read, which is enabled and has this read_format. */
+void wp_events_check_processors(const struct wp_events *, uint64_t format,
+    struct wp_rings *);
+
 /* The events of a thread are one after the other: those of its slots from first
    on, and then its references.  Result: the first behind them. */
 size_t wp_events_of_thread(const struct wp_events *, size_t first,

@@ -8,7 +8,9 @@
 #include "test.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/wait.h>
 
 #include "live.h"
@@ -137,6 +139,54 @@ TEST(watches_are_on_it_at_once)
 	for (size_t i = 0; i < COUNT(modes); i++) {
 		watch_on_it(modes[i], false);
 		watch_on_it(modes[i], true);
+	}
+}
+
+/* --- events of processors: what is noticed of all that runs there --- */
+
+/* They do not outlive an absence, and there are none where none ran. */
+static void
+expect_doubt(bool absent, const char *const *options)
+{
+	const char *argv[ARGS];
+	struct running w;
+	struct outcome o;
+	char said[64];
+	const size_t n = append(argv, 0, LIST(watchctl(), "-o", "json",
+	    "--error-exitcode", "66"));
+
+	(void)append(argv, n, options);
+	if (absent)
+		assert_int_equal(switch_cpu(false), 0);
+	watch_start(&w, argv);
+	if (!absent)
+		assert_int_equal(switch_cpu(false), 0);
+	assert_int_equal(switch_cpu(true), 0);
+	(void)kill(w.pid, SIGINT);
+	finish_status(&w, &o, 120);
+	(void)snprintf(said, sizeof(said), "processor %d runs and cannot be "
+	    "watched", cpu);
+	assert_holds(o.out, said);
+}
+
+TEST(nothing_is_noticed_there_after_an_absence)
+{
+	char file[PATH_MAX];
+	const char *const *const options[] = {
+		LIST("-w", "no_such", "--all-cpus", "--if-missing", "skip"),
+		LIST("-w", "word", "--exe", victim("acts")),
+		LIST("-w", file),
+	};
+
+	if (cpu < 0) {
+		print_message("/sys/devices/system/cpu: no processor can be "
+		    "taken offline\n");
+		skip();
+	}
+	(void)snprintf(file, sizeof(file), "file:%s+0:8", victim("acts"));
+	for (size_t i = 0; i < COUNT(options); i++) {
+		expect_doubt(true, options[i]);
+		expect_doubt(false, options[i]);
 	}
 }
 
