@@ -270,6 +270,7 @@ hints_of(const struct found *f, unsigned i)
 {
 	return (struct ex_hints){
 		.late = is_late(f), .kernel = f->kernel,
+		.accesses = is_late(f) ? f->watch[i]->what.times : 0,
 		/* the thread waits behind its call until this is done */
 		.stopped = f->kernel && waits(f),
 		.stray = is_stray(f, i), .comm = f->hit->comm,

@@ -532,6 +532,8 @@ read_end(struct reader *r, const struct journal_entry *e)
 
 	s->lost = it->lost;
 	s->handled = it->handled;
+	s->merged = it->merged;
+	s->late_unknown = it->late_unknown;
 	s->skipped = it->skipped;
 	s->uptime = it->uptime;
 	s->quiet = it->quiet;

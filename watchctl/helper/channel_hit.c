@@ -104,7 +104,7 @@ add_unnamed(struct channel_hit *hit, const struct program *p)
 		    hit->nwatches == CHANNEL_HIT_WATCHES)
 			continue;
 		memcpy(&w, &open->what, sizeof(w));
-		w.slots = 0;
+		w.slots = w.times = 0;
 		w.settled = 0;
 		if (open->signal == SIGTRAP && open->exact != 0 &&
 		    open->stray == 0 && !has_watch(hit, &w))
@@ -187,6 +187,18 @@ put_reply(char to[WP_REPLY_MAX], const char *text)
 	to[len] = '\0';
 }
 
+/* The account names them: the report has one hit for all of them. */
+static void
+add_merged(struct session *session, const struct channel_hit *hit)
+{
+	for (unsigned i = 0; i < hit->named; i++) {
+		const uint32_t times = hit->watch[i].what.times;
+
+		session->merged += times > 1 ? times - 1 : 0;
+		session->late_unknown += times == 0;
+	}
+}
+
 void
 channel_hit_report(struct program *p, struct wp_cell *shared, bool wanted)
 {
@@ -203,6 +215,8 @@ channel_hit_report(struct program *p, struct wp_cell *shared, bool wanted)
 	if (!wanted)
 		t.hit.flags |= WP_CELL_QUIET;
 	complete(&t, p);
+	if ((t.hit.flags & (WP_CELL_LATE | WP_CELL_QUIET)) == WP_CELL_LATE)
+		add_merged(session, &t.hit);
 	session_channel_hit(session, &t.hit, channel_hit_size(t.hit.nwatches),
 	    &t.record);
 	if ((t.hit.flags & (WP_CELL_WAITS | WP_CELL_REPLY)) != 0)

@@ -132,6 +132,8 @@ put_account(struct buffer *b, const struct report_end *end)
 		put_number(b, end->skipped, "left out", false);
 	if (end->handled > 0)
 		put_number(b, end->handled, "for handlers", false);
+	if (end->merged > 0)
+		put_number(b, end->merged, "merged in late hits", false);
 	if (end->judged) {
 		put_number(b, end->stray, "stray", end->stray > 0);
 		put_number(b, end->unjudged, "not judged", end->unjudged > 0);

@@ -31,8 +31,8 @@ struct json_access_key {
 						   report */
 	uint64_t addr, len, pc;
 	uint64_t insn_pc, insn_addr;
-	uint32_t insn_size, confidence;
-	uint32_t samples;
+	uint16_t insn_size, confidence;
+	uint32_t samples, accesses;
 	uint32_t is;		/* bits: stray, unjudged, late, unsure */
 	char insn_text[96];	/* as in struct ex_insn */
 };

@@ -175,6 +175,8 @@ put_account(struct report *r, const struct report_end *end)
 		field_dec(b, "skipped", end->skipped);
 	if (end->handled > 0)
 		field_dec(b, "handled", end->handled);
+	if (end->merged > 0)
+		field_dec(b, "merged", end->merged);
 	if (end->dropped > 0)
 		field_dec(b, "dropped", end->dropped);
 	if (end->judged)

@@ -136,6 +136,8 @@ put_access(struct buffer *b, const struct ex_hit *hit)
 	if (hit->samples > 1)
 		field_dec(b, "samples", hit->samples);
 	field_flag(b, "late", hit->late);
+	if (hit->accesses > 0)
+		field_dec(b, "accesses", hit->accesses);
 	if (hit->pc != 0)
 		field_hex(b, "pc", hit->pc);
 	if (!hit->kernel)
@@ -155,9 +157,9 @@ access_key_of(const struct ex_hit *hit)
 		.path = hit->change.path,
 		.addr = hit->addr, .len = hit->len, .pc = hit->pc,
 		.insn_pc = hit->insn.pc, .insn_addr = hit->insn.addr,
-		.insn_size = hit->insn.size,
-		.confidence = (uint32_t)hit->insn.confidence,
-		.samples = hit->samples,
+		.insn_size = (uint16_t)hit->insn.size,
+		.confidence = (uint16_t)hit->insn.confidence,
+		.samples = hit->samples, .accesses = hit->accesses,
 		.is = (uint32_t)hit->stray | (uint32_t)hit->unjudged << 1 |
 		    (uint32_t)hit->late << 2 | (uint32_t)hit->unsure << 3,
 	};

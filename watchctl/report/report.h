@@ -76,6 +76,8 @@ struct report_end {
 	bool thinned;		/* one of them was asked for */
 	uint64_t handled;	/* hits that went to handlers of the program,
 				   and no further */
+	uint64_t merged;	/* accesses beyond the first of hits that came
+				   late, as far as they are known */
 	uint64_t dropped;	/* -r: accesses that were writes */
 	struct wp_uptime uptime;	/* as of session_uptime */
 	const char *reason;	/* "count", "time", "exit", "signal", "until",

@@ -148,7 +148,7 @@ struct journal_recall {
 };
 
 struct journal_end {
-	uint64_t lost, handled, skipped;
+	uint64_t lost, handled, skipped, merged, late_unknown;
 	struct wp_uptime uptime;
 	int status, err;
 	bool quiet;

@@ -148,6 +148,9 @@ struct session {
 					   hit */
 	uint64_t handled;		/* hits not reported: for handlers of
 					   the program alone */
+	uint64_t merged;		/* accesses that are part of hits that
+					   came late, beyond the first; */
+	uint64_t late_unknown;		/* hits of which that is not known */
 	uint64_t lost;			/* hits, as reported so far */
 	struct wp_uptime uptime;	/* of the watches */
 	uint64_t skipped;		/* records of unknown type */

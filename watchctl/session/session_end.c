@@ -135,6 +135,14 @@ say_account(const struct session *s, const struct report_end *end)
 		add(text, sizeof(text), "; %" PRIu64 " %s not wanted",
 		    end->dropped, end->dropped == 1 ?
 		    "access was a write and" : "accesses were writes and");
+	if (end->merged > 0)
+		add(text, sizeof(text), "; %" PRIu64 " more access%s part of "
+		    "hits that came late", end->merged, end->merged == 1 ?
+		    " is" : "es are");
+	if (s->late_unknown > 0)
+		add(text, sizeof(text), "; %" PRIu64 " %s late and may be "
+		    "several accesses", s->late_unknown, s->late_unknown == 1 ?
+		    "hit came" : "hits came");
 	if (s->skipped > 0)
 		add(text, sizeof(text), "; %" PRIu64 " %s skipped", s->skipped,
 		    s->skipped == 1 ? "record of an unknown type was" :
@@ -210,6 +218,7 @@ fill_end(struct session *s, struct report_end *end)
 	end->hits = s->reported + s->rejected + s->unchanged + s->thinned +
 	    s->handled + s->lost;
 	end->handled = s->handled;
+	end->merged = s->merged;
 	end->uptime = s->uptime;
 	end->changed = s->options->changed || s->unchanged > 0;
 	end->unchanged = s->unchanged;
@@ -285,6 +294,7 @@ put_end(struct session *s, const char *reason, int status,
 	const struct journal_entry entry = {.what = JOURNAL_END};
 	struct journal_end it = {
 		.lost = s->lost, .handled = s->handled, .skipped = s->skipped,
+		.merged = s->merged, .late_unknown = s->late_unknown,
 		.uptime = s->uptime, .status = status, .err = s->err,
 		.quiet = s->quiet,
 		.ncounts = counts == NULL ? 0 : (uint32_t)s->nwatches,

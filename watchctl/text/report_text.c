@@ -469,11 +469,24 @@ put_hit_again(struct report *r, struct buffer *b, const struct ex_hit *hit,
 	put_what(r, b, hit, false);
 	buffer_puts(b, "  ");
 	put_who(r, b, hit);
-	buffer_printf(b, "  (%ssame backtrace as #%llu)\n", hit->late ?
+	buffer_puts(b, "  (");
+	if (hit->accesses > 1)
+		buffer_printf(b, "%u accesses, ", hit->accesses);
+	buffer_printf(b, "%ssame backtrace as #%llu)\n", hit->late ?
 	    "delivered late, unblocked at the " : "",
 	    (unsigned long long)seq);
 	put_counters(b, hit);
 	put_freed(r, b, hit, false);
+}
+
+static void
+put_late(struct buffer *b, unsigned accesses)
+{
+	buffer_puts(b, INDENT "delivered late: the signal was blocked; this is "
+	    "where it was unblocked");
+	if (accesses > 1)
+		buffer_printf(b, "; %u accesses were counted", accesses);
+	buffer_puts(b, "\n");
 }
 
 static void
@@ -485,8 +498,7 @@ put_hit(struct report *r, struct buffer *b, const struct ex_hit *hit)
 	buffer_puts(b, "\n");
 	put_counters(b, hit);
 	if (hit->late)
-		buffer_puts(b, INDENT "delivered late: the signal was blocked; "
-		    "this is where it was unblocked\n");
+		put_late(b, hit->accesses);
 	else if (!hit->kernel)
 		put_insn(r, b, hit);
 	if (hit->stack != NULL)

@@ -475,6 +475,7 @@ explain_sample(struct ex_explainer *e, const struct ex_slot *slot,
 	hit->process = process;
 	hit->kernel = is_kernels(e, record);
 	hit->late = hints->late;
+	hit->accesses = hints->accesses;
 	hit->stray = hints->stray;
 	hit->pc = ex_group_pc(record);
 	(void)strncpy(hit->comm, hints->comm != NULL ? hints->comm :

@@ -127,6 +127,8 @@ struct ex_hit {
 	unsigned nwith;		/* members of with; 0: there are none, or it is
 				   the first hit that is known */
 	unsigned samples;	/* how many were joined in this hit */
+	unsigned accesses;	/* set from hints: it came late, and so many
+				   were counted; 0: not known */
 	bool stray;		/* made by a function that is not allowed to:
 				   set from hints, or by the policy */
 	bool unjudged;		/* maybe stray: the backtrace has no allowed
@@ -250,7 +252,8 @@ struct ex_hints {
 				   its process can be asked about the hit */
 	bool kernel;		/* the kernel made the access, for the system
 				   call that the thread has come back from */
-	bool late, stray;	/* as in struct ex_hit */
+	bool late, stray;	/* as in struct ex_hit, */
+	unsigned accesses;	/* too */
 	const char *comm;	/* the thread's name then; NULL: by records */
 	const struct wp_stop_value *read;	/* what was read of the watch;
 				   NULL: by the sample */

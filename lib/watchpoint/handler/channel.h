@@ -47,7 +47,7 @@
 #include "os/slot.h"
 
 enum {
-	WP_CHANNEL_VERSION = 9,
+	WP_CHANNEL_VERSION = 10,
 	WP_CELLS = 64,
 	WP_WATCHES_MAX = 256,		/* open at a time */
 	WP_LABEL_MAX = 64,
@@ -94,6 +94,8 @@ struct wp_cell_watch {
 					   begun (baseline.c) */
 	uint32_t slots;			/* a hit's: which were touched, a bit
 					   for each; 0: not known */
+	uint32_t times;			/* a late hit's: how many accesses were
+					   counted; 0: not known */
 };
 
 /* What most hits fill is all on the first page. */

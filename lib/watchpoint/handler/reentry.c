@@ -44,7 +44,7 @@ wp_reentry_access(int sig, siginfo_t *info, ucontext_t *context,
 			ours = false;
 	}
 	for (unsigned i = 0; i < run.n; i++) {
-		const struct wp_match *match = &run.match[i];
+		struct wp_match *match = &run.match[i];
 
 		(void)wp_match_account(match, match->watch->kernel ?
 		    WP_STEP_MANY : WP_STEP_ONE);

@@ -33,7 +33,7 @@ is_reported(const struct wp_match *match)
 }
 
 static void
-fill_watch(struct wp_cell_watch *to, const struct wp_match *match)
+fill_watch(struct wp_cell_watch *to, const struct wp_match *match, bool late)
 {
 	const struct wp_watch *w = match->watch;
 
@@ -46,6 +46,8 @@ fill_watch(struct wp_cell_watch *to, const struct wp_match *match)
 	to->index = (uint16_t)wp_watch_index(w);
 	to->settled = atomic_load(&w->settled);
 	to->slots = match->slots;
+	to->times = late && match->watch->nslots == 1 ?
+	    (uint32_t)match->times : 0;
 }
 
 static uint32_t
@@ -128,11 +130,12 @@ fill(struct wp_cell *cell, const struct wp_run *run,
 	cell->flags = cell_flags(run);
 	cell->nth = match->nth;
 	put_order(cell, match->watch);
-	fill_watch(&cell->watch, match);
+	fill_watch(&cell->watch, match, run->late);
 	cell->nalso = 0;
 	for (unsigned i = 1; i < run->n; i++)
 		if (is_reported(&run->match[i]))
-			fill_watch(&cell->also[cell->nalso++], &run->match[i]);
+			fill_watch(&cell->also[cell->nalso++], &run->match[i],
+			    run->late);
 	if ((cell->flags & WP_CELL_REPLY) != 0)
 		cell->reply[0] = '\0';
 	put_name(cell, wp_capture(&cell->record, sizeof(cell->record), &what,

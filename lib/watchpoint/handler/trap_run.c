@@ -4,6 +4,7 @@
  * Signal safety: everything here is async-signal-safe.
  */
 #include "handler/trap_run.h"
+#include "os/libc.h"
 
 struct wp_state wp_state = {.output = 2};
 
@@ -123,20 +124,28 @@ wp_run_add(struct wp_run *run, struct wp_watch *w, uint32_t slots,
 	};
 }
 
+/* With other threads, some of what is accounted for may be theirs. */
 uint32_t
-wp_match_account(const struct wp_match *match, enum wp_steps steps)
+wp_match_account(struct wp_match *match, enum wp_steps steps)
 {
-	if (match->times == 0)
-		return wp_account(match->watch, steps);
-	wp_account_times(match->watch, match->times);
-	return match->slots;
+	const uint64_t before = wp_accounted(match->watch);
+	uint32_t slots;
+
+	if (match->times != 0) {
+		wp_account_times(match->watch, match->times);
+		return match->slots;
+	}
+	slots = wp_account(match->watch, steps);
+	if (wp_libc_alone())
+		match->times = wp_accounted(match->watch) - before;
+	return slots;
 }
 
 void
 wp_run_drop(struct wp_run *run, enum wp_steps steps)
 {
 	for (; run->n > 0; run->n--) {
-		const struct wp_match *match = &run->match[run->n - 1];
+		struct wp_match *match = &run->match[run->n - 1];
 
 		(void)wp_match_account(match, steps);
 		wp_account_suppressed(match->watch);

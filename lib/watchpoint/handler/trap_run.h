@@ -94,7 +94,7 @@ void wp_run_add(struct wp_run *, struct wp_watch *, uint32_t slots,
     uint64_t times);
 
 /* Account for a match that is reported.  Result: its slots. */
-uint32_t wp_match_account(const struct wp_match *, enum wp_steps);
+uint32_t wp_match_account(struct wp_match *, enum wp_steps);
 
 /* Account for what is reported, and drop it: it is no hit. */
 void wp_run_drop(struct wp_run *, enum wp_steps);

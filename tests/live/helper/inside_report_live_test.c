@@ -816,6 +816,8 @@ TEST(what_comes_late_says_so)
 	expect_account(&o, 1, 0);
 	hit = hit_at(&o, 0);
 	assert_true(json_is_true(json_object_get(hit, "late")));
+	assert_int_equal(number_of(hit, "accesses"), 2);
+	assert_int_equal(number_of(first_of(&o, "end"), "merged"), 1);
 	assert_string_equal(text_of(json_object_get(hit, "insn"),
 	    "confidence"), "unknown");
 	assert_string_equal(text_of(hit, "origin"), "user");
@@ -1407,7 +1409,8 @@ TEST(in_words_there_is_no_more_than_hits)
 	assert_ptr_equal(strstr(o.err, "#1   write  word"), o.err);
 	assert_holds(o.err, "1 hit, 1 reported, 0 lost");
 	run_in_words(&o, stores_while_blocked, NULL);
-	assert_holds(o.err, "delivered late");
+	assert_holds(o.err, "unblocked; 2 accesses were counted");
+	assert_holds(o.err, "; 1 more access is part of hits that came late");
 }
 
 TEST(a_useless_output_is_replaced)
