@@ -531,6 +531,18 @@ describe_death(int err, int status, double patience, char text[64])
 		(void)snprintf(text, 64, "%s", "was killed");
 }
 
+/* Whether it may have been killed from outside, which says nothing about what it
+   was reading, unless that happens twice there. */
+static bool
+is_spared(struct broker *broker, int err, int status, const char *module)
+{
+	const bool killed = err == -ECONNRESET && (status < 0 ||
+	    (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
+
+	return killed && !texts_have(&broker->spared, module) &&
+	    texts_add(&broker->spared, module);
+}
+
 /* Not by its number: where threads are traced, whoever waits for them may have
    waited for it too, and its number be another's. */
 static void
@@ -543,13 +555,15 @@ bool
 broker_survive(struct broker *broker, int err, const char *lost)
 {
 	char module[PATH_MAX], why[64], text[2 * PATH_MAX];
+	int status;
 
 	memcpy(module, broker->shared->module, sizeof(module));
 	module[atomic_load(&broker->shared->idle) != 0 ? 0 :
 	    sizeof(module) - 1] = '\0';
 	broker->ran |= atomic_load(&broker->shared->progress) != 0;
 	end(broker);
-	describe_death(err, broker_wait(broker), patience_of(broker), why);
+	status = broker_wait(broker);
+	describe_death(err, status, patience_of(broker), why);
 	if (lost == NULL)
 		return false;
 	if (++broker->deaths >= DEATHS_MAX &&
@@ -564,8 +578,8 @@ broker_survive(struct broker *broker, int err, const char *lost)
 		(void)snprintf(text, sizeof(text), "the process that explains "
 		    "%s, as did two before it: all functions and lines are "
 		    "left out from here on", why);
-	} else if (*module != '\0' && broker->sparing && err != -ETIMEDOUT &&
-	    err != -ETIME) {
+	} else if (*module != '\0' && (is_spared(broker, err, status, module) ||
+	    (broker->sparing && err != -ETIMEDOUT && err != -ETIME))) {
 		(void)snprintf(text, sizeof(text), "the process that explains "
 		    "%s while it read %s; another one tries that once more",
 		    why, module);
@@ -686,5 +700,6 @@ broker_close(struct broker *broker)
 	}
 	answers_free(&broker->answers);
 	texts_free(&broker->aside);
+	texts_free(&broker->spared);
 	texts_free(&broker->said);
 }

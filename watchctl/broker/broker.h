@@ -59,6 +59,7 @@ struct broker {
 	bool asking;		/* for an answer, */
 	bool sparing;		/* which did not end one before */
 	struct broker_texts aside;	/* modules that are not read any more */
+	struct broker_texts spared;	/* those during which one was killed */
 	struct broker_texts said;	/* on stderr */
 	/* of the one that runs: */
 	pid_t pid;		/* 0: none does */

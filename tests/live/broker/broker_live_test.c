@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -225,6 +226,58 @@ TEST(a_spec_is_looked_for_twice)
 	assert_holds(o.err, "another one tries that once more");
 	assert_lacks(o.err, "left out");
 	assert_holds(o.err, "600 hits, 600 reported");
+}
+
+/* Kill the one that the intruder keeps asleep while it reads. */
+static void
+kill_reader(pid_t pid, pid_t *reader)
+{
+	char path[64], call[16];
+	pid_t last = *reader;
+	FILE *f;
+
+	for (int ms = 0;; ms++) {
+		assert_true(ms < COMMAND_PATIENCE_MS);
+		(void)usleep(1000);
+		if ((*reader = explainer_of(pid)) == 0 || *reader == last)
+			continue;
+		(void)snprintf(path, sizeof(path), "/proc/%d/syscall", *reader);
+		if ((f = fopen(path, "r")) == NULL)
+			continue;
+		*call = '\0';
+		(void)fgets(call, sizeof(call), f);
+		(void)fclose(f);
+		if (atoi(call) == SYS_futex)
+			break;
+	}
+	(void)kill(*reader, SIGKILL);
+}
+
+/* Whoever kills one says nothing about what it is reading, unless that happens
+   again there. */
+TEST(one_that_is_killed_blames_nothing_at_first)
+{
+	struct running w;
+	struct outcome o;
+	pid_t reader = 0;
+
+	start_intruded("sleep-once", &w, LIST(watchctl(), "report", recording));
+	kill_reader(w.pid, &reader);
+	finish_status(&w, &o, 0);
+	assert_holds(o.err, "was killed while it read ");
+	assert_holds(o.err, "counter; another one tries that once more");
+	assert_lacks(o.err, "left out");
+	assert_holds(o.out, "counter.c:");
+	assert_holds(o.err, "600 hits, 600 reported, 0 lost");
+	start_intruded("sleep", &w, LIST(watchctl(), "report", recording));
+	reader = 0;
+	kill_reader(w.pid, &reader);
+	kill_reader(w.pid, &reader);
+	finish_status(&w, &o, 0);
+	assert_holds(o.err, "was killed while it read ");
+	assert_holds(o.err, "counter, whose functions and lines are left out");
+	assert_lacks(o.out, "counter.c:");
+	assert_holds(o.err, "600 hits, 600 reported, 0 lost");
 }
 
 /* After three the SPEC is named, whatever the way of watching. */
