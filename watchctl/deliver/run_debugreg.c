@@ -213,8 +213,9 @@ debugreg_announce(struct run *run)
 		run_announce_kernel(run);
 	else
 		session_warn(&run->session, "debug registers are set through "
-		    "ptrace, so the kernel's accesses on the program's behalf "
-		    "are not watched: %s", own->why);
+		    "ptrace%s: %s", options_kernel_may_access(run->options) ?
+		    ", so the kernel's accesses on the program's behalf are "
+		    "not watched" : "", own->why);
 	for (size_t i = 0; i < run->nprocesses; i++) {
 		const pid_t pid = run->process[i].pid;
 
