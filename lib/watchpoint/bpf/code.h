@@ -22,11 +22,11 @@ enum { WP_CODE_INSNS = 4096, WP_CODE_PASSES = 64 };
 struct code {
 	struct bpf_insn insn[WP_CODE_INSNS];
 	unsigned n;
-	unsigned pass[WP_CODE_PASSES], npass;	/* jumps to where it is left to
-					   the kernel */
+	unsigned pass[WP_CODE_PASSES], npass;	/* jumps to where the hit is
+						   left to the kernel */
 };
 
-/* What is full is not to be loaded: its last instruction is any. */
+/* A full program must not be loaded: its last instruction was overwritten. */
 static inline bool
 is_full(const struct code *c)
 {
@@ -86,14 +86,14 @@ call(struct code *c, int function)
 	emit(c, BPF_JMP | BPF_CALL, 0, 0, 0, function);
 }
 
-/* Jumps from there lead here. */
+/* Let the jump at this instruction lead to here. */
 static inline void
 land(struct code *c, unsigned at)
 {
 	c->insn[at].off = (int16_t)(c->n - at - 1);
 }
 
-/* A conditional jump on to where it lands. */
+/* A conditional jump forward, to where land() is called with the result. */
 static inline unsigned
 jump(struct code *c, int op, unsigned reg, int value)
 {
@@ -117,13 +117,13 @@ return_zero(struct code *c)
 
 struct wp_counters;
 
-/* Where on the stack the counts are (bpf/counter_reading.h), each 8 bytes below
-   the one before it, once it has read them; what is below WP_CODE_OWN is its
-   own. */
+/* Where the code that reads counters leaves the counts (bpf/counter_reading.h)
+   on the stack, each 8 bytes below the one before it.  It also uses what is
+   below WP_CODE_OWN for itself. */
 enum { WP_CODE_OWN = -48, WP_CODE_COUNTS = WP_CODE_OWN - 4 * 8 };
 
-/* Take what was counted since the thread's last hit (counters.h).  Changes all
-   registers but R6. */
+/* Read what each counter counted since the thread's last hit (counters.h).
+   Changes all registers but R6. */
 void wp_code_counters(struct code *, const struct wp_counters *);
 
 #endif

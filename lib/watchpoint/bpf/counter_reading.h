@@ -1,6 +1,6 @@
 /*
- * counter_reading: the counters that a BPF program has read at a hit.  It
- * follows the ticket in the sample's raw bytes.
+ * counter_reading: the values of counters that a BPF program read at a hit.
+ * They follow the ticket in the sample's raw bytes.
  */
 #ifndef WP_COUNTER_READING_H
 #define WP_COUNTER_READING_H
@@ -11,15 +11,17 @@
 
 #include "bpf/ticket.h"
 
-/* Of one counter. */
+/* The reading of one counter. */
 struct wp_counter_reading {
 	uint64_t counter;	/* enum wp_counter */
-	uint64_t count;		/* since its thread's last hit; or: */
+	uint64_t count;		/* counted since its thread's last hit; or
+				   WP_READING_NONE */
 };
-#define WP_READING_NONE UINT64_MAX	/* not known, or it is the first */
+#define WP_READING_NONE UINT64_MAX	/* not known, or this is the first
+					   hit */
 
-/* The ith of a sample's raw bytes.  False: there are no more, or it is not
-   known. */
+/* The ith reading in a sample's raw bytes.  False: there are no more, or its
+   count is not known. */
 static inline bool
 wp_counter_reading_get(const uint8_t *raw, uint32_t len, unsigned i,
     struct wp_counter_reading *reading)

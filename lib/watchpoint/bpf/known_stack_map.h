@@ -1,23 +1,26 @@
 /*
- * known_stack_map: known stacks, of which a hit needs only a short copy.
+ * known_stack_map: known stacks.  A hit with a known stack needs only a short
+ * copy of it.
  *
- * To find the callers of a hit, unwinding looks at few words of the stack.
- * Which these are is known once a hit with the same place in the program, the
- * same stack pointer and the same values in these words was unwound
- * (os/known_stack.h).  Then a program copies the stack only as far as they lie:
+ * To find the callers of a hit, unwinding reads few words of the stack.  Which
+ * words these are is known once a hit with the same program counter, the same
+ * stack pointer and the same values in these words was unwound
+ * (os/known_stack.h).  From then on the program at the hit copies the stack
+ * only as far as these words lie:
  *
  *	process, pc, sp  - hash ->  entry: [ words ][ words ] ...  (ways)
  *	                                       |
  *	stack at the hit   -------------- all equal? -> sample with a short copy
  *	                                       `-> else: sample with a whole one
  *
- * A short copy is of that hit, as a whole one is.  So what is found by it is
- * true, whatever the entries say and whatever has been mapped since; the
- * comparison shows only that it is enough.
+ * A short copy, like a whole one, is taken at its own hit.  So the callers
+ * found in it are right, whatever the entries contain and whatever was mapped
+ * since; the comparison only shows that the short copy is long enough.
  *
- * Entries are in memory that programs share with user space, where one thread
- * writes: with bpf(2), programs would not run for a moment (docs/kernel.md),
- * and hits be lost.  An entry's version says whether a program saw it whole.
+ * The entries are in memory that programs share with user space, where one
+ * thread writes them.  If it wrote them by bpf(2), programs would not run for a
+ * moment (docs/kernel.md), and hits would be lost.  The version of an entry
+ * shows whether a program read it while it was being changed.
  */
 #ifndef WP_KNOWN_STACK_MAP_H
 #define WP_KNOWN_STACK_MAP_H
@@ -26,32 +29,36 @@
 
 #include "os/known_stack.h"
 
-/* Entries; and stacks that one has. */
+/* The number of entries, and of stacks in each. */
 enum { WP_KNOWN_BITS = 10, WP_KNOWN_ENTRIES = 1 << WP_KNOWN_BITS,
 	WP_KNOWN_WAYS = 4 };
 
 struct wp_known_way {
-	uint64_t fp, fp_bits;	/* those of the frame pointer that count; if fp
-				   has others, there is no stack here */
-	uint64_t word[WP_KNOWN_WORDS];	/* all: the last are as the first */
+	uint64_t fp, fp_bits;	/* the bits of the frame pointer that must be
+				   equal, and their mask; if fp has bits outside
+				   the mask, the way is empty */
+	uint64_t word[WP_KNOWN_WORDS];	/* the words to compare; unused ones at
+					   the end repeat the first */
 	uint16_t place[WP_KNOWN_WORDS];
-	uint64_t number;	/* by which hits are counted
-				   (stack_counter.h), */
-	uint64_t slot;		/* those of this one; number 0: none are */
-	struct wp_known_value value;	/* of these */
+	uint64_t number;	/* the number by which hits of this stack are
+				   counted (stack_counter.h); 0: they are not */
+	uint64_t slot;		/* the slot whose hits are counted */
+	struct wp_known_value value;	/* the value at these hits */
 };
 
 struct wp_known_entry {
-	uint64_t version;	/* grows with each change, by two; odd: it is
+	uint64_t version;	/* grows by two with each change; odd: it is
 				   being changed */
-	uint64_t pc, sp;	/* of these stacks */
-	uint64_t pid;		/* and their process; 0: there are none */
-	uint64_t reach;		/* bytes above sp that all words lie in */
+	uint64_t pc, sp;	/* program counter and stack pointer of these
+				   stacks */
+	uint64_t pid;		/* their process; 0: the entry is empty */
+	uint64_t reach;		/* all words lie within this many bytes above
+				   sp */
 	struct wp_known_way way[WP_KNOWN_WAYS];	/* newest first */
 };
 
-/* Which entry is for such stacks: the highest bits of the product of this and
-   wp_known_mix(). */
+/* The index of a stack's entry is the highest bits of wp_known_mix() times
+   this. */
 #define WP_KNOWN_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 
 static inline uint64_t
@@ -60,39 +67,42 @@ wp_known_mix(uint64_t pc, uint64_t sp, uint64_t pid)
 	return (sp << 24 ^ pc) + pid;
 }
 
-/* What a sample's raw bytes have behind the ticket where short copies are
-   tried: how long one would be; the copy is whole. */
+/* With trials of short copies, follows the ticket in a sample's raw bytes: how
+   long the short copy would be.  The sample has a whole one. */
 struct wp_known_trial {
 	uint64_t size;
 };
 
 struct wp_known {
-	int map;		/* of the entries; < 0: there are none */
+	int map;		/* the map of the entries; < 0: there is none */
 	int scratch;		/* an array of WP_KNOWN_SCRATCH bytes for each
-				   ring, where its programs put what they
+				   ring, in which its programs put what they
 				   compare */
 	struct wp_known_entry *entry;
 };
 
-/* The stack, and behind it the registers by PERF_REG_X86_*: a power of two of
-   them. */
+/* A scratch area holds the stack and, behind it, the registers by
+   PERF_REG_X86_*; their number is a power of two. */
 enum { WP_KNOWN_REGISTERS = 32,
 	WP_KNOWN_SCRATCH = WP_KNOWN_REACH + WP_KNOWN_REGISTERS * 8 };
 
-/* Both, for programs of so many rings.  0 or -errno: there are none. */
+/* Make both maps, for the programs of this many rings.  0 or -errno: there are
+   none. */
 int wp_known_open(struct wp_known *, unsigned rings);
 void wp_known_close(struct wp_known *);
 
-/* Whether a stack makes sense; to be asked of those that others made. */
+/* Whether a stack is valid; to be checked for each one that another process
+   sent. */
 bool wp_known_is_valid(const struct wp_known_stack *);
 
-/* Add one that is valid, in place of the oldest with its place and pointer, or
-   of those that have its entry.  Hits of this slot are counted by number; 0:
-   none are.  False: they are not, since it was there, as was asked for then. */
+/* Add a valid stack.  It replaces the oldest one with its program counter and
+   stack pointer, or the stacks of another kind in its entry.  Hits of this slot
+   are counted by number; 0: they are not.  False: they are not counted by this
+   number, because it is 0 or the stack is counted already. */
 bool wp_known_add(const struct wp_known *, const struct wp_known_stack *,
     uint64_t number, uint64_t slot);
 
-/* Forget those of a process; 0: of all. */
+/* Forget the stacks of a process; 0: all stacks. */
 void wp_known_forget(const struct wp_known *, pid_t);
 
 #endif

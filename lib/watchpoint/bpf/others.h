@@ -1,14 +1,16 @@
 /*
- * others: filters the hits of other processes, where an event gets the hits of
- * everything that runs on a processor but only one process is watched.
+ * others: separates the hits of the watched process from those of other
+ * processes, for an event that counts the hits of everything that runs on a
+ * processor.
  *
- * Each program of such an event begins with a look at whose hit it is.  What is
- * another's is counted and left:
+ * Each program of such an event begins with a check of which process made the
+ * hit.  A hit of another process is only counted:
  *
- *	hits of an event = numbers taken (ticket.h) + others' + missed
+ *	hits of an event = tickets taken (ticket.h) + others' hits + missed
  *
- * The process is meant from one moment on, on all processors, until it executes
- * another program; then all are others' hits.
+ * The filter lets the hits of the process through from wp_others_begin on, on
+ * all processors at once, until the process executes another program; from then
+ * on all hits are others'.
  */
 #ifndef WP_OTHERS_H
 #define WP_OTHERS_H
@@ -20,26 +22,29 @@
 struct code;
 
 struct wp_others {
-	int map;		/* < 0: there is no process */
-	uint64_t *word;		/* whether the process is meant; then n counts
-				   of others' hits */
+	int map;		/* < 0: no process is filtered for */
+	uint64_t *word;		/* whether its hits pass; behind it n counts of
+				   others' hits */
 	unsigned n;
 	pid_t pid;
 	int process;		/* a pidfd */
-	int execution;		/* of the program that ends it */
-	bool ended;		/* by us */
+	int execution;		/* the attached program that turns the filter
+				   off at execve */
+	bool ended;		/* wp_others_end did that */
 };
 #define WP_OTHERS_NONE (struct wp_others){				\
 	.map = -1, .process = -1, .execution = -1,			\
 }
 
-/* Of a process, which is not meant yet, with so many counts.  0 or -errno. */
+/* Prepare for a process, with this number of counts; none of its hits pass yet.
+   0 or -errno. */
 int wp_others_open(struct wp_others *, pid_t pid, unsigned counts);
 void wp_others_close(struct wp_others *);
 
-/* What programs that have a count begin with: end here if it is another's hit.
-   What the program is given is in R6; R0 to R5 and R7 are changed, and at the
-   stack's end are the thread and, behind it, the process. */
+/* Generate the check with which a program begins: it ends here if another
+   process made the hit.  R6 holds the program's context; R0 to R5 and R7 are
+   changed; the end of the stack holds the thread's ID and, behind it, the
+   process's. */
 struct wp_own {
 	pid_t pid;
 	int map;
@@ -48,14 +53,16 @@ struct wp_own {
 void wp_code_own(struct code *, const struct wp_own *);
 struct wp_own wp_others_own(const struct wp_others *, unsigned count);
 
-/* The process is meant; and is meant no more, which is to be waited for. */
+/* Let the hits of the process pass; and stop that, and wait until no program
+   that began earlier runs any more. */
 void wp_others_begin(struct wp_others *);
 void wp_others_end(struct wp_others *);
 
-/* The hits that were others'. */
+/* The number of hits that other processes made. */
 uint64_t wp_others_count(const struct wp_others *, unsigned count);
 
-/* Whether it has executed another program since; or else lives. */
+/* Whether the process has executed another program since; and whether it is
+   alive. */
 bool wp_others_executed(const struct wp_others *);
 bool wp_others_alive(const struct wp_others *);
 

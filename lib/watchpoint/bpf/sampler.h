@@ -16,43 +16,48 @@
 #include "os/filter.h"
 
 struct wp_sampler {
-	uint64_t id;		/* that samples have */
-	int cpu;		/* that its events count on; */
-	const struct wp_uprobe_guard *uprobe;	/* or it is of this one, on all
-				   of them; NULL: of events, */
-	const struct wp_own *own;	/* of which these hits are meant; NULL:
-					   all are */
-	int ringbuf;		/* a BPF ring buffer, for samples */
-	int tickets;		/* the slot's (ticket.h), with PERF_SAMPLE_RAW:
-				   an array that can be mapped; else < 0 */
-	unsigned line;		/* in them, of its own; from 1 */
-	const struct wp_counters *counters;	/* read at each hit, with
-						   tickets; NULL: none */
-	struct wp_known known;	/* stacks of which a short copy is enough; its
-				   map < 0: none */
-	const struct wp_stack_table *tallies;	/* where hits of known stacks
-						   are counted; NULL: these are
-						   samples all the same */
-	bool trial;		/* they are copied whole all the same */
-	const struct wp_filter *filter;	/* where this is surely false, the
-					   sample has no stack; NULL: each has
-					   one */
+	uint64_t id;		/* the identifier of its samples */
+	int cpu;		/* the processor that its events count on */
+	const struct wp_uprobe_guard *uprobe;	/* or: it is the program of this
+						   uprobe, on all processors;
+						   NULL: it is for events */
+	const struct wp_own *own;	/* the process whose hits are sampled;
+					   NULL: all hits are */
+	int ringbuf;		/* the BPF ring buffer that samples go to */
+	int tickets;		/* with PERF_SAMPLE_RAW: the slot's tickets
+				   (ticket.h), an array that can be mapped; else
+				   < 0 */
+	unsigned line;		/* its own line in the tickets, from 1 */
+	const struct wp_counters *counters;	/* counters to read at each hit,
+						   if there are tickets; NULL:
+						   none */
+	struct wp_known known;	/* known stacks, of which it makes short copies;
+				   its map < 0: none */
+	const struct wp_stack_table *tallies;	/* where it counts the hits of
+						   known stacks; NULL: it writes
+						   samples of them */
+	bool trial;		/* it copies known stacks whole nevertheless,
+				   and adds a wp_known_trial */
+	const struct wp_filter *filter;	/* if this is certainly false at a hit,
+					   the sample has no stack; NULL: every
+					   sample has one */
 };
 
 /*
- * Load it for events of this attribute.  What it does not write is left to the
- * kernel: hits of the kernel and of 32-bit code, of a process in another pid
- * namespace, and those that find no room.  A descriptor; -ENOTSUP: there is
- * none for this processor or attribute; or -errno.
+ * Load the program for events of this attribute.  Some hits it leaves to the
+ * kernel to write: hits of the kernel and of 32-bit code, those of a process in
+ * another pid namespace, and those for which the ring buffer has no room.
+ * Result: a descriptor; -ENOTSUP: this processor or attribute is not supported;
+ * or -errno.
  */
 int wp_sampler_load(const struct perf_event_attr *, const struct wp_sampler *);
 
 /*
- * In a program of a uprobe: write the sample of where it runs, of this
- * attribute, which is without tickets.  Without room, or of 32-bit code, there
- * is none.  R6 is what the program is given, and at the stack's end are the
- * thread and, behind it, the process; the other registers are changed, and what
- * is from WP_SAMPLE_OWN to WP_SAMPLE_KEPT.
+ * Generate code for a uprobe's program that writes a sample of this attribute,
+ * without a ticket.  Where the ring buffer has no room, and for 32-bit code, it
+ * writes none.  R6 holds the program's context; the end of the stack holds the
+ * thread's ID and, behind it, the process's.  The code changes the other
+ * registers, and the stack from WP_SAMPLE_OWN to WP_SAMPLE_KEPT.
  */
 enum { WP_SAMPLE_OWN = -48, WP_SAMPLE_KEPT = -16 };
 struct code;

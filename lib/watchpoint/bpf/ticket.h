@@ -1,20 +1,20 @@
 /*
  * ticket: what a BPF program adds to the sample of a hit, as its
  * PERF_SAMPLE_RAW: a number that puts the hits of a slot in order, and the
- * bytes that it read there.
+ * bytes that the program read at the slot's address.
  *
  * Numbers go up by one from hit to hit, over all processors, from 1 on; a hit
- * of which there is no sample has one, too.  No other number was taken while
- * the bytes were read: so the numbers have the order in which the bytes were
- * read.  A sample that was given none has four zero bytes there, as the kernel
- * writes them.
+ * without a sample takes one, too.  While a program reads the bytes, no other
+ * number is taken, so the order of the numbers is the order in which the bytes
+ * were read.  A sample without a number has four zero bytes there, as the
+ * kernel writes them.
  *
  * A mark says that the kernel has counted as many hits as numbers were taken.
- * It is a record as of PERF_RECORD_READ, of the slot's event: its value is how
- * many numbers are known to have been taken by then, with their samples in
- * front of it or lost; and in place of the time that the event has run is a
- * number such that each access which takes a later one than the value was made
- * after that number was taken, and that all accesses before it were seen.
+ * It has the layout of PERF_RECORD_READ, of the slot's event.  Its value is a
+ * number, the samples of all numbers up to which come before the mark or are
+ * lost.  In place of the time that the event has run it has another number: all
+ * accesses before that one was taken were seen, and each access whose number is
+ * above the value was made after it.
  */
 #ifndef WP_TICKET_H
 #define WP_TICKET_H
@@ -32,16 +32,17 @@
 struct wp_ticket {
 	uint32_t magic;
 	uint64_t number;	/* from 1 */
-	uint64_t bytes;		/* as read, the first the lowest */
+	uint64_t bytes;		/* as read; the first one is the lowest */
 	uint16_t version;
-	uint16_t len;		/* how many bytes were read; 0: none could
-				   be */
-	int32_t call;		/* -1: it is no system call's */
+	uint16_t len;		/* how many bytes were read; 0: they could not
+				   be read */
+	int32_t call;		/* the system call that made the access; -1:
+				   none did */
 } __attribute__((packed));
 _Static_assert((sizeof(uint32_t) + sizeof(struct wp_ticket)) % 8 == 0,
     "raw bytes, behind their size, are whole words");
 
-/* Take it out of a sample's raw bytes.  False: there is none. */
+/* Get the ticket of a sample from its raw bytes.  False: it has none. */
 static inline bool
 wp_ticket_get(const void *raw, uint32_t len, struct wp_ticket *ticket)
 {
@@ -53,8 +54,8 @@ wp_ticket_get(const void *raw, uint32_t len, struct wp_ticket *ticket)
 	    ticket->len <= sizeof(ticket->bytes);
 }
 
-/* How the numbers of a slot are taken, in memory that user space shares: a line
-   of the processor's cache for all, then one for each ring's programs. */
+/* The memory shared with user space from which the numbers of a slot are taken:
+   a cache line for all, then one for the programs of each ring. */
 enum { WP_TICKET_LINE = 64 };
 
 #endif

@@ -1,9 +1,10 @@
 /*
  * uprobe_guard: the check with which each program of a uprobe begins.
  *
- * A uprobe is in a file.  It runs its programs wherever a process that it is
- * for has that mapped, so they see to it that it is the place that is meant,
- * and that the process is: one that vfork(2) has made has the same memory.
+ * The kernel puts a uprobe into a file, and runs its programs wherever a
+ * process that it is opened for maps that place of the file.  So each program
+ * checks that the address is the one that is watched, and that the process is:
+ * a child of vfork(2) shares its parent's memory.
  */
 #ifndef WP_UPROBE_GUARD_H
 #define WP_UPROBE_GUARD_H
@@ -13,31 +14,33 @@
 
 struct code;
 
-/* What is shared with the programs of a place. */
+/* The memory that user space and the programs of one place share. */
 struct wp_guarded {
-	uint64_t on;		/* whether they run */
-	uint64_t count;		/* the hits, each before anything else */
+	uint64_t on;		/* whether the programs run */
+	uint64_t count;		/* the hits; each is counted before anything
+				   else */
 };
 
 struct wp_uprobe_guard {
 	uint64_t addr;
 	pid_t pid;
-	int map;		/* an array that can be mapped, */
-	unsigned index;		/* and which struct wp_guarded is its own */
+	int map;		/* an array that can be mapped */
+	unsigned index;		/* the index of its struct wp_guarded in the
+				   array */
 };
 
-/* End here unless it is a hit, which is counted.  What the program is given is
-   in R6; the other registers are changed, and at the stack's end are the
-   thread and, behind it, the process. */
+/* Generate code that ends the program unless this is a hit, and counts the hit.
+   R6 holds the program's context; the other registers are changed, and the end
+   of the stack holds the thread's ID and, behind it, the process's. */
 void wp_code_guard(struct code *, const struct wp_uprobe_guard *);
 
-/* Jump if another process runs.  At the stack's end are the thread and, behind
-   it, the process; registers 0 to 5 are changed. */
+/* Generate a jump that is taken if another process runs.  The end of the stack
+   holds the thread's ID and, behind it, the process's; R0 to R5 are changed. */
 void wp_code_unless_process(struct code *, pid_t, unsigned other[2]);
 
-/* Turn off this one's and the n - 1 next ones' when the process has executed
-   another program, before that begins, until the descriptor is closed; or
-   -errno. */
+/* When the process executes another program, turn off the programs of this
+   guard and the n - 1 next ones before that program begins, until the
+   descriptor is closed.  A descriptor or -errno. */
 int wp_uprobe_guard_programs(const struct wp_uprobe_guard *, unsigned n);
 
 #endif
