@@ -167,6 +167,15 @@ no_type(struct evaluation *e, const struct node *node, unsigned asked)
 	return evaluate_fail_with(e, node->type.name, &why);
 }
 
+static void
+add_pointers(const struct token_type *wanted, struct ex_type *type)
+{
+	type->pointers += wanted->pointers;
+	if (wanted->ndims > 0)
+		ex_type_array(type, wanted->count, wanted->ndims,
+		    wanted->outer);
+}
+
 /* The type that a cast or sizeof names. */
 static bool
 find_type(struct evaluation *e, const struct node *node, struct ex_type *type)
@@ -183,7 +192,7 @@ find_type(struct evaluation *e, const struct node *node, struct ex_type *type)
 
 	if (wanted->base != NULL) {
 		found = ex_type_own(wanted->base, type);
-		type->pointers += wanted->pointers;
+		add_pointers(wanted, type);
 		return found;
 	}
 	if ((name = strndup(wanted->name, wanted->len)) == NULL) {
@@ -197,7 +206,7 @@ find_type(struct evaluation *e, const struct node *node, struct ex_type *type)
 	free(name);
 	if (!found)
 		return no_type(e, node, l.asked);
-	type->pointers += wanted->pointers;
+	add_pointers(wanted, type);
 	return true;
 }
 
@@ -556,6 +565,32 @@ path_of(const struct node *root, const struct ex_type *type, bool target)
 	return copy;
 }
 
+/* Of an array that a cast makes, the elements: no debug information has such a
+   type. */
+static void
+declare_elements(struct ex_process *process, uint64_t addr, const char *path,
+    const struct ex_type *type)
+{
+	struct ex_type element;
+	uint64_t first, count;
+	char text[256];
+
+	if (!ex_type_element(type, &element, &first, &count))
+		return;
+	for (uint64_t i = 0; i < count && i < ELEMENTS_DECLARED; i++) {
+		const uint64_t size = ex_type_size(&element);
+
+		(void)snprintf(text, sizeof(text), "%s[%llu]", path,
+		    (unsigned long long)i);
+		if (element.ndims > 0)
+			declare_elements(process, addr + i * size, text,
+			    &element);
+		else
+			ex_object_declare(process, addr + i * size, text,
+			    &element, size);
+	}
+}
+
 void
 evaluate_declare(const struct spec *spec, struct ex_process *process,
     uint64_t addr, uint64_t len)
@@ -587,6 +622,9 @@ evaluate_declare(const struct spec *spec, struct ex_process *process,
 	}
 	if ((path = path_of(root, &v.type, target)) == NULL)
 		return;
-	ex_object_declare(process, addr, path, &v.type, v.size);
+	if (v.type.pointers == 0 && v.type.ndims > 0)
+		declare_elements(process, addr, path, &v.type);
+	else
+		ex_object_declare(process, addr, path, &v.type, v.size);
 	free(path);
 }

@@ -12,6 +12,7 @@ enum {
 	PART_SHOWN = 40,	/* and of a part of it, or a type */
 	BASES_MAX = 8,		/* base classes of base classes */
 	MEMBERS_SHOWN = 5,	/* of a structure that has few */
+	ELEMENTS_DECLARED = 32,	/* no watch has as many bytes */
 };
 
 struct value {

@@ -196,7 +196,7 @@ take_type(struct parser *parser, struct token_type *type, bool name_alone)
 		return false;
 	p = token_skip(p + 1);
 	if (type->base == NULL && type->tag == TAG_ANY && type->pointers == 0 &&
-	    (!name_alone || !is_operand(p)))
+	    type->ndims == 0 && (!name_alone || !is_operand(p)))
 		return false;
 	parser->p = p;
 	return true;

@@ -7,6 +7,7 @@
 enum {
 	NESTING_MAX = 32,	/* brackets within template arguments */
 	POINTERS_MAX = 8,	/* pointers to pointers */
+	ELEMENTS_MAX = 1 << 16,	/* of a dimension */
 };
 
 const char *
@@ -359,6 +360,87 @@ take_part(const char *p, struct token_type *type, struct words *words,
 	return n;
 }
 
+/* So many '*', with qualifiers among them.  False: too many. */
+static bool
+take_pointers(const char **p, unsigned *pointers)
+{
+	const char *at = *p;
+	size_t n;
+
+	while ((n = *at == '*' ? 1 : qualifier(at)) > 0) {
+		if (*at == '*' && ++*pointers > POINTERS_MAX)
+			return false;
+		at = token_skip(at + n);
+	}
+	*p = at;
+	return true;
+}
+
+/* Behind "(*)": all dimensions of the array that is pointed to. */
+static bool
+take_dimensions(const char **p, struct token_type *type)
+{
+	const char *at = *p;
+
+	while (*at == '[') {
+		struct token_number number;
+
+		at = token_skip(at + 1);
+		if (type->ndims == TOKEN_DIMENSIONS ||
+		    token_number(&at, &number) != NULL || number.value == 0 ||
+		    number.value > ELEMENTS_MAX || *(at = token_skip(at)) !=
+		    ']')
+			return false;
+		type->count[type->ndims++] = number.value;
+		at = token_skip(at + 1);
+	}
+	*p = at;
+	return type->ndims > 0;
+}
+
+/* Behind "(*)": the parameters of the function that is pointed to. */
+static bool
+take_parameters(const char **p)
+{
+	const char *at = *p;
+	unsigned depth = 0;
+
+	do {
+		depth += *at == '(';
+		depth -= *at == ')';
+		if (*at++ == '\0')
+			return false;
+	} while (depth > 0);
+	*p = token_skip(at);
+	return true;
+}
+
+/* "(*)[4]", "(*)(int)".  A pointer to a function is one to nothing known.
+   False: it goes on as no type does. */
+static bool
+take_declarator(const char **p, struct token_type *type)
+{
+	const char *at = *p;
+	unsigned outer = 0;
+
+	if (*at != '(' || *(at = token_skip(at + 1)) != '*')
+		return true;
+	if (!take_pointers(&at, &outer) || *at != ')')
+		return false;
+	at = token_skip(at + 1);
+	if (*at == '(') {
+		if (!take_parameters(&at))
+			return false;
+		*type = (struct token_type){.base = "void", .pointers = outer};
+	} else {
+		if (!take_dimensions(&at, type))
+			return false;
+		type->outer = outer;
+	}
+	*p = at;
+	return true;
+}
+
 bool
 token_type(const char **p, struct token_type *type)
 {
@@ -374,11 +456,9 @@ token_type(const char **p, struct token_type *type)
 		return false;
 	if (!own && type->name == NULL)
 		return false;
-	while (*at == '*' || (n = qualifier(at)) > 0) {
-		if (*at == '*' && ++type->pointers > POINTERS_MAX)
-			return false;
-		at = token_skip(at + (*at == '*' ? 1 : n));
-	}
+	if (!take_pointers(&at, &type->pointers) ||
+	    !take_declarator(&at, type))
+		return false;
 	*p = at;
 	return true;
 }

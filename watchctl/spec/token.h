@@ -38,13 +38,18 @@ struct token_number {
 const char *token_number(const char **p, struct token_number *);
 const char *token_character(const char **p, struct token_number *);
 
-/* A type, "struct conn *" or "unsigned long". */
+/* A type, "struct conn *", "unsigned long" or "int (*)[4]". */
+enum { TOKEN_DIMENSIONS = 3 };
 struct token_type {
 	enum token_tag { TAG_ANY, TAG_STRUCT, TAG_UNION, TAG_ENUM } tag;
 	const char *base;	/* C's own type; NULL: a name, */
 	const char *name;	/* len characters of it */
 	size_t len;
 	unsigned pointers;	/* to it */
+	unsigned ndims;		/* then to an array of these, with so many
+				   dimensions, */
+	uint64_t count[TOKEN_DIMENSIONS];
+	unsigned outer;		/* so many pointers; a function's are to void */
 };
 
 /* Advance over one, and over the blanks behind it.  False: none is there, and

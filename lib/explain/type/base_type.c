@@ -1,4 +1,5 @@
-/* base_type: the types that C itself has, and <stdint.h>. */
+/* base_type: the types that C itself has, those of <stdint.h>, and arrays that
+   casts make of types. */
 #include "type/declaration.h"
 
 #include <string.h>
@@ -53,4 +54,14 @@ ex_type_own(const char *name, struct ex_type *type)
 			type->layout = &own[i];
 	}
 	return type->layout != NULL || strcmp(name, "void") == 0;
+}
+
+void
+ex_type_array(struct ex_type *type, const uint64_t *count, unsigned ndims,
+    unsigned pointers)
+{
+	type->inner = type->pointers;
+	type->ndims = ndims < EX_DIMENSIONS ? ndims : EX_DIMENSIONS;
+	memcpy(type->count, count, type->ndims * sizeof(*count));
+	type->pointers = pointers;
 }

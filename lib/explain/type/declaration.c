@@ -237,11 +237,26 @@ ex_declaration_find(struct ex_module *m, const char *name, const char *file,
 
 /* --- what types are --- */
 
+/* Of an array that ex_type_array made. */
+static struct ex_type
+made_element(const struct ex_type *array)
+{
+	struct ex_type element = *array;
+
+	memmove(element.count, element.count + 1,
+	    (EX_DIMENSIONS - 1) * sizeof(*element.count));
+	if (--element.ndims == 0)
+		element.pointers = element.inner;
+	return element;
+}
+
 enum ex_kind
 ex_type_kind(const struct ex_type *type)
 {
 	if (type->pointers > 0)
 		return EX_POINTER;
+	if (type->ndims > 0)
+		return EX_ARRAY;
 	return type->layout != NULL ? type->layout->kind : EX_OPAQUE;
 }
 
@@ -250,6 +265,11 @@ ex_type_size(const struct ex_type *type)
 {
 	if (type->pointers > 0)
 		return sizeof(void *);
+	if (type->ndims > 0) {
+		const struct ex_type element = made_element(type);
+
+		return type->count[0] * ex_type_size(&element);
+	}
 	return type->layout != NULL ? type->layout->size : 0;
 }
 
@@ -264,6 +284,19 @@ ex_type_is_reference(const struct ex_type *type)
 	return die.addr != NULL && dwarf_tag(&die) != DW_TAG_pointer_type;
 }
 
+static void
+put_pointers(char *text, size_t size, unsigned pointers)
+{
+	size_t len = strlen(text);
+
+	for (unsigned i = 0; i < pointers && len + 3 < size; i++) {
+		if (len == 0 || (text[len - 1] != '*' && text[len - 1] != '('))
+			text[len++] = ' ';
+		text[len++] = '*';
+		text[len] = '\0';
+	}
+}
+
 void
 ex_type_put(const struct ex_type *type, char *text, size_t size)
 {
@@ -273,12 +306,21 @@ ex_type_put(const struct ex_type *type, char *text, size_t size)
 	size_t len;
 
 	(void)snprintf(text, size, "%s", name != NULL ? name : "?");
+	put_pointers(text, size, type->ndims > 0 ? type->inner :
+	    type->pointers);
+	if (type->ndims == 0)
+		return;
 	len = strlen(text);
-	for (unsigned i = 0; i < type->pointers && len + 3 < size; i++) {
-		if (len == 0 || text[len - 1] != '*')
-			text[len++] = ' ';
-		text[len++] = '*';
-		text[len] = '\0';
+	if (type->pointers > 0 && len + 4 < size) {
+		(void)strcpy(text + len, " (");
+		put_pointers(text, size, type->pointers);
+		len = strlen(text);
+		(void)snprintf(text + len, size - len, ")");
+	}
+	for (unsigned i = 0; i < type->ndims; i++) {
+		len = strlen(text);
+		(void)snprintf(text + len, size - len, "[%llu]",
+		    (unsigned long long)type->count[i]);
 	}
 }
 
@@ -475,6 +517,12 @@ ex_type_element(const struct ex_type *type, struct ex_type *element,
 
 	if (ex_type_kind(type) != EX_ARRAY)
 		return false;
+	if (type->ndims > 0) {
+		*element = made_element(type);
+		*first = 0;
+		*count = type->count[0];
+		return true;
+	}
 	die = array->type;
 	*first = array->first;
 	*count = array->open ? 0 : array->count;

@@ -11,6 +11,8 @@
 
 #include "type/type_layout.h"
 
+enum { EX_DIMENSIONS = 3 };
+
 struct ex_type {
 	struct ex_module *module;	/* whose debug information it is of;
 					   NULL: it is C's own */
@@ -19,6 +21,11 @@ struct ex_type {
 	unsigned dimension;	/* of an array: from this one of its on */
 	unsigned pointers;	/* it is a pointer to that, so many times
 				   over */
+	unsigned ndims;		/* ex_type_array: that is an array of so many
+				   dimensions, of pointers of inner levels to
+				   what is above */
+	unsigned inner;
+	uint64_t count[EX_DIMENSIONS];
 	bool tags, columns;	/* as in struct ex_declared */
 };
 
@@ -70,6 +77,11 @@ bool ex_type_own(const char *name, struct ex_type *);
    False: none has. */
 bool ex_type_enumerator(struct ex_module *, const char *name, uint64_t *value,
     struct ex_type *);
+
+/* Make of a type pointers, so many levels, to an array of it; no levels: that
+   array. */
+void ex_type_array(struct ex_type *, const uint64_t *count, unsigned ndims,
+    unsigned pointers);
 
 /* Its kind, EX_OPAQUE if nothing is known of it; its size, 0: not known. */
 enum ex_kind ex_type_kind(const struct ex_type *);

@@ -108,6 +108,15 @@ TEST(agrees_with_gdb_about_c)
 		"*(unsigned short *)(&heads[129]->name[4])",
 		"*&heads[129]->fd", "heads[129]", "*heads", "*second", "second",
 		"bump::calls", "bump::chain.next",
+		"*(int (*)[4])anything", "(*(int (*)[4])anything)[1]",
+		"((int (*)[4])anything)[1][2]", "*(short (*)[2][3])anything",
+		"((short (*)[2][3])anything)[1][1][2]",
+		"*(struct list (*)[2])anything",
+		"((conn_t (*)[2])heads[129])[0][0].fd",
+		"*(int *(*)[3])anything", "*(char (**)[16])anything",
+		"*(int (**)(int, void (*)(void)))anything",
+		"*(const unsigned long (*const *)[2])anything",
+		"numbers[sizeof(int (*)[7]) / 8][2]",
 	};
 	struct target t;
 
@@ -366,6 +375,8 @@ TEST(gives_hits_the_type_of_a_cast)
 		{"((struct flags *)bytes)->high", " (unsigned int, ",
 		 "  (*((struct flags *)bytes)): {low = 0, high = 0} -> "
 		 "{low = 0, high = 7}\n"},
+		{"*(unsigned (*)[2])words", " (unsigned int, ",
+		 "  (*(unsigned (*)[2])words)[1]: 0 -> 4294967295\n"},
 		/* what is cast is the index */
 		{"words[(long)1]", " (int, ", "  words[1]: 0 -> -1\n"},
 		{"words[1]", " (int, ", "  0 -> -1\n"},

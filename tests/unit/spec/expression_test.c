@@ -8,6 +8,21 @@
 
 #include "spec/expression.h"
 
+static void
+put_type(char *out, size_t size, const struct token_type *type)
+{
+	int n = snprintf(out, size, "%.*s%.*s", type->base != NULL ?
+	    (int)strlen(type->base) : (int)type->len, type->base != NULL ?
+	    type->base : type->name, (int)type->pointers, "********");
+
+	if (type->ndims > 0)
+		n += snprintf(out + n, size - (size_t)n, "(%.*s)",
+		    (int)type->outer, "********");
+	for (unsigned i = 0; i < type->ndims; i++)
+		n += snprintf(out + n, size - (size_t)n, "[%d]",
+		    (int)type->count[i]);
+}
+
 /* The tree as nested calls. */
 static void
 put(char *out, size_t size, const struct node *node)
@@ -31,11 +46,7 @@ put(char *out, size_t size, const struct node *node)
 	if (node->right != NULL)
 		put(right, sizeof(right), node->right);
 	if (node->kind == NODE_CAST || node->kind == NODE_TYPE_SIZE)
-		(void)snprintf(own, sizeof(own), "%.*s%.*s",
-		    node->type.base != NULL ? (int)strlen(node->type.base) :
-		    (int)node->type.len, node->type.base != NULL ?
-		    node->type.base : node->type.name,
-		    (int)node->type.pointers, "********");
+		put_type(own, sizeof(own), &node->type);
 	else
 		(void)snprintf(own, sizeof(own), "%.*s", (int)node->len,
 		    node->text != NULL ? node->text : "");
@@ -90,6 +101,10 @@ static const struct {
 	{"*(long unsigned const *)p", "at(cast(p unsigned long*))"},
 	{"*(const ns::T<int> *const *)p", "at(cast(p ns::T<int>**))"},
 	{"*(char*)(p)", "at(cast(p char*))"},
+	{"*(int (*)[4])p", "at(cast(p int(*)[4]))"},
+	{"(char *(* const *)[2][0x10])p", "cast(p char*(**)[2][16])"},
+	{"*(int (**)(int, void (*)(void)))p", "at(cast(p void**))"},
+	{"sizeof(T (*)[2])", "typesize(T(*)[2])"},
 	{"(T)p", "cast(p T)"},
 	{"(a)+b", "add(a b)"},
 	{"(a)*b", "mul(a b)"},
