@@ -63,6 +63,10 @@ resolve_line(struct program *p, char *line, struct wp_cell_watch *region,
 		err = spec_refuse(&spec, "this line has more than one address, "
 		    "and --inside takes one for a SPEC: give addresses",
 		    cause);
+	else if (err < 0 && cause->code == WP_CAUSE_MODULE_UNKNOWN)
+		err = spec_refuse(&spec, "no such module is mapped, and with "
+		    "--inside none is waited for: without it, watchctl waits "
+		    "for one that is opened later", cause);
 	else if (err == 0 && (err = answer(p, &spec, &place, region)) < 0)
 		(void)wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	free(place.symbol);

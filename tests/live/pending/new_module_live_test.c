@@ -277,6 +277,16 @@ TEST(a_static_program_has_no_loader)
 	assert_holds(o.err, "which is linked statically: no module");
 }
 
+TEST(from_inside_none_is_waited_for)
+{
+	struct outcome o;
+
+	watch_opener(&o, LIST("--inside"), LIST("0", victim("plug")));
+	assert_int_equal(o.status, 125);
+	assert_holds(o.err, "'plug!plug_state': no such module is mapped, and "
+	    "with --inside none is waited for: without it, watchctl waits");
+}
+
 TEST(what_the_command_must_have_itself)
 {
 	struct outcome o;
