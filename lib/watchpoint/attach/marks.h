@@ -1,10 +1,10 @@
 /*
- * marks: the tickets that hits of a target took are compared regularly with the
- * kernel's counts (tickets.h), and the result is inserted among the records as
- * a mark.  Only a mark makes the conclusions from tickets certain, and shows
- * that no hit was missed.
+ * marks: at intervals, compares the tickets that hits of a target took with the
+ * kernel's counts (tickets.h), and inserts the result among the records as a
+ * mark.  Conclusions from tickets are certain only up to a mark, which also
+ * shows that no hit was missed.
  *
- * One thread uses them: that of the target, or another one.
+ * One thread uses the marks of a target; it need not be the target's own.
  */
 #ifndef WP_MARKS_H
 #define WP_MARKS_H
@@ -17,18 +17,20 @@
 struct wp_marks;
 struct wp_target;
 
-/* Of all watches that it has, now and later.  NULL: out of memory. */
+/* Make the marks of all watches of a target, present and future.  NULL: out of
+   memory. */
 struct wp_marks *wp_marks_new(struct wp_target *);
 void wp_marks_free(struct wp_marks *);
 
-/* Compare, if it is time for it or now. */
+/* Compare, if it is time to do so, or (now) at once. */
 void wp_marks_look(struct wp_marks *, bool now);
 
-/* Whether a mark is to be given that horizons were too early for. */
+/* Whether a mark waits to be returned, because the horizon was too early so
+   far. */
 bool wp_marks_wait(const struct wp_marks *);
 
-/* The next record of a mark that comes behind all records up to this time, ns;
-   NULL: there is none.  It stays until it is taken. */
+/* The next record of a mark that belongs behind all records up to this time,
+   ns, or NULL.  It is returned again until it is taken. */
 const struct perf_event_header *wp_marks_next(struct wp_marks *,
     uint64_t horizon);
 void wp_marks_take(struct wp_marks *);

@@ -1,10 +1,10 @@
 /*
  * samplers: the BPF programs that write the samples of a target's slots.
  *
- * Overview: rings that are made for them are tried by a hit of our own.  Then
- * each slot of the watches that a process is about to have gets its program,
- * before any thread is held; its events run it as soon as they are opened.
- * Where a slot has none, the kernel writes its samples.
+ * Overview: the rings for their samples are tested by a hit of this thread's
+ * own.  Before a process is attached, each slot of its watches gets a program,
+ * while all threads still run; the slot's events run it as soon as they are
+ * opened.  For a slot without a program the kernel writes the samples.
  */
 #ifndef WP_SAMPLERS_H
 #define WP_SAMPLERS_H
@@ -17,58 +17,61 @@
 #include "bpf/known_stack_map.h"
 
 struct wp_samplers {
-	int *program;		/* of each ring, slot and watch; < 0: none */
+	int *program;		/* by ring, slot and watch; < 0: none */
 	size_t n;
-	size_t first;		/* of these watches */
+	size_t first;		/* the first of the watches that they are for */
 	unsigned rings;
 	struct wp_sampled {
-		struct wp_tickets *tickets;	/* of each slot; NULL: none */
+		struct wp_tickets *tickets;	/* by slot; NULL: none */
 		unsigned n;
-	} *watch;		/* nwatches of them: all so far */
+	} *watch;		/* nwatches of them: all watches so far */
 	size_t nwatches;
-	struct wp_known *known;	/* stacks, of all watches; NULL: none are */
-	struct wp_stack_counts *tallied;	/* and what is counted of them;
-				   NULL: each is a sample */
+	struct wp_known *known;	/* known stacks, for all watches; NULL: none are
+				   known */
+	struct wp_stack_counts *tallied;	/* the counts of hits with known
+						   stacks; NULL: each hit is a
+						   sample */
 };
 
-/* Have rings whose samples programs write, of at most so many bytes for each
-   processor in all, and prove that by a hit of this thread's own; with tickets,
-   if that can be, which the options then say, and which counters (NULL: none)
-   need.  0, or -errno with a cause: nothing is left. */
+/* Make rings whose samples BPF programs write, of at most size bytes in all for
+   each processor, and test them by a hit of this thread's own.  The programs
+   take tickets if that is possible, which the options then say; counters (NULL:
+   none) need tickets.  0, or -errno with a cause: nothing stays open. */
 int wp_samplers_rings(struct wp_rings **, struct wp_options *, size_t size,
     const struct wp_counters *, struct wp_cause *);
 
-/* Have stacks that can be known, and perhaps counted, before the first is
-   loaded; without memory none is. */
+/* Prepare for known stacks and, with tally, for counting their hits, before the
+   first program is loaded.  Without memory for it, no stack is known. */
 void wp_samplers_know(struct wp_samplers *, unsigned rings, bool tally);
 
-/* Load those of watches first to first + n - 1 of a target in place of what
-   there was.  Result: whether each of their slots has one. */
+/* Load the programs of watches first to first + n - 1 of a target; they replace
+   the previous ones.  Result: whether each of their slots has one. */
 bool wp_samplers_load(struct wp_samplers *, const struct wp_target *,
     size_t first, size_t n);
 
-/* Attach a slot's to its events, which are those from first on, of each
-   ring. */
+/* Attach the programs of a slot to its events: from index first on, one for
+   each ring. */
 void wp_samplers_attach(const struct wp_samplers *, const struct wp_events *,
     size_t first, size_t watch, unsigned slot);
 
-/* The program of a slot that is a uprobe, to be closed.  -errno: there is
-   none. */
+/* The program of a slot that is a uprobe; the caller closes it.  -errno: there
+   is none. */
 int wp_samplers_take(const struct wp_samplers *, size_t watch, unsigned slot);
 
-/* The identifier of what it writes: none of the kernel's. */
+/* The identifier of the samples that a program writes; the kernel gives none
+   like it. */
 uint64_t wp_sampler_id(size_t watch, unsigned slot);
 
-/* The tickets of a slot; NULL: it has none. */
+/* The tickets of a slot; NULL: none. */
 struct wp_tickets *wp_samplers_tickets(const struct wp_samplers *,
     size_t watch, unsigned slot);
 
-/* The events of a watch are stopped, and about to be closed: its tickets are as
-   they are for ever. */
+/* Report that the events of a watch are stopped, and will be closed: its
+   tickets do not change any more. */
 void wp_samplers_end(struct wp_samplers *, const struct wp_events *,
     const struct wp_options *, size_t watch);
 
-/* Those of running events live on, and the tickets. */
+/* Close the programs.  Open events keep theirs, and the tickets stay. */
 void wp_samplers_unload(struct wp_samplers *);
 
 void wp_samplers_free(struct wp_samplers *);

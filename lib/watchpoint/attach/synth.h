@@ -1,6 +1,6 @@
 /*
- * synth: what existed before the watch, as perf records: the names of a
- * process's threads and its mappings, as COMM and MMAP2 records of time 0 in
+ * synth: describes what existed before the watch as perf records: the names of
+ * a process's threads and its mappings, as COMM and MMAP2 records of time 0 in
  * the layout of wp_attr_watch's events.
  */
 #ifndef WP_SYNTH_H

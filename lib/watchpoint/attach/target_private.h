@@ -20,29 +20,36 @@ struct wp_target {
 	struct wp_watched *watch;	/* nwatches of them */
 	size_t nwatches, watch_cap;
 	struct wp_events events;
-	pthread_mutex_t changing;	/* of watches, events and samplers: held
-					   while they change, and while marks
-					   are made (marks.h) */
-	struct wp_samplers samplers;	/* of what is being attached */
+	pthread_mutex_t changing;	/* for watches, events and samplers:
+					   held while they change, and while
+					   marks are made (marks.h) */
+	struct wp_samplers samplers;	/* of the watches that are being
+					   attached */
 	struct wp_thread_counts thread_counts;
-	struct wp_uprobes uprobes;	/* execution watches that are no
-					   slots */
-	struct wp_counters counters;	/* that are read at each hit */
-	struct wp_others others;	/* of options.processors: who hits the
-					   watches of the process besides it */
-	size_t others_first;		/* and which is the first of these */
-	bool all_sampled;		/* each slot so far has had one */
-	struct wp_cause no_bpf;		/* why none can; code 0: they can */
-	unsigned threads;		/* covered by events of their own */
-	double frozen_ms;		/* longest; < 0: none was held */
-	bool inexact;			/* one of them could not be held */
-	uint64_t armed;			/* as of wp_target_armed */
+	struct wp_uprobes uprobes;	/* execution watches that take no
+					   slot */
+	struct wp_counters counters;	/* read at each hit */
+	struct wp_others others;	/* with options.processors: separates
+					   the process's hits from those of
+					   others */
+	size_t others_first;		/* the first watch that it is for */
+	bool all_sampled;		/* each slot so far had a sampler */
+	struct wp_cause no_bpf;		/* why samplers are not possible; code
+					   0: they are */
+	unsigned threads;		/* number of threads with events of
+					   their own */
+	double frozen_ms;		/* the longest freeze; < 0: a process
+					   could not be held */
+	bool inexact;			/* a process could not be held */
+	uint64_t armed;			/* see wp_target_armed */
 	struct wp_uptime past;		/* of events that are closed */
 	bool stopped;			/* events are disabled */
-	pid_t command;			/* launched or adopted, and not yet
-					   released; 0: none */
-	bool adopted;			/* that one was */
-	size_t command_first;		/* its watches: from here on */
+	pid_t command;			/* the process that was launched or
+					   adopted, and is still held; 0:
+					   none */
+	bool adopted;			/* it was adopted */
+	size_t command_first;		/* the first of its watches; the others
+					   follow */
 	struct wp_hold hold;		/* of the command */
 };
 
@@ -50,7 +57,8 @@ struct wp_target {
 int wp_target_move_events(const struct wp_target *, const struct wp_events *,
     size_t watch);
 
-/* Put an event where a thread that is stopped has its own of what is watched. */
+/* Set the address of an event to a stopped thread's own instance of what is
+   watched. */
 void wp_target_put_local(const struct wp_watched *, pid_t tid,
     struct perf_event_attr *);
 

@@ -14,16 +14,16 @@ struct wp_thread_counts {
 	size_t n;
 };
 
-/* Have a map, and see that a program for it can be loaded.  0 or -errno. */
+/* Make the map, and check that a program for it can be loaded.  0 or -errno. */
 int wp_thread_counts_open(struct wp_thread_counts *);
 
-/* Load the programs of watches first to first + n - 1 of a target.  Without
-   one, hits of a watch count, but not as any thread's.  Result: whether each has
-   one. */
+/* Load the programs of watches first to first + n - 1 of a target.  Hits of a
+   watch without a program are counted, but not for any thread.  Result: whether
+   each watch has one. */
 bool wp_thread_counts_load(struct wp_thread_counts *, const struct wp_target *,
     size_t first, size_t n);
 
-/* Attach a watch's to its events, which are those from first on. */
+/* Attach the program of a watch to its events, from index first on. */
 void wp_thread_counts_attach(const struct wp_thread_counts *,
     const struct wp_events *, size_t first, size_t watch);
 

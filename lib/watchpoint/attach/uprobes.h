@@ -1,13 +1,13 @@
 /*
- * uprobes: places of a target's programs that are watched without a slot, by
- * the kernel's uprobes.
+ * uprobes: watches execution at places of a target's programs by the kernel's
+ * uprobes, which take no slot.
  *
- * Overview: one takes an event, on a thread of the process, and its program
- * runs for all of its threads.  The kernel puts a breakpoint instruction into
- * the process's own copy of the code, and takes it back when the event is
- * closed, also if that is because we have been killed.  Opening and closing
- * take long, so they are opened before the process is held; they count from
- * when they are turned on.
+ * Overview: a uprobe is an event on one thread of the process, whose program
+ * runs for all threads of the process.  The kernel puts a breakpoint
+ * instruction into the process's own copy of the code, and removes it when the
+ * event is closed, even if that is because this process was killed.  Opening
+ * and closing are slow, so uprobes are opened before the process is held, and
+ * are turned on later:
  *
  *	wp_uprobes_plan -> programs are loaded -> wp_uprobes_open
  *	    -> wp_uprobes_turn (on, off) ... -> wp_uprobes_close
@@ -25,58 +25,61 @@
 #include "bpf/uprobe_guard.h"
 
 struct wp_uprobes {
-	int map;		/* of what is shared with programs; < 0: there
-				   is none yet */
-	struct wp_guarded *guarded;	/* the same */
-	unsigned given;		/* so many of it have been */
+	int map;		/* the map that is shared with programs; < 0:
+				   none yet */
+	struct wp_guarded *guarded;	/* its contents */
+	unsigned given;		/* the number of its elements in use */
 	struct wp_uprobe {
 		uint16_t watch, slot;
-		pid_t pid, tid;	/* the process; the thread that it is opened
-				   on */
+		pid_t pid, tid;	/* the process, and the thread on which the
+				   event was opened */
 		uint64_t addr;
 		unsigned index;	/* in guarded */
-		int fd, program;	/* < 0: not opened, not known */
-		int programs;	/* what turns it off when the process executes
-				   another program; < 0: another's does */
+		int fd, program;	/* < 0: not opened, not loaded */
+		int programs;	/* the attached program that turns it off when
+				   the process executes another program; < 0:
+				   that of another uprobe does */
 	} *uprobe;		/* n of them */
 	size_t n, cap;
-	struct wp_closer *closer;	/* that are being closed */
+	struct wp_closer *closer;	/* closes uprobes, in a thread of its
+					   own */
 };
 
-/* An event at a place of this thread's process, or where the function that
-   begins there returns: its descriptor, or -errno; and why not. */
+/* Open an event at a place of this thread's process, or at the return of the
+   function that begins there: a descriptor or -errno; and the reason of such an
+   error. */
 int wp_uprobe_open(pid_t tid, uint64_t addr, bool returns);
 const char *wp_uprobe_why_not(int err);
 
-/* Have a guard for each place of these watches that is to be a uprobe.  0 or
-   -errno with a cause: there are none of these. */
+/* Make a guard for each place of these watches that is to be a uprobe.  0; or
+   -errno with a cause, and none is made. */
 int wp_uprobes_plan(struct wp_target *, size_t first, size_t n, pid_t,
     struct wp_cause *);
 
-/* The guard of a place; false: it has none. */
+/* The guard of a place.  False: it has none. */
 bool wp_uprobes_guard(const struct wp_uprobes *, size_t watch, unsigned slot,
     struct wp_uprobe_guard *);
 
-/* Open those of these watches, turned off; their programs have been loaded.  0;
-   -ECANCELED: begin anew, for another one is a uprobe now; or -errno with a
-   cause: there are none of these. */
+/* Open the uprobes of these watches, turned off; their programs have been
+   loaded.  0; -ECANCELED: start again, because another watch is a uprobe now;
+   or -errno with a cause, and none is open. */
 int wp_uprobes_open(struct wp_target *, size_t first, size_t n,
     struct wp_cause *);
 
 void wp_uprobes_turn(struct wp_uprobes *, size_t first, size_t n, bool on);
 
-/* The hits of a watch. */
+/* The number of hits of a watch. */
 uint64_t wp_uprobes_count(const struct wp_uprobes *, size_t watch);
 
-/* A thread has ended: those that were opened on it are opened on another one of
-   its process.  How many; 0: none, or all of that process has ended; -errno:
-   not all could be. */
+/* Report that a thread has ended: uprobes that were opened on it are opened on
+   another thread of its process.  Result: how many; 0: none, or the whole
+   process has ended; -errno: some could not be. */
 int wp_uprobes_move(struct wp_target *, pid_t tid);
 
-/* Close those of these watches, which takes a thread its time. */
+/* Close the uprobes of these watches, by a thread, since it is slow. */
 void wp_uprobes_close(struct wp_uprobes *, size_t first, size_t n);
 
-/* Close all, and wait for that. */
+/* Close all uprobes, and wait until that is done. */
 void wp_uprobes_free(struct wp_uprobes *);
 
 #endif

@@ -1,45 +1,44 @@
 /*
- * ptrace_loop: threads that are traced while they run, for as long as something
- * is armed in them that is not inherited: debug registers, or events that
- * signal one thread.  Its users are stop.c and watchctl's tracers of debug
+ * ptrace_loop: traces threads while they run, as long as something is armed in
+ * them that new threads do not inherit: debug registers, or events that signal
+ * one thread.  Its users ("owners") are stop.c and watchctl's tracers of debug
  * registers.
  *
- * Overview.  Each thread, when it is stopped for whatever reason, is first
- * brought up to date: the owner of the loop arms it as it should be by now, or
- * has it released.  Then it goes on as it would have: with its signal, its
- * siginfo untouched; or stopped with its process until SIGCONT; a thread that
- * is made stops before its first instruction, so it is armed from there on.
- * Children made by fork(2) are not traced, and have no debug registers; but
- * those of an owner that adopts them.
+ * Overview.  Whenever a thread is stopped, for whatever reason, the loop first
+ * brings it up to date: the owner arms it as it should be by now, or has it
+ * released.  Then the thread continues as it would have without a tracer: with
+ * its signal, whose siginfo is untouched; or stopped with its process until
+ * SIGCONT.  A new thread stops before its first instruction, so it is armed
+ * from there on.  Children made by fork(2) are not traced, and have no debug
+ * registers, unless the owner adopts them.
  *
  *	wp_ptrace_loop_begin -> wp_ptrace_loop_all, wp_ptrace_loop_one
  *	    -> (wp_ptrace_loop_update), wp_ptrace_loop_step ...
  *	    -> wp_ptrace_loop_end
  *
- * What tracing lets a program notice: TracerPid in /proc; no debugger can
+ * What a program can notice of tracing: TracerPid in /proc; no debugger can
  * attach; and a signal that it ignores interrupts its sleeping system calls for
  * a moment, so that the few that cannot be restarted (epoll_wait(2), semop(2),
  * sockets with a timeout) fail with EINTR, as they do after SIGSTOP and
  * SIGCONT.
  *
  * Waiting.  The tracer is a process of its own, with one thread and no
- * children, which has SIGCHLD blocked and waits for it when there is nothing to
- * do:
+ * children.  It blocks SIGCHLD, and waits for it when there is nothing to do:
  *
- *  - A thread of the watched program's parent would not do: to such a parent
- *    wait(2) shows the stops of its child, and takes them away from the tracer.
- *    With another process, the parent sees of it what it would without a
- *    tracer.
- *  - The first thread's zombie is never reaped here.  When the process has
- *    ended the tracer has to end, and the kernel hands the zombie on to the
+ *  - The tracer cannot be a thread of the watched program's parent: wait(2)
+ *    would show the child's stops to that parent, and take them from the
+ *    tracer.  With another process as tracer, the parent sees what it would see
+ *    without one.
+ *  - The tracer never reaps the first thread's zombie.  When the process has
+ *    ended the tracer has to end, and the kernel hands the zombie to the
  *    parent.
  *
- * Death.  Stops are looked at and not taken, so if the tracer is killed, every
- * thread goes on at once, and gets the signal it was about to get (but for one
- * whose siginfo was just being changed: that is lost).  But its debug registers
- * stay set.  From then on a hit is a SIGTRAP of the kernel's making
- * (TRAP_HWBKPT, which does not name the register), and it kills a program that
- * has no handler, or that hits in a thread which blocks SIGTRAP.  So a caller
+ * Death.  Stops are peeked at and not consumed, so if the tracer is killed,
+ * every thread continues at once, and gets the signal that it was about to get
+ * (except that a signal whose siginfo was just being changed is lost).  But its
+ * debug registers stay set.  From then on a hit raises a SIGTRAP from the
+ * kernel (TRAP_HWBKPT, which does not name the register), and that kills a
+ * program that has no handler, or whose thread blocks SIGTRAP.  So a caller
  * that arms debug registers installs a handler first, and the tracer outlives
  * its helper.
  *
@@ -57,93 +56,101 @@
 
 enum { WP_TRACER_LATER = -1 };
 
-/* What its owner does; the functions below call these. */
+/* The callbacks of an owner. */
 struct wp_ptrace_loop_calls {
-	size_t size;	/* of its structure for a thread, which begins with
-			   struct wp_thread; the rest is zero at first */
-	/* A thread is stopped: arm it; thread->update is 0 at its first time.
-	   Result: whether it is still to be traced; if not, nothing must be
-	   left armed. */
+	size_t size;	/* size of the owner's structure for a thread, which
+			   begins with struct wp_thread; the rest is zero at
+			   first */
+	/* Arm a stopped thread; thread->update is 0 the first time.  Result:
+	   whether it is still to be traced; if not, nothing may be left
+	   armed. */
 	bool (*arm)(void *arg, struct wp_thread *);
-	/* One is about to get a signal that its owner named.  Result: the
-	   signal that it gets, 0: none; if that is another, *info has been made
-	   its siginfo, and else may have been changed; WP_TRACER_LATER: it
-	   stays where it is, and this is asked again by another step. */
+	/* A thread is about to get one of the signals that the owner named.
+	   Result: the signal to deliver, 0: none; if it is another one, *info
+	   has been made its siginfo, otherwise *info may have been changed;
+	   WP_TRACER_LATER: the thread stays stopped, and a later step asks
+	   again. */
 	int (*signal)(void *arg, struct wp_thread *, siginfo_t *info);
-	/* One that went on by one instruction (thread->step) has stopped: done,
-	   behind it, and it goes on with no signal; else the instruction was
-	   not executed, or has ended differently.  NULL: none does. */
+	/* A thread that was to execute one instruction (thread->step) has
+	   stopped.  done: behind the instruction, and it continues without a
+	   signal; otherwise, the instruction was not executed, or ended
+	   differently.  NULL: no thread is stepped. */
 	void (*stepped)(void *arg, struct wp_thread *, bool done);
-	/* It is about to end, and is stopped for the last time; if the owner
-	   has that reported (wp_trace_report_exit).  NULL: nothing to do. */
+	/* A thread is about to end, and is stopped for the last time, if the
+	   owner asked for that report (wp_trace_report_exit).  NULL: nothing to
+	   do. */
 	void (*leaving)(void *arg, struct wp_thread *);
-	/* One that is to have it reported (wp_trace_report_made) has made a
-	   process, which is released, or has waited for it until now, as trace
-	   says.  False: it stays where it is, and this is asked again by
-	   another step.  NULL: nothing to do. */
+	/* A thread for which that is reported (wp_trace_report_made) has made a
+	   process, which is released; or it has waited for a process until now,
+	   as trace says.  False: the thread stays stopped, and a later step
+	   asks again.  NULL: nothing to do. */
 	bool (*made)(void *arg, struct wp_thread *, const struct wp_trace *);
-	/* There is no memory for one that was made: it is released, and nothing
-	   is armed in it.  NULL: nothing to do. */
+	/* There is no memory for a new thread: it is released, and nothing is
+	   armed in it.  NULL: nothing to do. */
 	void (*lost)(void *arg, pid_t tid);
-	/* It has ended, or is traced no more: forget it. */
+	/* A thread has ended, or is not traced any more: forget it. */
 	void (*end)(void *arg, struct wp_thread *);
 	/* The process executes another program, which has not begun yet; end
-	   has been called for all threads.  Result: whether its owner takes
-	   over, and lets it go on, or has done so; else it is released.  NULL:
-	   not reported. */
+	   was called for all threads.  Result: true if the owner takes the
+	   process over, and lets it continue, or has done so; false: it is
+	   released.  NULL: not reported. */
 	bool (*executed)(void *arg, pid_t pid);
 
 	/*
-	 * Of an owner with more than one process:
+	 * For owners of more than one process:
 	 */
 
-	/* One is stopped that is not traced so far.  Result: it has been added;
-	   NULL: it is released.  If this is NULL, those of the loop's own
-	   process are added. */
+	/* A thread is stopped that was not traced so far.  Result: the thread,
+	   which has been added; NULL: it is released.  If the callback is NULL,
+	   threads of the loop's own process are added. */
 	struct wp_thread *(*adopt)(void *arg, pid_t tid);
-	/* Asked instead of signal, at each stop.  Result: the signal that it
-	   gets, 0: none; WP_TRACER_LATER: its owner lets it go on, or has done
-	   so, or it has ended. */
+	/* Called instead of signal, at each stop.  Result: the signal to
+	   deliver, 0: none; WP_TRACER_LATER: the owner lets the thread
+	   continue, or has done so, or the thread has ended. */
 	int (*stopped)(void *arg, struct wp_thread *, const struct wp_trace *);
 	/* A process has ended, with this status as of waitpid(2). */
 	void (*ended)(void *arg, pid_t pid, int status);
 };
 
 struct wp_ptrace_loop {
-	const struct wp_ptrace_loop_calls *calls;	/* live as long */
+	const struct wp_ptrace_loop_calls *calls;	/* must outlive the
+							   loop */
 	void *arg;
-	pid_t pid;		/* 0: processes are the owner's business */
-	uint64_t signals;	/* that the owner is asked about, bit sig - 1 */
+	pid_t pid;		/* 0: the owner manages the processes */
+	uint64_t signals;	/* signals that the owner is asked about, bit
+				   sig - 1 */
 	struct wp_thread_table all;
-	uint32_t update;	/* the last, from 1 */
-	long began;		/* when, in ms */
+	uint32_t update;	/* number of the last update, from 1 */
+	long began;		/* when that began, ms */
 	size_t behind;		/* threads that have not been updated */
-	bool enough;		/* set by the owner: nothing more is handled */
-	bool ended;		/* pid has, or is another program */
+	bool enough;		/* set by the owner: handle nothing more */
+	bool ended;		/* pid has ended, or executed another program */
 };
 
-/* Make the calling process a tracer's, of this name: it blocks all signals, and
-   gets one when its parent ends.  *wake: that one, SIGTERM and SIGCHLD. */
+/* Make the calling process a tracer with this name: it blocks all signals, and
+   gets the signal `orphaned' when its parent ends.  *wake: that signal, SIGTERM
+   and SIGCHLD. */
 void wp_ptrace_loop_process(sigset_t *wake, const char *name, int orphaned);
 
-/* Make descriptors 0 to 2, which are closed, /dev/null: they are not to become
-   anything else. */
+/* Open /dev/null as descriptors 0 to 2, which are closed, so that no later file
+   gets these numbers. */
 void wp_ptrace_loop_null(void);
 
-/* Sleep until one comes, for ms at most; < 0: any time.  Which; < 0: none. */
+/* Sleep until one of these signals comes, but for ms at most; < 0: forever.
+   Result: the signal; < 0: none. */
 int wp_ptrace_loop_await(const sigset_t *wake, int ms);
 
-/* One that traces no thread yet. */
+/* Initialize a loop that traces no thread yet. */
 void wp_ptrace_loop_begin(struct wp_ptrace_loop *, pid_t pid, uint64_t signals,
     const struct wp_ptrace_loop_calls *, void *arg);
 
 /* Forget all threads, because the calling process is about to end. */
 void wp_ptrace_loop_end(struct wp_ptrace_loop *);
 
-/* Trace all threads and those to come; or those of a command that is held
-   (wp_command_hold), which is free then; or one.  Each is armed before it goes
-   on.  Threads that are traced already stay so.  0 or -errno: as of
-   wp_hold_process. */
+/* Trace all threads of the process, present and future; or those of a command
+   that is held (wp_command_hold), whose hold is freed; or one thread.  Each is
+   armed before it continues.  Threads that are traced already stay so.  0 or
+   -errno, as of wp_hold_process. */
 int wp_ptrace_loop_all(struct wp_ptrace_loop *);
 int wp_ptrace_loop_command(struct wp_ptrace_loop *, struct wp_hold *);
 int wp_ptrace_loop_one(struct wp_ptrace_loop *, pid_t tid);
@@ -152,41 +159,41 @@ int wp_ptrace_loop_one(struct wp_ptrace_loop *, pid_t tid);
 struct wp_thread *wp_ptrace_loop_add(struct wp_ptrace_loop *, pid_t pid,
     pid_t tid, bool armed);
 
-/* Forget a thread, or those of a process; they are not released.  Result:
-   whether there was any. */
+/* Forget a thread, or all threads of a process, without releasing them.
+   Result: whether there was any. */
 void wp_ptrace_loop_forget(struct wp_ptrace_loop *, struct wp_thread *);
 bool wp_ptrace_loop_forget_process(struct wp_ptrace_loop *, pid_t pid);
 
-/* Let one go on with a signal (0: none), or stop with its process. */
+/* Let a thread continue with a signal (0: none), or stop with its process. */
 void wp_thread_go_on(const struct wp_thread *, int sig);
 
-/* Have each thread brought up to date, interrupting it. */
+/* Interrupt each thread, so that it is brought up to date. */
 void wp_ptrace_loop_update(struct wp_ptrace_loop *);
 
 /*
- * Whether each has been brought up to date.  One that sleeps where no stop
- * reaches it (a vfork parent) counts, after a while: it stops before it does
- * anything.  -1: it takes too long.
+ * Whether each thread has been brought up to date.  A thread that sleeps where
+ * no stop reaches it (a vfork parent) counts, after a while, because it stops
+ * before it does anything.  -1: it takes too long.
  */
 int wp_ptrace_loop_settled(struct wp_ptrace_loop *);
 
-/* Step until that is so: 0; -ESRCH: as of wp_ptrace_loop_step; -ETIMEDOUT;
-   -EINTR: one of the signals of wake came, which is not SIGCHLD. */
+/* Step until all threads are up to date: 0; -ESRCH: as of wp_ptrace_loop_step;
+   -ETIMEDOUT; -EINTR: a signal of wake other than SIGCHLD came. */
 int wp_ptrace_loop_settle(struct wp_ptrace_loop *, const sigset_t *wake);
 
-/* Whether a thread but this one has something to report now. */
+/* Whether any thread but this one has something to report now. */
 bool wp_ptrace_loop_others(const struct wp_ptrace_loop *, pid_t tid);
 
-/* Whether any thread is traced; where processes are the owner's business, also
-   one that was made and has not stopped yet. */
+/* Whether any thread is traced; if the owner manages the processes, also
+   whether one was made that has not stopped yet. */
 bool wp_ptrace_loop_busy(const struct wp_ptrace_loop *);
 
-/* Handle what threads report now, of threads that were not there as well.  1:
+/* Handle what threads report now, including threads that were unknown.  1:
    there may be more; 0: nothing for now; -ESRCH: the loop's process has ended,
-   or executed another program: nothing is traced any more. */
+   or executed another program, and nothing is traced any more. */
 int wp_ptrace_loop_step(struct wp_ptrace_loop *);
 
-/* Handle what each thread has to report now; or a single report. */
+/* Handle what each thread reports now; or a single report. */
 void wp_ptrace_loop_look(struct wp_ptrace_loop *);
 void wp_ptrace_loop_handle(struct wp_ptrace_loop *, const struct wp_trace *);
 

@@ -12,7 +12,7 @@
 
 enum { WP_LENT_MAX = 32 };
 
-/* All zero: no process has any. */
+/* All zero: no memory is shared. */
 struct wp_shared_vm {
 	struct wp_loan {
 		pid_t pid, tid;		/* its maker */
@@ -22,12 +22,12 @@ struct wp_shared_vm {
 	bool more;		/* children for which there was no room */
 };
 
-/* A thread has made another process: by which call is not known. */
+/* Report that a thread made another process, by an unknown system call. */
 void wp_shared_vm_add(struct wp_shared_vm *, const struct wp_loan *);
 
-/* Whether a child may still have the memory of process pid (0: of any), as
-   shares says (wp_sharers_has); NULL: that cannot be asked.  Those that have
-   not are forgotten. */
+/* Whether a child may still share the memory of process pid (0: of any
+   process), according to shares (wp_sharers_has); NULL: that cannot be asked.
+   Children that do not share it any more are forgotten. */
 bool wp_shared_vm_left(struct wp_shared_vm *, pid_t pid,
     bool (*shares)(pid_t tid, pid_t child));
 

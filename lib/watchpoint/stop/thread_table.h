@@ -1,4 +1,4 @@
-/* thread_table: the threads that a process traces, by their ids. */
+/* thread_table: the threads that a process traces, sorted by their IDs. */
 #ifndef WP_THREAD_TABLE_H
 #define WP_THREAD_TABLE_H
 
@@ -7,14 +7,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What the loop knows of a thread (ptrace_loop.h): the first member of what its
-   owner knows. */
+/* What the loop knows of a thread (ptrace_loop.h).  It is the first member of
+   the owner's structure. */
 struct wp_thread {
 	pid_t tid, pid;
-	uint32_t update;		/* the last that it has had; 0: none */
-	bool group_stopped;		/* with its process, by SIGSTOP */
-	bool step;			/* it goes on by one instruction: its
-					   owner's wish, until it stops */
+	uint32_t update;		/* the last update that it got; 0:
+					   none */
+	bool group_stopped;		/* stopped with its process, by
+					   SIGSTOP */
+	bool step;			/* set by the owner until the next stop:
+					   it executes one instruction */
 };
 
 struct wp_thread_table {
@@ -22,18 +24,18 @@ struct wp_thread_table {
 	size_t n, cap;
 };
 
-/* A thread; NULL: it is not traced. */
+/* Find a thread.  NULL: it is not traced. */
 struct wp_thread *wp_thread_find(const struct wp_thread_table *, pid_t tid);
 
-/* The one with the next higher id; NULL: there is none. */
+/* The thread with the next higher ID.  NULL: there is none. */
 struct wp_thread *wp_thread_after(const struct wp_thread_table *, pid_t tid);
 
-/* Add one that is not there, size bytes with all after its tid 0.  NULL: out of
+/* Add a new thread, of size bytes, all zero behind the tid.  NULL: out of
    memory. */
 struct wp_thread *wp_thread_add(struct wp_thread_table *, pid_t tid,
     size_t size);
 
-/* Free one. */
+/* Remove and free a thread. */
 void wp_thread_drop(struct wp_thread_table *, struct wp_thread *);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * trace_sample: the state of a traced thread, captured while it is stopped: its
- * registers, a piece of its stack and a watch's value, as a PERF_RECORD_SAMPLE
+ * trace_sample: captures the state of a traced thread while it is stopped (its
+ * registers, a piece of its stack and a watch's value) as a PERF_RECORD_SAMPLE
  * in the layout of wp_attr_watch's events with options.stop, without kernel.
  */
 #ifndef WP_TRACE_SAMPLE_H
@@ -15,7 +15,8 @@
 enum { WP_TRACE_REGS_MAX = 40 };
 
 /*
- * What differs by processor: trace_sample_x86_64.c, trace_sample_aarch64.c.
+ * The part that differs by processor: trace_sample_x86_64.c,
+ * trace_sample_aarch64.c.
  */
 
 /* A thread's registers, as PERF_SAMPLE_REGS_USER has them. */
@@ -23,28 +24,30 @@ struct wp_trace_regs {
 	uint64_t abi;			/* PERF_SAMPLE_REGS_ABI_* */
 	uint64_t reg[WP_TRACE_REGS_MAX];	/* n of them */
 	size_t n;
-	uint64_t pc, sp;		/* those of them */
+	uint64_t pc, sp;		/* two of them again */
 };
 
-/* 0 or -errno. */
+/* Read a thread's registers.  0 or -errno. */
 int wp_trace_regs(pid_t tid, struct wp_trace_regs *);
 
 /*
- * What does not.
+ * The part that is common to all processors.
  */
 
-/* The part of a sample that the thread does not have. */
+/* The members of a sample that are not read from the thread. */
 struct wp_trace_sampled {
 	uint64_t id;
 	uint64_t addr;		/* watched */
-	uint64_t time;		/* of the stop, ns: all its samples have it */
+	uint64_t time;		/* time of the stop, ns: all its samples have
+				   it */
 	pid_t pid, tid;
 	uint32_t stack;		/* bytes to copy at most, a multiple of 8 */
-	const struct wp_trace_regs *regs;	/* NULL: those that it has */
+	const struct wp_trace_regs *regs;	/* NULL: read them from the
+						   thread */
 	const struct wp_stop_value *value;	/* NULL: none */
 };
 
-/* Make the record at bytes, of which room are there: enough for the stack and
+/* Make the record in a buffer of room bytes, which holds at least the stack and
    1024 more.  0 or -errno: -ESRCH, the thread was killed. */
 int wp_trace_sample(void *bytes, size_t room, const struct wp_trace_sampled *);
 
