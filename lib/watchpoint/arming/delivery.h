@@ -1,6 +1,7 @@
 /*
- * delivery: how watches are armed: by perf events of the program's own, one for
- * each slot and thread that exists (own_events.c), or by the helper.
+ * delivery: the ways in which watches are armed: by perf events of the
+ * program's own, one for each slot and existing thread (own_events.c), or by
+ * the helper.
  */
 #ifndef WP_DELIVERY_H
 #define WP_DELIVERY_H
@@ -15,7 +16,7 @@ extern const struct wp_delivery wp_deliver_sigtrap, wp_deliver_async,
 
 /* How the program's own events of a delivery differ. */
 struct wp_arming {
-	bool inherited;		/* threads to come have copies */
+	bool inherited;		/* new threads inherit them */
 	/* complete the attribute that wp_attr_inside makes for a slot's
 	   event */
 	void (*attr)(struct perf_event_attr *, const struct wp_watch *,
@@ -26,17 +27,18 @@ struct wp_arming {
 };
 
 /* Open the events for all threads, or for w->tid.  They are disabled, unless
-   threads had to be held for it: then the watch is open, and enabled (except
-   with WP_DISABLED), when the threads go on.  0 or -errno with a cause. */
+   threads had to be held to open them: then the watch is open, and (except with
+   WP_DISABLED) enabled, when the threads continue.  0 or -errno with a
+   cause. */
 int wp_own_events_open(struct wp_watch *, uint32_t serial, struct wp_cause *);
 
-/* Close them; some are kept, disabled, for the next watch. */
+/* Close the events; some are kept, disabled, for the next watch. */
 void wp_own_events_close(struct wp_watch *);
 
 /*
- * The same for an open watch that has no events; they are enabled if it is.
- * Handlers may run in the meantime, and this may be called in one, so there is
- * no cause.  0 or -errno: the watch still has no events.
+ * Open events for an open watch that has none, and enable them if the watch is
+ * enabled.  Handlers may run in the meantime, and may call this, so there is no
+ * cause.  0 or -errno: the watch still has no events.
  */
 int wp_own_events_take_over(struct wp_watch *);
 
@@ -44,7 +46,7 @@ int wp_own_events_enable(struct wp_watch *);
 int wp_own_events_move(struct wp_watch *, const struct wp_slot *,
     struct wp_cause *);
 
-/* It is at these slots now, as many as it has. */
+/* Note that a watch has moved to these slots, as many as it had. */
 static inline void
 wp_watch_place(struct wp_watch *w, const struct wp_slot *slots)
 {
@@ -57,14 +59,14 @@ wp_watch_place(struct wp_watch *w, const struct wp_slot *slots)
 	w->region.len = len;
 }
 
-/* In the child of a fork(2), locked: events that are kept for the next watch
-   are its parent's (own_events.c). */
+/* In the child of a fork(2), locked: the events that are kept for the next
+   watch belong to its parent (own_events.c). */
 void wp_own_events_forked(void);
 
 /*
- * Watches that the helper arms in the program's threads, all or one: by debug
- * registers, or (by_signal) by perf events that raise that signal, whose
- * numbers are in channel->owner.  Locked.  In deliver_ptrace.c.
+ * The helper arms these watches in all threads of the program or in one: by
+ * debug registers, or (by_signal) by perf events that raise that signal, whose
+ * descriptor numbers are in channel->owner.  Locked.  In deliver_ptrace.c.
  */
 int wp_helper_arm(struct wp_watch *, uint32_t serial, int by_signal,
     struct wp_cause *);

@@ -1,6 +1,6 @@
 /*
- * helper: the process that explains this program's hits: starting it or joining
- * an existing one, sending it requests and descriptors.
+ * helper: the process that explains this program's hits: how it is started or
+ * joined, and gets requests and descriptors.
  */
 #ifndef WP_HELPER_H
 #define WP_HELPER_H
@@ -15,52 +15,55 @@
    -errno with a cause when there is none. */
 int wp_helper_start(struct wp_cause *);
 
-/* Join the one of WATCHPOINT_CHANNEL, locked: 0; -ENOENT: there is none;
-   -EBUSY: it is another process's, whose environment was passed on. */
+/* Join the helper of WATCHPOINT_CHANNEL, locked: 0; -ENOENT: there is none;
+   -EBUSY: it serves another process, whose environment was passed on. */
 int wp_helper_join(struct wp_cause *);
 
-/* Ask it: fill the request between these (locked), which is all 0 but for what
-   and slots.  -EPIPE: none. */
+/* Send the helper a request: fill it in between these two calls (locked); it is
+   all 0 but for what and slots.  -EPIPE: there is no helper. */
 struct wp_request *wp_helper_request(uint32_t what);	/* NULL: no helper */
 int wp_helper_ask(struct wp_cause *);
 
-/* In a child made by fork(2), locked: the channel is its parent's.  The helper
-   of that is asked to serve a channel of the child's, when one is started. */
+/* In a child made by fork(2), locked: the channel is its parent's.  When a
+   helper is started for the child, the parent's helper is asked to serve the
+   child's channel, too. */
 void wp_helper_forked(void);
 
-/* And now nothing of the parent's is needed any more, but the root. */
+/* After that: release what was the parent's, except the root. */
 void wp_helper_part(void);
 
-/* There: the parent's helper is to know that this child is not watched. */
+/* In such a child: report to the parent's helper that the child is not
+   watched. */
 void wp_helper_unfollowed(void);
 
-/* Tell the helper that began this program, or adopted it, that its watches are
-   open; or (a cause) why not; locked. */
+/* Report to the helper that started this program, or adopted it, that its
+   watches are open; or (a cause) why they are not; locked. */
 int wp_helper_armed(const struct wp_cause *);
 
-/* Tell it what is open now; NULL-safe without a helper. */
+/* Report to the helper what is open now; does nothing without a helper. */
 void wp_helper_describe(struct wp_watch *);
 
-/* A watch is open from now on: signals under its serial are for it; tell it. */
+/* Mark a watch as open, so that signals with its serial are for it, and report
+   it to the helper. */
 void wp_watch_publish(struct wp_watch *, uint32_t serial);
 
-/* Whether all accesses to an open watch have come to the handler, and report
-   those that did not; *ms, which is decreased, is the time to wait for threads
-   that are on their way.  Locked. */
+/* Whether all accesses to an open watch have reached the handler; report those
+   that have not.  *ms, which is decreased, is the time to wait for threads
+   whose signals are still on the way.  Locked. */
 void wp_helper_look(const struct wp_watch *, unsigned *ms);
 
 /* How often so far threads that the helper arms may have made accesses that
    were not reported; see channel.h. */
 uint32_t wp_helper_gaps(void);
 
-/* And that an open one has been moved. */
+/* Report to the helper that an open watch has moved. */
 void wp_helper_moved(const struct wp_watch *);
 
-/* A variable of our environment; NULL when unset, or the program runs with
-   privileges it was given (secure_getenv(3)). */
+/* An environment variable; NULL if it is unset, or if the program was given
+   privileges (secure_getenv(3)). */
 const char *wp_setting(const char *name);
 
-/* Have wp_state.output; once, locked (output.c). */
+/* Open wp_state.output; once, locked (output.c). */
 void wp_output_open(void);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a thread had when it locked. */
+/* The thread's state before it locked. */
 struct wp_scope_before {
 	sigset_t mask;
 	int cancel;
@@ -15,11 +15,11 @@ struct wp_scope_before {
 void wp_scope_lock(struct wp_scope_before *);
 void wp_scope_unlock(const struct wp_scope_before *);
 
-/* Whether the thread has it, so that a handler must not leave;
-   async-signal-safe. */
+/* Whether the thread holds the lock, so that a handler must not leave by
+   longjmp(3); async-signal-safe. */
 bool wp_scope_locked(void);
 
-/* The signals that a thread that has it had blocked before. */
+/* The signals that the thread that holds the lock had blocked before. */
 uint64_t wp_scope_mask(void);
 
 #endif

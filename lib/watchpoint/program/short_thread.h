@@ -4,10 +4,10 @@
 #define WP_SHORT_THREAD_H
 
 /*
- * Have fn(arg) called by a thread of its own, which has ended when this
- * returns: what it opens belongs to no thread, so that
- * prctl(PR_TASK_PERF_EVENTS_DISABLE) does not disable it.  Locked; little
- * stack.  Its result, or -ECHILD: none can be made.
+ * Call fn(arg) in a thread of its own, which has ended when this returns.  So
+ * the events that fn opens belong to no living thread, and
+ * prctl(PR_TASK_PERF_EVENTS_DISABLE) does not disable them.  Locked; the thread
+ * has little stack.  Result: that of fn; -ECHILD: no thread can be made.
  */
 int wp_short_thread(int (*fn)(void *), void *arg);
 

@@ -1,50 +1,51 @@
 /*
  * table: the table of watches that this program has on itself: its lock, its
- * free entries, and the events of each; and what else is known of the program.
+ * free entries, and the events of each watch; and other facts about the
+ * program.
  *
  * Lock order: wp_watches_lock alone.
  *
- * Nothing here allocates by malloc(3): the program's heap may be the very thing
- * that is being corrupted, and its lock may be held by a thread held still.
+ * Nothing here allocates by malloc(3): the program's heap may be what is being
+ * corrupted, and a thread that is held still may hold the heap's lock.
  */
 #ifndef WP_TABLE_H
 #define WP_TABLE_H
 
 #include "handler/watches.h"
 
-/* While it is locked the thread has all signals blocked and cannot be
-   cancelled, so nothing that could want the lock runs in it.  fork(2) waits for
-   it.  errno is afterwards what it was before. */
+/* While a thread holds this lock it has all signals blocked and cannot be
+   cancelled, so no handler that needs the lock runs in it.  fork(2) waits for
+   the lock.  Both functions preserve errno. */
 void wp_watches_lock(void);
 void wp_watches_unlock(void);
 
-/* By who has locked it: the channel in which that is counted, NULL: none; and
-   it is not to be counted any more, since it is the parent's. */
+/* For the holder of the lock: the channel in which locking is counted, NULL:
+   none; and stop counting there, because it is the parent's. */
 struct wp_channel *wp_watches_counts(void);
 void wp_watches_part(void);
 
-/* A free entry (serial is 0 and delivery NULL) with its serial drawn but not
-   set, or NULL; locked. */
+/* Get a free entry (serial is 0 and delivery NULL), and a serial for it, which
+   is not set yet.  NULL: there is none.  Locked. */
 struct wp_watch *wp_watches_new(uint32_t *serial);
 
-/* Put an armed event into a watch; room is mapped as needed, and a page of it
-   stays with the entry.  0 or -ENOMEM. */
+/* Add an armed event to a watch.  Memory is mapped as needed, and one page of
+   it stays with the entry.  0 or -ENOMEM. */
 int wp_watch_add(struct wp_watch *, int fd, unsigned slot, pid_t tid);
 int wp_watch_put(struct wp_watch *, const struct wp_armed *);
 
-/* Close an event; or its watch's from index first on. */
+/* Close an event; or the events of a watch from index first on. */
 void wp_armed_drop(struct wp_armed *);
 void wp_watch_drop(struct wp_watch *, size_t first);
 
-/* The same descriptor with a high number, close-on-exec; the old one is closed,
-   unless no higher one is available: then it is the result. */
+/* Move a descriptor to a high number, close-on-exec, and close the old one.  If
+   no high number is available, the result is the old one. */
 int wp_descriptor_high(int fd);
 
-/* Have dlclose(3) not unload the object, if any, that this lies in; not locked
-   (pin.c). */
+/* Keep dlclose(3) from unloading the object, if any, that contains this
+   address; not locked (pin.c). */
 void wp_pin(const volatile void *);
 
-/* Whether the signals of hits still come to our handler (trap_check.c): 0, or 1
+/* Whether the signals of hits still reach our handler (trap_check.c): 0, or 1
    with a line in *cause that says what took them. */
 int wp_trap_check(struct wp_cause *);
 

@@ -5,10 +5,10 @@
 #define WP_TRUSTED_H
 
 /*
- * A descriptor (O_PATH, close-on-exec) of the program at an absolute path, to
- * be executed by execveat(2).  Root owns all directories on the way and the
- * program itself, and only root and its group may write there; none of them is
- * a symbolic link. -EPERM: that is not so; or -errno.
+ * A descriptor (O_PATH, close-on-exec) of the program at an absolute path, for
+ * execveat(2).  Root owns the program and all directories on the way to it,
+ * only root and its group can write to them, and none of them is a symbolic
+ * link.  -EPERM: that is not so; or -errno.
  *
  * Nothing is allocated.
  */
