@@ -184,20 +184,25 @@ explain(struct run *run, pid_t pid, struct wp_cause *cause)
 	return err;
 }
 
-/* The same of those of which there are near names, or of any. */
+/* The same of those of which there are near names, or of any.  Some may have
+   ended meanwhile, or may not be asked. */
 static void
 explain_lack(struct run *run, struct wp_cause *best)
 {
 	const struct selected *chosen = &run->chosen;
 	struct wp_cause cause = {0};
+	unsigned asked = 0;
 
-	for (size_t i = 0; i < chosen->n && i < ASKED_MAX &&
-	    strstr(best->text, "nearest") == NULL; i++)
-		if (explain(run, chosen->pid[i], &cause) < 0 &&
-		    !is_denied(&cause) && cause.code != WP_CAUSE_GONE &&
-		    (best->code == WP_CAUSE_NONE ||
-		    strstr(cause.text, "nearest") != NULL))
+	for (size_t i = 0; i < chosen->n && asked < ASKED_MAX &&
+	    strstr(best->text, "nearest") == NULL; i++) {
+		if (explain(run, chosen->pid[i], &cause) == 0 ||
+		    is_denied(&cause) || cause.code == WP_CAUSE_GONE)
+			continue;
+		asked++;
+		if (best->code == WP_CAUSE_NONE ||
+		    strstr(cause.text, "nearest") != NULL)
 			*best = cause;
+	}
 }
 
 int

@@ -196,6 +196,10 @@ expect_named(const struct bug *bug, const struct outcome *o, const json_t *f)
 	assert_int_equal(json_integer_value(json_array_get(hits, 0)),
 	    number_of(hit, "seq"));
 	assert_string_equal(text_of(hit, "access"), "write");
+	/* of one byte it is what the damage has */
+	if (strlen(text_of(f, "bytes")) == 2)
+		assert_int_equal(hex_of(hit, "new"), strtoul(text_of(f,
+		    "bytes"), NULL, 16));
 	expect_writer(bug, hit);
 }
 

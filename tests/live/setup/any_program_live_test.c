@@ -293,6 +293,16 @@ TEST(a_module_that_is_opened_again)
 }
 
 /* Only the test's own processes have this module. */
+static void
+copy_acts(char path[64], char spec[80])
+{
+	struct outcome o;
+
+	(void)snprintf(path, 64, "./v%d", (int)getpid());
+	(void)snprintf(spec, 80, "%s!word", path + 2);
+	run_status(&o, 0, LIST("/bin/cp", victim("acts"), path));
+}
+
 TEST(all_processes_of_the_machine)
 {
 	char path[64], spec[80], line[4096];
@@ -300,9 +310,7 @@ TEST(all_processes_of_the_machine)
 	struct running w;
 	struct outcome o;
 
-	(void)snprintf(path, sizeof(path), "./v%d", (int)getpid());
-	(void)snprintf(spec, sizeof(spec), "%s!word", path + 2);
-	run_status(&o, 0, LIST("/bin/cp", victim("acts"), path));
+	copy_acts(path, spec);
 	for (int i = 0; i < 2; i++)
 		target_start(&before[i], LIST(path, "father", "1"));
 	watch_start(&w, LIST(watchctl(), "-w", spec, "-o", "json",
@@ -323,6 +331,52 @@ TEST(all_processes_of_the_machine)
 	run_status(&o, 125, LIST(watchctl(), "-w", "no_such_word_at_all",
 	    "--all-cpus"));
 	assert_holds(o.err, "no process of the machine has it");
+}
+
+/* A writer stores 0, 1 and so on. */
+static void
+expect_values(const struct outcome *o, const struct target *t, uint64_t n)
+{
+	uint64_t stored = 0;
+	json_t *line;
+	size_t i;
+
+	each_hit(o, i, line) {
+		if (number_of(line, "pid") != t->run.pid)
+			continue;
+		assert_int_equal(hex_of(line, "new"), stored);
+		if (json_object_get(line, "old") != NULL && stored > 0)
+			assert_int_equal(hex_of(line, "old"), stored - 1);
+		stored++;
+	}
+	assert_int_equal(stored, n);
+}
+
+/* Each process has values of its own, though all have the same symbol. */
+TEST(values_of_all_processes_of_the_machine)
+{
+	char path[64], spec[80], line[4096];
+	struct target t[3];
+	struct running w;
+	struct outcome o;
+
+	copy_acts(path, spec);
+	for (int i = 0; i < 2; i++)
+		target_start(&t[i], LIST(path, "writer", "100"));
+	watch_start(&w, LIST(watchctl(), "-w", spec, "-o", "json",
+	    "--all-cpus"));
+	target_start(&t[2], LIST(path, "writer", "100"));
+	await_armed(&w, &t[2], line);
+	for (int i = 0; i < 3; i++)
+		say(&t[i].run, "go\n");
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(target_done(&t[i].run), 100);
+	for (int i = 0; i < 3; i++)
+		target_end(&t[i], 7);
+	end_watch(&w, &o);
+	(void)unlink(path);
+	for (int i = 0; i < 3; i++)
+		expect_values(&o, &t[i], 100);
 }
 
 RUN_LIVE_TESTS()
