@@ -1,7 +1,7 @@
 /*
- * deliver: the ways for hits to be delivered (struct run_ops of run/run.h): by
- * rings, by a stop at each hit (--stop), and, where there are no events to stop
- * by, by debug registers.
+ * deliver: the ways in which hits are delivered (struct run_ops of run/run.h):
+ * by rings; by a stop at each hit (--stop); and by debug registers, where no
+ * perf events for --stop are available.
  */
 #ifndef DELIVER_H
 #define DELIVER_H

@@ -1,12 +1,13 @@
 /*
- * recorder: the newest hits (--last), as records: nothing is explained until
- * they are needed.
+ * recorder: keeps the newest hits (--last) as records, which are explained only
+ * when they are needed.
  *
- * Records stay where they were drained to.  The recorder looks at each once, to
- * find out which samples are one hit, and lets the oldest go when there are
- * more hits than are to be kept, or more bytes than there is room for.  What
- * processes map is learnt in its place among the samples, so that it explains
- * those that came before and after it; but the files are opened at once.
+ * Records stay in the memory that they were drained to.  The recorder reads
+ * each record once, to find out which samples belong to one hit.  It drops the
+ * oldest hits when there are more than --last keeps, or more bytes than it has
+ * room for.  Records of mappings are kept in order among the samples, so that
+ * each sample is explained with the mappings of its time; but mapped files are
+ * opened at once.
  */
 #ifndef RECORDER_H
 #define RECORDER_H

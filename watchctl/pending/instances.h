@@ -11,16 +11,17 @@ struct run;
 struct ex_record;
 struct wp_target_event;
 
-/* Before a record is passed on to the session. */
+/* Take note of a record before it is passed on to the session. */
 void instances_take(struct run *, const struct ex_record *);
 
-/* A thread is armed with these events; or it has ended, and with it its
-   instances, of watches first to first + n - 1.  Any thread may call these. */
+/* Note that a thread is armed with these events; or that it has ended, and with
+   it its instances of watches first to first + n - 1.  Any thread may call
+   these. */
 void instances_armed(struct run *, pid_t, pid_t tid,
     const struct wp_target_event *, int n);
 void instances_left(struct run *, pid_t, pid_t tid, size_t first, size_t n);
 
-/* Report what was said since, once the report has begun. */
+/* Report what was noted since the last call, once the report has begun. */
 void instances_report(struct run *);
 
 void instances_free(struct run *);

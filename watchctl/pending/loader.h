@@ -1,7 +1,7 @@
 /*
- * loader: the dynamic loader of a process: where it stops a starting program
- * when it has mapped shared libraries, and the list of its modules that it
- * keeps for debuggers (_r_debug of <link.h>).
+ * loader: the dynamic loader of a process: where a starting program can be
+ * stopped after it has mapped its shared libraries, and the list of modules
+ * that the loader keeps for debuggers (_r_debug of <link.h>).
  */
 #ifndef LOADER_H
 #define LOADER_H
@@ -10,23 +10,23 @@
 
 #include "broker/live_broker.h"
 
-/* The stops of a program that has just been executed. */
+/* Where a program that was just executed can be stopped. */
 struct loader {
-	uint64_t hook;		/* the dynamic loader's call when its list of
-				   modules changes; 0: it has none */
+	uint64_t hook;		/* the function that the dynamic loader calls
+				   when its list of modules changes; 0: none */
 	uint64_t entry;		/* the program's first instruction, or 0 */
 };
 
-/* Find them in a process that is held at the end of execve, and has been
-   learnt.  The hook is called before any constructor runs, which is why it is
-   wanted. */
+/* Find these in a process that is held at the end of execve, and whose mappings
+   are known.  The hook is called before any constructor runs, which is why it
+   is needed. */
 void loader_find(pid_t, struct live_broker *, struct loader *);
 
-/* The same hook of a process that runs, as its loader itself says; 0: it has
-   none (static), or has not begun. */
+/* The hook of a running process, according to its loader; 0: it has none
+   (static), or the loader has not begun. */
 uint64_t loader_hook_of(pid_t);
 
-/* Whether its program names one, which may not have begun. */
+/* Whether the program names a loader, which may not have begun. */
 bool loader_is_needed(pid_t);
 
 /* How far in front of a thread's control block the thread-local storage begins
@@ -43,7 +43,7 @@ uint64_t loader_module(pid_t, uint64_t base);
    changed. */
 bool loader_is_consistent(pid_t);
 
-/* How many files a process has mapped to execute. */
+/* The number of files that a process has mapped executable. */
 unsigned loader_count(pid_t);
 
 #endif

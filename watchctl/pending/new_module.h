@@ -14,8 +14,8 @@ struct options;
 struct run;
 struct wp_cause;
 
-/* Which option keeps a run from looking at a process again and again; and from
-   waiting for a module; NULL: none does. */
+/* The option that excludes looking at a process repeatedly; and the one that
+   excludes waiting for a module.  NULL: none does. */
 const char *run_changes_not_with(const struct options *);
 const char *run_waits_not_with(const struct options *);
 
@@ -33,9 +33,9 @@ bool module_is_mapped(pid_t, const struct spec *);
  */
 int run_attach_waiting(struct run *, pid_t, struct wp_cause *);
 
-/* A thread of a process stands in its loader's hook, traced by the calling
+/* A thread of a process is stopped in its loader's hook, traced by the calling
    thread: watch what SPECs name in modules that are mapped by now, before their
-   constructors run, and no longer what was in those that are not. */
+   constructors run, and stop watching what was in unmapped ones. */
 void run_modules(struct run *, pid_t);
 
 #endif

@@ -14,12 +14,12 @@ struct wp_cause;
 
 struct process;
 
-/* Add a process, whose watches come when the report has begun.  NULL: out of
+/* Add a process that gets its watches after the report has begun.  NULL: out of
    memory. */
 struct process *run_new_program(struct run *, pid_t);
 
-/* Leave out all processes from this one on, which were added so while no report
-   has begun. */
+/* Remove all processes from this one on, which were added in this way before a
+   report began. */
 void run_leave_programs(struct run *, size_t first);
 
 /* Plan a process's watches, of the SPECs that are found there.  0 or -errno
@@ -27,14 +27,14 @@ void run_leave_programs(struct run *, size_t first);
 int run_plan(struct run *, struct process *, const bool *found,
     struct wp_cause *);
 
-/* What a process maps changes: have all explained that came of it before.
-   Result: whether it is watched. */
+/* When the mappings of a process change: have all its earlier records
+   explained.  Result: whether it is watched. */
 bool run_explain_before(struct run *, pid_t);
 
 /*
- * A process is held at the end of its execve(2): traced by the calling thread,
- * or launched.  Watch what the SPECs name in its new program, and let it go on.
- * False: nothing was done.
+ * A process is held at the end of its execve(2), traced by the calling thread
+ * or launched: watch what the SPECs name in its new program, and let it
+ * continue.  False: nothing was done.
  */
 bool run_program(struct run *, pid_t);
 

@@ -1,8 +1,9 @@
 /*
- * cgroup: a control group of version 2, and which processes are in it or in one
- * below it.
+ * cgroup: a control group of version 2, and the processes in it or in its
+ * descendants.
  *
- * It is known by its path: one that is removed and made again is the same.
+ * The group is identified by its path: one that is removed and created again is
+ * the same.
  */
 #ifndef CGROUP_H
 #define CGROUP_H

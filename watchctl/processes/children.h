@@ -1,15 +1,15 @@
 /*
  * children: the processes that watched processes create and that are not
- * watched themselves, and which of them continued in the program.
+ * watched themselves, and which of them run on in the same program.
  *
- * A child that executes another program has nothing of this one any more, and
- * is of no interest: what posix_spawn(3), system(3) and popen(3) create, or
- * fork(2) in front of execve(2).  But a child that goes on, or ends as it is,
- * runs the program's code in a copy of its memory, or (vfork(2), clone(2)) in
- * that memory itself, and no event sees it.
+ * A child that executes another program no longer has the watched memory, and
+ * is ignored.  Children of posix_spawn(3), system(3), popen(3), and of fork(2)
+ * before execve(2), are such.  But a child that runs on, or ends without
+ * executing a program, runs the program's code in a copy of its memory or
+ * (vfork(2), clone(2)) in that memory itself, and no event sees it.
  *
  * The kernel records the creation of every process, and the end of those that
- * executed no other program (sideband.h).  For a child that lives, /proc shows
+ * executed no other program (sideband.h).  For a living child, /proc shows
  * whether it has executed one.
  */
 #ifndef CHILDREN_H

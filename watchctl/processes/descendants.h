@@ -2,10 +2,11 @@
  * descendants: the processes that watched processes create with -f, and whether
  * one of them executed another program, which ends its watches.
  *
- * The kernel records that a process or a thread was created, and that it ended;
- * but of one that executes another program no end is recorded, since the events
- * are removed then.  So who is gone, or lives and has executed a program, and
- * whose threads have not all left a record of their end, has executed one.
+ * The kernel records the creation and the end of processes and threads.  But
+ * for a process that executes another program it records no end, because that
+ * removes the events.  So if a process is gone, or lives and has executed a
+ * program, and the ends of its threads were not all recorded, it has executed
+ * one.
  */
 #ifndef DESCENDANTS_H
 #define DESCENDANTS_H

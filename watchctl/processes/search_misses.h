@@ -1,11 +1,10 @@
 /*
- * search_misses: sets of files that were searched in vain.
+ * search_misses: sets of files that were searched without success.
  *
- * Programs that a test suite or a shell script executes are mostly the same
- * few, and looking for a name in all the debug information of a program takes
- * long.  So which files a process had mapped when nothing was found is kept,
- * and what these files were: one that has been written or replaced since is
- * another.
+ * A test suite or a shell script mostly executes the same few programs, and
+ * searching all the debug information of a program for a name is slow.  So if
+ * nothing is found, the files that the process had mapped are remembered with
+ * their identity: a file that was written or replaced since is another one.
  */
 #ifndef SEARCH_MISSES_H
 #define SEARCH_MISSES_H

@@ -1,12 +1,12 @@
 /*
- * sideband: actions of programs, other than accesses, that change the bytes of
- * their watches or decide which processes can write them: children that may
- * share their memory (shared_vm.h), and what they map; and which children there
- * are.  The kernel records it in rings of this process.
+ * sideband: what programs do, other than accesses, that changes the bytes of
+ * their watches or decides which processes can write them: children that may
+ * share their memory (shared_vm.h), and mappings; and which children there are.
+ * The kernel records all this in rings of this process.
  *
- * A record is written before the program can continue.  So looking after a hit
- * finds everything that came before the hit, and looking after a program's end
- * finds all children that it created.
+ * The kernel writes a record before the program can continue.  So reading the
+ * rings after a hit finds everything that came before the hit, and reading them
+ * after a program's end finds all children that it created.
  */
 #ifndef SIDEBAND_H
 #define SIDEBAND_H

@@ -2,9 +2,9 @@
  * remote_hits: the results for the hits of a remote session, as its explainers
  * report them.
  *
- * A sample is settled when it is known which hit it is a part of, and what
- * became of that: it is written, or it is left out.  Then it counts, and what
- * is to be done at it is done.
+ * A sample is settled when its explainer has reported which hit it belongs to,
+ * and whether that hit was written or left out.  Then the hit counts, and the
+ * action for it is taken.
  */
 #ifndef REMOTE_HITS_H
 #define REMOTE_HITS_H

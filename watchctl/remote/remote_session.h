@@ -1,19 +1,18 @@
 /*
  * remote_session: the session of a watch, kept by an explainer.
  *
- * What the session is made of goes into a journal (session/journal.h), in
- * memory that the explainer maps and cannot write.  It says of each sample
- * which hit it is a part of, and of each hit what became of it; a sample is
- * settled when its hit is written.  So nothing is lost with an explainer: the
- * next one gets
+ * Everything that the session consists of is written to a journal
+ * (session/journal.h), in memory that the explainer maps and cannot write.  The
+ * explainer reports for each sample which hit it belongs to, and for each hit
+ * what was done with it; a sample is settled when its hit is written.  So
+ * nothing is lost when an explainer dies: the next one gets
  *
- *	the past	what the session was made of before, how far the report
- *			is, and a sample of each backtrace with its number of
- *			hits
+ *	the past	what the session consisted of before, how far the
+ *			report is, and a sample of each backtrace with its
+ *			number of hits
  *	the journal	the samples that are not settled, and all that is new
  *
- * and goes on.  It knows nothing of values before that, and says nothing of
- * them.
+ * and continues.  It does not know earlier values, and reports none.
  */
 #ifndef REMOTE_SESSION_H
 #define REMOTE_SESSION_H

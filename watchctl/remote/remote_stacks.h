@@ -2,8 +2,9 @@
  * remote_stacks: the frequent backtraces that an explainer reports, so that
  * their hits may only be counted.
  *
- * What an explainer calls a backtrace is lost with it.  So hits are counted
- * only once one of them is in the past: until then the backtrace waits here.
+ * An explainer's numbers of backtraces are lost when it dies.  So the hits of a
+ * backtrace are counted only once a sample of it is in the past (past_hits.h);
+ * until then the backtrace waits here.
  */
 #ifndef REMOTE_STACKS_H
 #define REMOTE_STACKS_H

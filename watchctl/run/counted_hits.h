@@ -1,9 +1,8 @@
 /*
  * counted_hits: with -o summary, hits whose backtrace is known are only
- * counted, in the kernel (attach/stack_counts.h).  What was counted goes to the
- * session at the end, with --top twice a second, when there is no room for
- * more, and when the explainer has died that knows the backtraces by which it
- * was counted.
+ * counted, in the kernel (attach/stack_counts.h).  The counts are passed to the
+ * session at the end; with --top twice a second; when the table is full; and
+ * when the explainer that knows their backtraces has died.
  */
 #ifndef COUNTED_HITS_H
 #define COUNTED_HITS_H

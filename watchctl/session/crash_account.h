@@ -1,10 +1,10 @@
 /*
- * crash_account: the account of a run that watchctl does not survive.
+ * crash_account: the account of a run in which watchctl itself fails.
  *
- * The kernel may have no memory for what watchctl shares with an explainer, or
- * watchctl a defect.  Then the account is printed from what was counted until
- * then, and the exit status is 125.  The watched processes continue, as they do
- * when watchctl is killed.
+ * This happens if the kernel has no memory for what watchctl shares with an
+ * explainer, or if watchctl has a defect.  The account is then printed from the
+ * counts so far, and the exit status is 125.  The watched processes continue,
+ * as they do when watchctl is killed.
  */
 #ifndef CRASH_ACCOUNT_H
 #define CRASH_ACCOUNT_H

@@ -1,9 +1,10 @@
 /*
  * journal: everything that goes into a session, as a sequence of entries, for a
- * session that another process keeps (remote/remote_session.h), which reads it.
+ * session that another process keeps (remote/remote_session.h) and that reads
+ * them.
  *
- * Whoever has the journal puts entries into it by session.h's functions; the
- * reader does with each what the function of its name does.
+ * The writer's side puts entries into the journal by session.h's functions; the
+ * reader calls, for each entry, the function of the same name.
  */
 #ifndef JOURNAL_H
 #define JOURNAL_H

@@ -1,23 +1,23 @@
 /*
- * session: one run from its records to its report, whether they come from the
- * rings or from a file.
+ * session: one run from its records to its report, whether the records come
+ * from the rings or from a file.
  *
- * Life-cycle: session_open makes the report's stream; the caller finds out what
+ * Life-cycle: session_open opens the report's stream; the caller finds out what
  * is watched and adds that; session_ready fixes it; session_start begins the
  * report; session_record takes each record; session_end closes the account:
  *
  *	hits = reported + rejected + unchanged + skipped + handled + lost
  *
- * What becomes of the records is one of three things.  They are recorded (-o
- * perf).  Or another process keeps the session: then it has a journal
- * (journal.h), all of this goes into that, and what is known of the report here
- * is what was known at the last session_flush.  Or, in that process, they are
- * explained (explained_session.h).  This file does without what explains, and
- * so does watchctl.
+ * The records are used in one of three ways.  They are recorded (-o perf).  Or
+ * another process keeps the session: then everything is written to its journal
+ * (journal.h), and this process knows the state of the report as of the last
+ * session_flush.  Or, in that other process, the records are explained
+ * (explained_session.h).  This file does not depend on the code that explains,
+ * and neither does watchctl.
  *
- * With --allow or --error-exitcode each hit is judged on its way into the
- * report, whatever delivered it; the owner of the session reports what it
- * missed (session_doubt), and session_end makes the exit status of all that.
+ * With --allow or --error-exitcode each hit is judged before it is reported,
+ * however it was delivered.  The owner of the session reports what was missed
+ * (session_doubt), and session_end derives the exit status from all of this.
  */
 #ifndef SESSION_H
 #define SESSION_H

@@ -1,4 +1,4 @@
-/* all_cpus: watches of whatever runs on any processor. */
+/* all_cpus: watches everything that runs on any processor (--all-cpus). */
 #ifndef ALL_CPUS_H
 #define ALL_CPUS_H
 
@@ -7,16 +7,15 @@
 struct process;
 struct run;
 
-/* Find what the SPECs mean, and plan their watches.  0 or -errno with a
-   cause. */
+/* Resolve the SPECs, and plan their watches.  0 or -errno with a cause. */
 int all_cpus_find(struct run *, struct process *, struct wp_cause *);
 
-/* Arm them: records come from here on.  0 or -errno with a cause: nothing is
-   armed. */
+/* Arm the watches, which then deliver records.  0; or -errno with a cause, and
+   nothing is armed. */
 int all_cpus_attach(struct run *, const struct process *, struct wp_cause *);
 
-/* Learn, when they are armed, which processes there are and what they map: of
-   those that come later there are records. */
+/* When the watches are armed, learn which processes there are and what they
+   map; later ones are reported by records. */
 void all_cpus_learn(struct run *);
 
 #endif

@@ -2,11 +2,12 @@
  * arrivals: processes of --exe, --cgroup and --all-cpus that appear during a
  * run.
  *
- * Overview: one event for each processor records what all processes create,
- * execute and map, and who is moved to another control group.  It is there
- * before the processes are listed that run now, so none is missed between.  One
- * that is to be watched, and has not inherited the events of the process that
- * created it, is armed; by then it has run for a while, which is reported.
+ * Overview: an event on each processor records what processes are created,
+ * executed and mapped, and which ones move to another control group.  These
+ * events are opened before the running processes are listed, so no process is
+ * missed in between.  A new process that is to be watched, and did not inherit
+ * its creator's events, is armed.  It has run for a while by then, which is
+ * reported.
  */
 #ifndef ARRIVALS_H
 #define ARRIVALS_H
@@ -22,36 +23,37 @@ struct options;
 struct run;
 struct stat;
 
-/* The file of --exe.  0, or -EINVAL after a line on stderr. */
+/* Find the file of --exe.  0, or -EINVAL after a line on stderr. */
 int arrivals_find_file(const char *path, struct stat *);
 
-/* Begin to look.  0; or -errno after a line on stderr: there is no such file or
-   control group, or it is not permitted. */
+/* Open the events.  0; or -errno after a line on stderr: the file or control
+   group does not exist, or access is denied. */
 int arrivals_open(struct arrivals **, const struct options *);
 void arrivals_close(struct arrivals *);
 
-/* What to poll for POLLIN: so many descriptors (none of NULL), from 0. */
+/* The descriptors to poll for POLLIN, numbered from 0 (NULL: none). */
 unsigned arrivals_fds(const struct arrivals *);
 int arrivals_fd(const struct arrivals *, unsigned i);
 
-/* A processor that runs and on which nothing is noticed, as of the last time
-   that it was looked for one; -1: there is none, or it is NULL. */
+/* A processor that is online but has no such event, as last looked for; look:
+   look again.  -1: there is none, or arrivals is NULL. */
 int arrivals_uncovered(struct arrivals *, bool look);
 
-/* Watch those that have come, and not those that have left. */
+/* Watch processes that have arrived, and stop watching those that have left. */
 void run_take_arrivals(struct run *);
 
-/* Whether a process is one of those that are meant. */
+/* Whether a process is one of those to be watched. */
 bool arrivals_fits(void *arrivals, pid_t);
 
-/* It is watched from this time on, ns, and so is what it forks then. */
+/* Note that a process, and what it forks from then on, is watched from this
+   time on, ns. */
 void arrivals_armed(struct arrivals *, pid_t, uint64_t time);
 
-/* It has nothing of what is to be watched, nor has what it forks, until it
+/* Note that a process, and what it forks, has nothing to watch until it
    executes another program or maps more. */
 void arrivals_lack(struct arrivals *, pid_t);
 
-/* Say what is not seen of those that come. */
+/* Print what is not seen of the processes that arrive. */
 void arrivals_announce(struct run *);
 
 #endif

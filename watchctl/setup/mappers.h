@@ -1,12 +1,12 @@
 /*
  * mappers: processes that map the objects of SPECs with shm: and file:.
  *
- * Overview: an event of each processor records what all processes map, create
- * and execute.  It is there before the mappings are looked for that are there
- * now, so none is missed between.  Each place where a process has the bytes is
- * a watch of its own, which children inherit.  That a mapping goes leaves no
- * record: a hit says which physical memory it was in (shared_file.h), and
- * mappings are looked at again from time to time, to free slots.
+ * Overview: an event on each processor records what processes map, create and
+ * execute.  These events are opened before existing mappings are listed, so no
+ * mapping is missed in between.  Each place where a process maps the bytes is a
+ * separate watch, which children inherit.  Unmapping leaves no record.  So the
+ * physical address of a hit shows whether it was in the object (shared_file.h),
+ * and mappings are listed again at intervals to free slots.
  */
 #ifndef MAPPERS_H
 #define MAPPERS_H
@@ -21,46 +21,47 @@ struct mappers;
 struct options;
 struct run;
 
-/* Begin to look.  0, or -EINVAL after a line on stderr. */
+/* Open the events.  0, or -EINVAL after a line on stderr. */
 int mappers_open(struct mappers **, const struct options *);
 void mappers_close(struct mappers *);
 
-/* What to poll for POLLIN: so many descriptors (none of NULL), from 0. */
+/* The descriptors to poll for POLLIN, numbered from 0 (NULL: none). */
 unsigned mappers_fds(const struct mappers *);
 int mappers_fd(const struct mappers *, unsigned i);
 
-/* A processor that runs and on which nothing is noticed, as of the last time
-   that it was looked for one; -1: there is none, or it is NULL. */
+/* A processor that is online but has no such event, as last looked for; look:
+   look again.  -1: there is none, or mappers is NULL. */
 int mappers_uncovered(struct mappers *, bool look);
 
-/* Watch those places that there are.  0, or -EINVAL after a line on stderr. */
+/* Watch the places that exist now.  0, or -EINVAL after a line on stderr. */
 int run_begin_mappers(struct run *);
 
-/* Whether a SPEC, by its index, is watched nowhere. */
+/* Whether a SPEC, by its index, has no watch. */
 bool mappers_lacks(const struct mappers *, size_t spec);
 
-/* The report has begun: a command is let go. */
+/* Note that the report has begun, and let a command continue. */
 void run_start_mappers(struct run *);
 
-/* Watch those that have come, and no longer those that have gone. */
+/* Watch new mappings, and stop watching those that are gone. */
 void run_take_mappers(struct run *);
 
-/* Whether a record is to be reported: all but hits elsewhere, which are
-   counted, and what several watches of a process say alike. */
+/* Whether a record is to be reported: all but hits outside the objects, which
+   are counted, and repetitions by other watches of the same process. */
 bool run_is_of_mappers(struct run *, const struct ex_record *);
 
-/* As answers.read, of a run: an address of a hit may be something else's by
-   now, and these bytes are read where they are certainly mapped. */
+/* As answers.read, for a run.  The address of a hit may be mapped to something
+   else by now, so the bytes are read from a mapping that is certainly the
+   object. */
 ssize_t run_read_mappers(void *, pid_t, uint64_t addr, void *to, size_t len);
 
-/* Whether a process may still map something, although those have ended that
-   were given.  NULL: none does. */
+/* Whether a process may still map something, after the end of those that were
+   given.  NULL: none can. */
 bool mappers_await(struct mappers *);
 
-/* Hits that were elsewhere.  NULL: none. */
+/* Number of hits outside the objects.  NULL: none. */
 uint64_t mappers_foreign(const struct mappers *);
 
-/* The last words on them. */
+/* Print the final notes about them. */
 void run_settle_mappers(struct run *);
 
 #endif

@@ -23,15 +23,15 @@ struct place {
 	pid_t pid;		/* of this one */
 	uint64_t addr;
 	uint64_t armed;		/* ns */
-	bool mapped;		/* by a member, as it was looked at */
+	bool mapped;		/* a member mapped it when last listed */
 };
 
 struct member {
 	pid_t pid;
 	size_t place;
 	uint64_t since;		/* ns */
-	bool moved;		/* perhaps: it has it elsewhere, unwatched, as
-				   it was looked at */
+	bool moved;		/* it may have the object elsewhere, unwatched,
+				   as last listed */
 };
 
 struct mappers {
@@ -40,7 +40,7 @@ struct mappers {
 	struct wp_rings *rings;
 	struct wp_events events;
 	struct stat exe;		/* --exe */
-	struct {			/* all there ever were */
+	struct {			/* all places so far */
 		struct place *at;
 		size_t n, cap;
 	} places;
@@ -48,51 +48,53 @@ struct mappers {
 		struct member *at;
 		size_t n, cap;
 	} members;
-	bool *chosen;		/* by pid: -p or the command, or a child with
-				   -f; NULL: any process is */
-	uint64_t began;			/* ns: what was there then was looked
-					   for; */
-	uint64_t known;			/* what was there then is watched */
+	bool *chosen;		/* by pid: those of -p, the command, or a child
+				   with -f; NULL: any process */
+	uint64_t began;			/* ns: the listing covers everything
+					   mapped until then */
+	uint64_t known;			/* ns: mappings that existed then are
+					   watched */
 	bool started;		/* the report has begun */
-	bool look;		/* mappings are to be looked at now; */
-	uint64_t looked;	/* that was done at this time, ns, */
-	uint64_t took;		/* in so many */
+	bool look;		/* list the mappings again now */
+	uint64_t looked;	/* when they were last listed, ns */
+	uint64_t took;		/* how long that took, ns */
 	bool search;		/* records may have been lost since */
-	bool lost;		/* they were, as reported */
+	bool lost;		/* they were lost, which was reported */
 	struct {
-		pid_t pid;	/* before the report began, this one could not
-				   be watched; 0: all could */
+		pid_t pid;	/* the process that could not be watched before
+				   the report began; 0: none */
 		size_t spec;
 		struct wp_cause why;
 	} denied;
-	bool missed;		/* a place is not watched, as reported */
-	bool parted;		/* a mapping has only a part, as reported */
-	uint64_t foreign;	/* hits elsewhere */
-	uint64_t unproved;	/* hits of which that is not known */
+	bool missed;		/* reported: a place is not watched */
+	bool parted;		/* reported: a mapping has only a part */
+	uint64_t foreign;	/* hits outside the objects */
+	uint64_t unproved;	/* hits for which that is unknown */
 };
 
 /* --- mapper_places.c --- */
 
-/* A process has what is armed at a place, since this time, ns; whether it has.
-   */
+/* Note that a process has had what is armed at a place since this time, ns; or
+   ask whether it has. */
 void mappers_add(struct run *, pid_t, size_t place, uint64_t since);
 bool mappers_have(const struct mappers *, pid_t, size_t place);
 
-/* A place was not watched, for this reason, or since the process has ended. */
+/* Note that a place was not watched, for this reason, or because the process
+   has ended. */
 void mappers_missed(struct run *, pid_t, size_t spec, const char *why);
 
-/* What a process had before this time, ns, it has no more. */
+/* Note that a process lost all mappings that it had before this time, ns. */
 void mappers_leave(struct mappers *, pid_t, uint64_t time);
 
-/* Watch what a process has mapped, at the earliest at this time, ns, and is not
-   watched yet.  0; or -errno with a cause, of what was found first: not all of
-   it is. */
+/* Watch what a process has mapped and is not watched yet; it was mapped at this
+   time, ns, or later.  0; or -errno with the cause of the first failure: some
+   of it is not watched. */
 int mappers_look_at(struct run *, pid_t, uint64_t since, struct wp_cause *);
 
-/* The same of all processes. */
+/* The same for all processes. */
 int mappers_look_at_all(struct run *, struct wp_cause *);
 
-/* Disarm what no member has mapped any more, and watch what has been moved. */
+/* Disarm places that no member maps any more, and watch moved mappings. */
 void mappers_look_again(struct run *);
 
 #endif

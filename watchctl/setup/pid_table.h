@@ -7,7 +7,7 @@
 
 enum { PID_TABLE_SIZE = (1 << 22) + 1 };	/* no process has a larger id */
 
-/* Whether a table has it; records may name others. */
+/* Whether a pid is in range; those of records may not be. */
 static inline bool
 pid_table_has(pid_t pid)
 {

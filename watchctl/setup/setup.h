@@ -1,6 +1,6 @@
 /*
- * setup: from the command line to armed watches, and what is armed later for
- * --exe.
+ * setup: turns the command line into armed watches, and arms what comes later
+ * for --exe.
  */
 #ifndef SETUP_H
 #define SETUP_H
@@ -18,13 +18,13 @@ struct wp_cause;
 /* Arm everything.  0, or the exit status after a line on stderr. */
 int run_begin(struct run *);
 
-/* Say that the watch has begun, and what it cannot vouch for. */
+/* Print that the watch has begun, and what may be missed. */
 void run_announce(struct run *);
 
 /* --- attach_process.c --- */
 
-/* What the SPECs mean in a process, and that it can be watched there; then from
-   here on every access counts.  0 or -errno with a cause. */
+/* Resolve the SPECs in a process, and check that it can be watched; then arm
+   the watches: every access from then on counts.  0 or -errno with a cause. */
 int run_find_watches(struct run *, struct process *, struct wp_cause *);
 int run_arm(struct run *, struct process *, struct wp_cause *);
 
@@ -32,31 +32,30 @@ int run_arm(struct run *, struct process *, struct wp_cause *);
    failure, err included, it is forgotten.  0 or -errno with a cause. */
 int run_arm_last(struct run *, struct process *, int err, struct wp_cause *);
 
-/* Who has the memory of the processes from this one on, before they are armed,
-   and when they are. */
+/* Find processes that share memory with those from `first' on: before these are
+   armed, and again when they are. */
 void run_find_sharers(struct run *, size_t first, bool armed);
 
 /* Forget process i, and the watches planned for it. */
 void run_forget(struct run *, size_t i);
 
-/* Watch one more process, which was to be watched from this time on, ns, or
-   from a later one.  0; or -errno with a cause, and it is as if it had not
-   come. */
+/* Watch another process, which should have been watched since this time, ns, or
+   a later one.  0; or -errno with a cause, and the process is ignored. */
 int run_add_process(struct run *, pid_t, uint64_t since, struct wp_cause *);
 
 /* --- poll_set.c --- */
 
-/* Make what the loop sleeps on: signals and rings, once these are there; then
-   the processes, once their ids are known.  0, or -errno after a line on
-   stderr. */
+/* Make the set of descriptors that the loop polls: signals, and rings once they
+   exist; then processes, once their IDs are known.  0, or -errno after a line
+   on stderr. */
 int run_poll_make(struct run *);
 int run_poll_processes(struct run *);
 
-/* See whether a processor runs that is not watched; report it, once. */
+/* Check for a processor that is online and not watched; report it, once. */
 void run_check_processors(struct run *);
 
-/* Before there are hits to report, the signal that --last takes does nothing;
-   then signals come through the descriptor that the loop sleeps on. */
+/* Before there are hits to report, ignore the signal that --last uses; later,
+   receive signals by the descriptor that the loop polls. */
 void run_expect_signals(const struct options *);
 void run_take_over_signals(const struct options *);
 

@@ -1,9 +1,8 @@
 /*
  * aranges: finds the unit of the code at an address by .debug_aranges.
  *
- * Not every compiler writes it, so that an address that is not in it is no
- * proof of anything, unless it is known to be there for each unit that has
- * code.
+ * Not every compiler writes this section.  So a missing address proves nothing,
+ * unless the section is known to cover each unit that has code.
  */
 #ifndef EX_ARANGES_H
 #define EX_ARANGES_H

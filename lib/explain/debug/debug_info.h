@@ -1,10 +1,10 @@
 /*
  * debug_info: a module's debug information, unit by unit.
  *
- * What is packed is unpacked only up to the last unit that is asked for
- * (unpacked.c).  So nothing but these functions steps from unit to unit or goes
- * to a place in .debug_info.  What one unit refers to in another is there all
- * the same: of a file with such references, everything is.
+ * Compressed sections are unpacked only up to the last unit that was requested
+ * (unpacked.c).  So only these functions may step from unit to unit, or go to
+ * an offset in .debug_info.  References to other units still work: a file that
+ * has any is unpacked completely.
  */
 #ifndef EX_DEBUG_INFO_H
 #define EX_DEBUG_INFO_H

@@ -2,8 +2,8 @@
  * debug_names: finds units with a variable or function of a given name by
  * .debug_names (DWARF 5).
  *
- * Compilers write a table for each unit, and linkers put one behind the other;
- * gdb writes a single one.  What they say need be neither right nor complete.
+ * Compilers write a table for each unit, and linkers concatenate them; gdb
+ * writes a single one.  The tables may be wrong or incomplete.
  */
 #ifndef EX_DEBUG_NAMES_H
 #define EX_DEBUG_NAMES_H

@@ -2,8 +2,8 @@
  * dwp: a package (.dwp): the split debug information of a program's units,
  * collected in one file beside the program.
  *
- * libdw reads it one unit a file only.  So a unit is taken out of the package
- * into such a file, in memory.
+ * libdw can only read such a file with one unit.  So a unit is copied from the
+ * package into a file of its own, in memory.
  */
 #ifndef EX_DWP_H
 #define EX_DWP_H

@@ -2,7 +2,7 @@
  * gdb_index: finds units with the code at an address, or a variable of a given
  * name, by .gdb_index.
  *
- * Linkers and gdb write it.  What it says need be neither right nor complete.
+ * Linkers and gdb write this section.  It may be wrong or incomplete.
  */
 #ifndef EX_GDB_INDEX_H
 #define EX_GDB_INDEX_H

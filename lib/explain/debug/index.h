@@ -1,12 +1,11 @@
 /*
  * index: an index of a file of debug information, kept for later runs.
  *
- * Sections as they are when unpacked, or points from where they can be
- * unpacked; where units begin, which have code at which addresses, and where
- * bytes were found.  It is of one file, by its build id and by what fstat(2)
- * says of it.  Where it is kept is not decided here; wherever that is, it is
- * read like any other file: what it says may be wrong, but leads nowhere
- * outside of it.
+ * It contains unpacked sections, or points from which they can be unpacked;
+ * where units begin, and which have code at which addresses; and where bytes
+ * were found.  It is valid for one file, identified by its build id and by
+ * fstat(2).  The caller decides where it is kept.  It is read like any other
+ * untrusted file: its contents may be wrong, but never lead outside of it.
  */
 #ifndef EX_INDEX_H
 #define EX_INDEX_H

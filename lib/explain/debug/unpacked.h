@@ -1,12 +1,12 @@
 /*
  * unpacked: the debug sections of an ELF file, unpacked in memory.
  *
- * libelf unpacks whole sections, and libdw has it unpack all of them before the
- * first is read.  Most of the time goes there, and most of what comes of it is
- * never read.  So libdw is given a file in memory that has the sections as they
- * are when they are unpacked, apart from some that are never read; and of the
- * largest, .debug_info, only the parts that somebody asks for.  What has to be
- * unpacked on the way to these is looked at as it goes by, and not kept.
+ * libelf unpacks whole sections, and libdw makes it unpack all of them before
+ * it reads the first.  That takes most of the time, and most of the result is
+ * never read.  So libdw gets a file in memory that contains the sections in
+ * unpacked form, without some that are never read; of the largest, .debug_info,
+ * it has only the requested parts.  Data that must be unpacked on the way to
+ * these is examined in passing, and not kept.
  */
 #ifndef EX_UNPACKED_H
 #define EX_UNPACKED_H

@@ -1,10 +1,10 @@
 /*
- * argument: the arguments of a function, at a hit of its beginning.
+ * argument: the arguments of a function, at a hit of its first instruction.
  *
- * Debug information says where each argument is at an address: in a register,
- * or in memory.  A sample has the registers and a copy of the stack; what is
- * elsewhere was not captured, and what is not there yet is not taken: such an
- * argument is left out.
+ * Debug information gives the location of each argument at an address: a
+ * register or memory.  A sample has the registers and a copy of the stack.  An
+ * argument that is elsewhere was not captured, and one that is not in its
+ * location yet would be wrong: both are left out.
  */
 #ifndef EX_ARGUMENT_H
 #define EX_ARGUMENT_H

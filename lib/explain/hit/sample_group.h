@@ -1,13 +1,13 @@
 /*
- * sample_group: which samples belong to one access.
+ * sample_group: finds the samples that belong to one access.
  *
  * An instruction that touches several slots of a watch makes a sample for each;
  * a system call that copies over a watch makes one for each step of the copy,
  * up to one a byte.  All of them were made by one thread, with the same user
- * registers; and no access is twice at the same place of its work.  For a copy
- * that place is shown by its destination or source register, for other work by
- * the kernel's callchain: so a call that is repeated with the same registers is
- * another access.
+ * registers, and no step is done twice in one access.  The step of a copy is
+ * identified by its destination or source register, that of other work by the
+ * kernel's callchain.  So a system call that is repeated with the same
+ * registers is recognized as another access.
  */
 #ifndef EX_SAMPLE_GROUP_H
 #define EX_SAMPLE_GROUP_H

@@ -1,8 +1,8 @@
 /*
- * flow: where the instructions of a function begin, found by following its
+ * flow: finds where the instructions of a function begin, by following its
  * branches from its first instruction.
  *
- * What is reached in this way is code for certain, whatever data lies in
+ * Bytes that are reached in this way are certainly code, even if data lies in
  * between.  Code that is reached only in other ways (through a table of
  * addresses, or by an exception) is not found.
  */

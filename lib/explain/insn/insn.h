@@ -1,11 +1,11 @@
 /*
- * insn: which instruction made an access, and what it touches.
+ * insn: finds the instruction that made an access, and what it touches.
  *
- * A data watchpoint on x86 reports the instruction after the access.  The code
- * is swept forward from its function's start to that pc; the last instruction
- * before it is the one, unless it can be shown that it is not (a call, a jump,
- * a return, a rep string).  Cached per (module, pc).  On 64-bit Arm the trap
- * comes before the access, at the instruction itself.
+ * A data watchpoint on x86 reports the instruction after the access.  So the
+ * code is decoded forward from its function's start to that pc, and the last
+ * instruction before it is taken, unless it cannot be the one (a call, a jump,
+ * a return, a rep string).  Results are cached per (module, pc).  On 64-bit Arm
+ * the trap comes before the access, at the instruction itself.
  */
 #ifndef EX_INSN_H
 #define EX_INSN_H

@@ -1,8 +1,8 @@
 /*
- * jump: recognizes what may be a jump, or takes an address, at some byte of a
- * module's code.
+ * jump: recognizes byte sequences in a module's code that may be a jump, or an
+ * instruction that takes an address.
  *
- * What depends on the processor is in jump_x86_64.c and jump_aarch64.c.
+ * The code for each processor is in jump_x86_64.c and jump_aarch64.c.
  */
 #ifndef EX_JUMP_H
 #define EX_JUMP_H

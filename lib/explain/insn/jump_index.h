@@ -1,8 +1,8 @@
 /*
- * jump_index: which jumps lead to a function.
+ * jump_index: finds the jumps that lead to a function.
  *
- * What was called through a pointer may have been the function that runs, or
- * one that ended in a jump to it.
+ * A call through a pointer may have called the function that runs, or one that
+ * ended in a jump to it.
  */
 #ifndef EX_JUMP_INDEX_H
 #define EX_JUMP_INDEX_H

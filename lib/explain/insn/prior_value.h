@@ -1,11 +1,11 @@
 /*
- * prior_value: what a register held before an instruction overwrote it: the
- * operand of an exchange, for example, which loads the old value into it.
+ * prior_value: finds what a register held before an instruction overwrote it:
+ * for example the operand of an exchange, which loads the old value into it.
  *
- * The preceding instructions show it if they put a constant there, or the value
- * of a register that has not changed since, and if the exchange cannot be
- * reached in any other way: nothing in the module jumps in between, and the
- * function has no jump through a register or memory.
+ * The preceding instructions show that if they put a constant into the
+ * register, or the value of a register that has not changed since, and if the
+ * exchange cannot be reached in any other way: nothing in the module jumps in
+ * between, and the function has no jump through a register or memory.
  */
 #ifndef EX_PRIOR_VALUE_H
 #define EX_PRIOR_VALUE_H

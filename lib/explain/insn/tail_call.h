@@ -1,16 +1,16 @@
 /*
- * tail_call: the callers that a stack does not show, because they ended in a
- * jump.
+ * tail_call: finds the callers that a stack does not show, because they ended
+ * in a jump.
  *
- * A function whose last act is a call may jump there instead (a tail call), and
- * leave nothing of itself on the stack.  But the instruction before the return
- * address says which function was called: if that is not the function that runs
- * now, jumps lead from one to the other.  All jumps that may have been made are
- * looked for in the code; DWARF's call sites distinguish them from jumps inside
- * a function.
+ * A function whose last action is a call may jump to the other function instead
+ * (a tail call), and leave no trace on the stack.  But the instruction before
+ * the return address shows which function was called.  If that is not the
+ * running function, jumps lead from the one to the other.  The code is searched
+ * for all jumps that may have been made; DWARF's call sites distinguish them
+ * from jumps inside a function.
  *
- * The target of a call or jump through a register, or through memory that can
- * change, is not known: the running function is taken for it.
+ * If a call or jump goes through a register, or through memory that can change,
+ * its target is not known, and is assumed to be the running function.
  */
 #ifndef EX_TAIL_CALL_H
 #define EX_TAIL_CALL_H

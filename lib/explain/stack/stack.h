@@ -1,8 +1,9 @@
 /*
- * stack: backtraces, each distinct one kept once and named by an id.
+ * stack: backtraces, each distinct one stored once and identified by an id.
  *
- * They take memory up to a bound: then those that have not been seen for long
- * and that nobody holds are forgotten, and are new if they are seen again.
+ * Their memory is bounded: at the bound, backtraces that were not seen for a
+ * long time and are not in use are forgotten, and are new when they are seen
+ * again.
  *
  * The id is made from modules' build ids (or names) and vaddrs, so the same
  * backtrace has the same id in another run of the same program.

@@ -2,12 +2,12 @@
  * stack_cache: a cache of backtraces, by the parts of the sample that the
  * unwinding read.
  *
- * Unwinding looks at few of a stack's words, and is a function of those
- * (unwind/reads.h).  A sample that has the same values in the same places has
- * the same backtrace, and to compare them takes a fraction of the time.  They
- * are compared, all of them; a hash says only where to look.
+ * Unwinding reads few words of a stack, and its result depends on these alone
+ * (unwind/reads.h).  So a sample that has the same values in the same places
+ * has the same backtrace, and comparing them is much faster than unwinding.
+ * All these values are compared; the hash only finds the candidates.
  *
- * Bounded: a new backtrace takes the place of one that was put before it.
+ * The size is bounded: a new backtrace replaces an older one.
  */
 #ifndef EX_STACK_CACHE_H
 #define EX_STACK_CACHE_H

@@ -1,9 +1,10 @@
 /*
  * copy_reloc: variables of libraries of which a program has its own copy.
  *
- * A program that was linked to use a library's variable directly has room for
- * it, into which the loader copies it (a COPY relocation); the library uses it
- * there as well.  Debug information knows only of the library's.
+ * A program that was linked to use a library's variable directly has space for
+ * it, into which the loader copies the variable (a COPY relocation); the
+ * library uses that copy, too.  Debug information describes only the library's
+ * variable.
  */
 #ifndef EX_COPY_RELOC_H
 #define EX_COPY_RELOC_H

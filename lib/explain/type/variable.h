@@ -1,9 +1,9 @@
 /*
  * variable: the addresses of a module's global and static variables, by DWARF.
  *
- * Units of debug information are read one after the other, once each, and only
- * until the variable that is asked for has shown: no index that compilers write
- * knows addresses of data.
+ * Units of debug information are read one after another, once each, and only
+ * until the requested variable is found: compilers write no index that contains
+ * the addresses of data.
  */
 #ifndef EX_VARIABLE_H
 #define EX_VARIABLE_H
