@@ -62,6 +62,29 @@ has_other_explainer(pid_t pid, pid_t gone)
 	return now > 0 && now != gone;
 }
 
+/* It may do what the sandbox allows, as nobody where this is root. */
+static inline void
+explainer_expect_confined(pid_t pid)
+{
+	static const char *const lines[] = {
+		"\nSeccomp:\t2\n", "\nNoNewPrivs:\t1\n",
+		"\nCapEff:\t0000000000000000\n",
+		"\nCapPrm:\t0000000000000000\n",
+		/* of root's */
+		"\nUid:\t65534\t65534\t65534\t65534\n", "\nGroups:\t \n",
+	};
+	const size_t n = COUNT(lines) - (geteuid() == 0 ? 0 : 2);
+	char path[64], text[8192] = "";
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	assert_non_null(f = fopen(path, "r"));
+	assert_true(fread(text, 1, sizeof(text) - 1, f) > 0);
+	(void)fclose(f);
+	for (size_t i = 0; i < n; i++)
+		assert_holds(text, lines[i]);
+}
+
 /* From now on, have the victim `intruder' do this in what is run. */
 static inline void
 intrude(const char *what)

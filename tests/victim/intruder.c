@@ -4,9 +4,10 @@
  * Preloaded, it stands before libdw.  What it does when the debug information
  * of the victim `counter' is asked for first is in its own file's name: crash,
  * hang, sleep, memory; slow, which goes on after a second; asks, for files and
- * without end; or try, and then every thing that may not work is tried, and if
- * one does, it crashes, or if one that has to work does not.  With `once' it
- * does so in the first process of all only.
+ * without end; floods, which asks so and takes no answer; babbles, which has
+ * always another line for standard error; or try, and then every thing that may
+ * not work is tried, and if one does, it crashes, or if one that has to work
+ * does not.  With `once' it does so in the first process of all only.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,6 +24,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "broker/message.h"
 
 static int
 is(const char *what)
@@ -73,6 +76,23 @@ try_all(void)
 		abort();
 }
 
+/* Without end, and without looking at what comes. */
+static void
+send_messages(uint32_t what)
+{
+	static struct broker_message message;
+	struct iovec part = {&message, 0};
+	const struct msghdr whole = {.msg_iov = &part, .msg_iovlen = 1};
+
+	message.what = what;
+	for (unsigned i = 0;; i++) {
+		(void)snprintf(message.text, sizeof(message.text), "/%u", i);
+		part.iov_len = offsetof(struct broker_message, text) +
+		    strlen(message.text) + 1;
+		(void)sendmsg(BROKER_SOCKET, &whole, MSG_NOSIGNAL);
+	}
+}
+
 static int done;
 
 /* While files may be made. */
@@ -108,6 +128,10 @@ intrude(void)
 		;
 	while (is("asks"))
 		(void)open("/nonexistent", O_RDONLY);
+	if (is("floods"))
+		send_messages(BROKER_OPEN);
+	if (is("babbles"))
+		send_messages(BROKER_SAY);
 	while (is("sleep"))
 		syscall(SYS_futex, &done, 0, done, NULL, NULL, 0);
 	while (is("memory"))

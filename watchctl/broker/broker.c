@@ -42,6 +42,8 @@ enum {
 	LOOK_MS = 500,			/* from look to look whether there is
 					   any */
 	MEMORY = 1 << 30,		/* private bytes */
+	SAID_MAX = 1 << 14,		/* lines of one for standard error, and
+					   of all that are remembered */
 };
 
 static bool
@@ -175,19 +177,31 @@ forget_first(struct broker *broker)
 	free(first);
 }
 
-/* It is sent when there is room. */
+static bool
+owes_answer(const struct broker *broker)
+{
+	const struct broker_unsent *u = broker->unsent;
+
+	while (u != NULL && u->message.what != BROKER_ANSWER)
+		u = u->next;
+	return u != NULL;
+}
+
+/* It is sent when there is room.  Whoever asks waits for the answer, so there
+   is no room for one answer at most. */
 static int
 keep(struct broker *broker, const struct broker_message *message, int fd)
 {
 	const size_t size = broker_size(message);
-	struct broker_unsent *new = malloc(offsetof(struct broker_unsent,
-	    message) + size);
+	struct broker_unsent *new;
 
+	if (message->what == BROKER_ANSWER && owes_answer(broker))
+		return broker->broken = -EPROTO;
+	new = malloc(offsetof(struct broker_unsent, message) + size);
 	if (new == NULL || (fd >= 0 && (fd = fcntl(fd, F_DUPFD_CLOEXEC,
 	    0)) < 0)) {
 		free(new);
-		broker->broken = true;
-		return -ENOMEM;
+		return broker->broken = -ENOMEM;
 	}
 	new->next = NULL;
 	new->fd = fd;
@@ -286,9 +300,10 @@ broker_start(struct broker *broker)
 	broker->pidfd = -1;
 	broker->answers.later = send_later;
 	broker->repeated = 0;
+	broker->lines = 0;
 	broker->starts++;
 	broker->stall = (struct broker_stall){.seconds = -1};
-	broker->broken = false;
+	broker->broken = 0;
 	/* one that does not listen is not waited for */
 	(void)fcntl(pair[0], F_SETFL, O_NONBLOCK);
 	if ((pair[1] = move_up(pair[1])) < 0)
@@ -327,7 +342,8 @@ broker_tell(struct broker *broker, const struct broker_message *message, int fd)
 
 /* --- while it runs --- */
 
-static void
+/* False: nobody has so much to say. */
+static bool
 take_line(struct broker *broker, const char *line)
 {
 	size_t i = broker->repeated;
@@ -336,11 +352,15 @@ take_line(struct broker *broker, const char *line)
 		i++;
 	if (i < broker->said.n) {	/* one before it has said that */
 		broker->repeated = i + 1;
-		return;
+		return true;
 	}
+	if (broker->lines++ >= SAID_MAX)
+		return false;
 	(void)complain("%s", line);
-	(void)texts_add(&broker->said, line);
+	if (broker->said.n < SAID_MAX)
+		(void)texts_add(&broker->said, line);
 	broker->repeated = broker->said.n;
+	return true;
 }
 
 static double
@@ -427,8 +447,8 @@ listen_for(struct broker *broker, int ms)
 	};
 	const uint64_t progress = atomic_load(&broker->shared->progress);
 
-	if (broker->broken)
-		return -ENOMEM;
+	if (broker->broken < 0)
+		return broker->broken;
 	if (poll(p, 2, ms < 0 || ms > LOOK_MS ? LOOK_MS : ms) < 0 ||
 	    (p[0].revents & ~POLLOUT) != 0)
 		return 1;
@@ -472,11 +492,13 @@ hear(struct broker *broker, struct broker_message *message, int ms)
 			continue;
 		if (err < 0)
 			return err;
-		if (message->what == BROKER_SAY)
-			take_line(broker, message->text);
-		else if (!answers_give(&broker->answers, broker->socket,
-		    message))
+		if (message->what == BROKER_SAY) {
+			if (!take_line(broker, message->text))
+				return -EPROTO;
+		} else if (!answers_give(&broker->answers, broker->socket,
+		    message)) {
 			return 0;
+		}
 		if (seconds_of(CLOCK_MONOTONIC) - broker->stall.time >
 		    LOOK_MS / 1e3 && (err = look_at_time(broker, true)) < 0)
 			return err;

@@ -68,10 +68,12 @@ struct broker {
 	int socket;
 	struct broker_unsent *unsent, *last_unsent;	/* messages for which
 				   it has no room yet; NULL: none */
-	bool broken;		/* one of them could not be kept */
+	int broken;		/* -errno: one of them could not be kept; 0:
+				   all were */
 	struct shared_memory memory_shared;
 	const struct broker_shared *shared;	/* what it writes there */
-	size_t repeated;	/* of `said', by this one as well */
+	size_t repeated;	/* of `said', by this one as well, */
+	size_t lines;		/* and that it has said besides */
 	struct broker_stall stall;
 };
 

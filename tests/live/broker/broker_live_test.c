@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -164,6 +165,28 @@ TEST(its_death_is_survived)
 		    "lines are left out");
 		expect_all(&o);
 	}
+}
+
+/* What it sends without end is not kept without end, and it is replaced. */
+TEST(too_much_is_not_kept)
+{
+	static const char *const what[] = {"floods", "babbles"};
+	struct running w;
+	struct rusage before, after;
+	struct outcome o;
+
+	assert_int_equal(getrusage(RUSAGE_CHILDREN, &before), 0);
+	for (size_t i = 0; i < COUNT(what); i++) {
+		start_with(what[i], &w);
+		finish(&w, &o);
+		assert_holds(o.err, "did not do as it should: "
+		    "Protocol error");
+		assert_holds(o.err, "counter, whose functions and lines are "
+		    "left out");
+		expect_all(&o);
+	}
+	assert_int_equal(getrusage(RUSAGE_CHILDREN, &after), 0);
+	assert_true(after.ru_maxrss < before.ru_maxrss + (64 << 10));
 }
 
 /* --- SPECs --- */
@@ -377,21 +400,6 @@ start_report(struct running *w)
 	return pid;
 }
 
-/* Lines of /proc/PID/status. */
-static void
-expect_status(pid_t pid, const char *line)
-{
-	char path[64], text[8192] = "";
-	int fd;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	fd = open(path, O_RDONLY);
-	assert_true(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
-	(void)close(fd);
-	if (strstr(text, line) == NULL)
-		fail_msg("no %s in %s", line, text);
-}
-
 TEST(it_has_nothing)
 {
 	struct running w;
@@ -400,14 +408,7 @@ TEST(it_has_nothing)
 	char path[64], name[32], to[PATH_MAX];
 	unsigned open = 0;
 
-	expect_status(pid, "\nSeccomp:\t2\n");
-	expect_status(pid, "\nNoNewPrivs:\t1\n");
-	expect_status(pid, "\nCapEff:\t0000000000000000\n");
-	expect_status(pid, "\nCapPrm:\t0000000000000000\n");
-	if (geteuid() == 0) {
-		expect_status(pid, "\nUid:\t65534\t65534\t65534\t65534\n");
-		expect_status(pid, "\nGroups:\t \n");
-	}
+	explainer_expect_confined(pid);
 	for (int fd = 0; fd <= 2; fd++) {
 		ssize_t len;
 

@@ -523,6 +523,8 @@ TEST(what_it_may_not_do_fails)
 	for (size_t i = 0; i < nmodes; i++)
 		start_with("try", &modes[i], &w[i]);
 	for (size_t i = 0; i < nmodes; i++) {
+		await(w[i].err, "\"type\":\"start\"");
+		explainer_expect_confined(explainer_of(w[i].pid));
 		finish_with(&w[i], &o);
 		assert_lacks(o.err, "the process that explains");
 		assert_holds(o.err, "counter.c");
