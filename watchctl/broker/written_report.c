@@ -80,6 +80,21 @@ written_report_go_on(struct written_report *report, struct broker *broker,
 	return err;
 }
 
+/* It is copied only behind what is there already; memory is kept. */
+static void
+move(struct buffer *to, struct buffer *from)
+{
+	const struct buffer empty = *to;
+
+	if (to->len > 0) {
+		buffer_put(to, from->bytes, from->len);
+	} else {
+		*to = *from;
+		*from = empty;
+	}
+	from->len = 0;
+}
+
 /* All of it has come.  0; -ENOMEM; or -EPROTO: the message lies. */
 static int
 make_pending(struct written_report *report, uint64_t hits)
@@ -92,14 +107,16 @@ make_pending(struct written_report *report, uint64_t hits)
 	else if (!is_sound(report))
 		return -EPROTO;
 	else if (!top_frame(coming->bytes, coming->len))
-		buffer_put(&report->pending, coming->bytes, coming->len);
+		move(&report->pending, coming);
 	if (report->pending.failed) {
 		report->pending.failed = false;
 		err = -ENOMEM;
 	}
 	if (err == 0)
 		report->pending_hits = hits;
-	buffer_free(coming);
+	if (coming->failed)
+		buffer_free(coming);
+	coming->len = 0;
 	return err;
 }
 

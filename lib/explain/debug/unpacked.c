@@ -449,7 +449,7 @@ ex_unpacked_head(struct ex_unpacked *u, uint64_t at, const uint8_t *bytes,
 		if (ex_unpacked_is_there(&u->info, page))
 			continue;
 		if ((i == 0 || (at + i) % PAGE == 0) &&
-		    !ex_unpacked_room(u, s->at + at + i, s->at + at + i + 1))
+		    !ex_unpacked_info_room(u, at + i, at + i + 1))
 			return;
 		u->image[s->at + at + i] = bytes[i];
 	}

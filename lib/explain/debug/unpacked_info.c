@@ -139,9 +139,8 @@ ex_unpacked_point_upto(const struct info *info, uint64_t at)
 	return n > 0 ? &info->point[n - 1] : NULL;
 }
 
-/* Make pages writable, and more than that at a time if they are few. */
-static bool
-info_room(struct ex_unpacked *u, uint64_t start, uint64_t end)
+bool
+ex_unpacked_info_room(struct ex_unpacked *u, uint64_t start, uint64_t end)
 {
 	struct info *info = &u->info;
 	const uint64_t at = info->section->at, size = info->section->size;
@@ -182,7 +181,8 @@ ex_unpacked_unpack(struct ex_unpacked *u, uint64_t start, uint64_t end)
 	} else if (s->pos < start) {
 		info->solid = start;
 	}
-	return stream_skip(info, s, start) && info_room(u, start, end) &&
+	return stream_skip(info, s, start) &&
+	    ex_unpacked_info_room(u, start, end) &&
 	    ex_unpacked_stream_upto(info, s, end, to, info->solid);
 }
 

@@ -87,6 +87,10 @@ bool ex_unpacked_room(struct ex_unpacked *, uint64_t start, uint64_t end);
    as it is given out in one piece. */
 bool ex_unpacked_room_large(struct ex_unpacked *, uint64_t start, uint64_t end);
 
+/* The same of a part of .debug_info; and more than that at a time if it is
+   little. */
+bool ex_unpacked_info_room(struct ex_unpacked *, uint64_t start, uint64_t end);
+
 /* The packed bytes, behind zlib's header.  NULL: it has none. */
 const uint8_t *ex_unpacked_stream_of(const struct section *, size_t *size);
 
