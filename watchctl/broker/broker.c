@@ -553,8 +553,8 @@ describe_death(int err, int status, double patience, char text[64])
 		(void)snprintf(text, 64, "%s", "was killed");
 }
 
-/* Whether it may have been killed from outside, which says nothing about what it
-   was reading, unless that happens twice there. */
+/* Whether the explainer may have been killed from outside.  That says nothing
+   about what it was reading, unless it happens there twice. */
 static bool
 is_spared(struct broker *broker, int err, int status, const char *module)
 {

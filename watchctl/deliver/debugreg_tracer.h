@@ -71,8 +71,8 @@ struct tracer_unarmed {
 	int err;			/* -errno */
 };
 
-/* A watch, by its index in the target, whose word ldxr and stxr use, which never
-   succeed while it is watched. */
+/* A watch, by its index in the target, whose word ldxr and stxr use: these never
+   succeed while the word is watched. */
 struct tracer_exclusive {
 	struct perf_event_header header;
 	uint64_t watch;

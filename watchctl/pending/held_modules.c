@@ -3,9 +3,9 @@
  * each hit.
  *
  * What waits has a watch from the beginning, which is nowhere, and takes slots.
- * The loader's hook is a scout (stop/stop.h): when a thread calls it all threads
- * of its process are held, and the watch is moved to where its SPEC is, or to
- * nowhere again, before any of them goes on.
+ * The loader's hook is a scout (stop/stop.h): when a thread calls it, all
+ * threads of its process are held, and the watch is moved to where its SPEC is,
+ * or to nowhere again, before any of them continues.
  */
 #include "pending/held_modules.h"
 

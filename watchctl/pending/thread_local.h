@@ -13,10 +13,11 @@
 struct options;
 const char *thread_local_not_with(const struct options *);
 
-/* As live_broker_resolve, in a process that runs or is held by the calling thread,
-   also for the instance that the SPEC's thread has of a thread-local variable:
-   that one is stopped for a moment.  each: without such a thread, for those of
-   all threads.  -EAGAIN: it has none now, and may get one. */
+/* As live_broker_resolve, in a process that runs or is held by the calling
+   thread, and also for the instance that the SPEC's thread has of a thread-local
+   variable; that thread is stopped for a moment.  each: if the SPEC names no
+   thread, for the instances of all threads.  -EAGAIN: the thread has none now,
+   and may get one. */
 int thread_local_resolve(struct live_broker *, pid_t, struct spec *, bool each,
     bool early, struct spec_place *, struct wp_cause *);
 

@@ -10,9 +10,9 @@
 #include "hit/hit.h"
 #include "option/options.h"
 
-/* Whether a function that hands out memory or frees it made a hit: C's, or C++'s
-   own, by their names and those that allocators have for them; or those that
-   options name.  A backtrace that shows none is of none. */
+/* Whether a function that allocates or frees memory made a hit: one of C or C++,
+   by the names that these and the usual allocators have for them, or one that
+   the options name.  False if the backtrace shows no such function. */
 bool allocator_made(const struct ex_hit *, const struct options *);
 
 #endif

@@ -68,8 +68,8 @@ resolve_one(struct run *run, struct process *process, size_t i, bool early,
 		    &process->place[i], cause);
 	if (run->follow != NULL || (run->options->command != NULL &&
 	    (!each || spec->thread != 0)))
-		return live_broker_resolve(&run->live, process->pid, spec, early,
-		    &process->place[i], cause);
+		return live_broker_resolve(&run->live, process->pid, spec,
+		    early, &process->place[i], cause);
 	return thread_local_resolve(&run->live, process->pid, spec, each, early,
 	    &process->place[i], cause);
 }
@@ -209,8 +209,8 @@ explain_too_many(const struct run *run, struct wp_cause *cause)
 	    "; uprobes, which take none, %s", why);
 }
 
-/* Watch the SPECs' regions, or what takes their place.  Result: the first watch,
-   of *n. */
+/* Watch the SPECs' regions, or what takes their place.  Result: the first of *n
+   watches. */
 static int
 watch_regions(struct run *run, struct process *process,
     struct wp_region *regions, size_t *n, struct wp_cause *cause)

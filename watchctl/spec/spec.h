@@ -60,11 +60,12 @@ struct spec {
 enum { SPEC_MORE_MAX = 3 };
 struct spec_place {
 	uint64_t addr, len;
-	/* nmore of them: of a line, its other addresses; of what is to be
-	   followed: addr is that of the first of so many pointers, and the
-	   object or the next one lies this far behind where each points to;
-	   of objects: addr is the function's; the bytes are so far behind the
-	   beginning of each, of which there are so many, 0: not known; of all that is called so: the others */
+	/* nmore of them.  A line: its other addresses.  What is followed: addr
+	   is that of the first of so many pointers, and the next pointer, or
+	   the object, lies this far behind where each points to.  Objects:
+	   addr is the function's; the watched bytes lie this far behind the
+	   beginning of each object, and there are so many of them, 0: not
+	   known.  Several symbols of one name: the others. */
 	uint64_t more[SPEC_MORE_MAX];
 	unsigned nmore;
 	bool narrow;		/* pointers that are followed have 4 bytes */

@@ -39,7 +39,8 @@ struct ex_tail_edge {
 struct ex_tail_graph {
 	struct ex_process *process;
 	ZydisDecoder decoder;
-	struct ex_tail_node node[NODES_MAX];	/* the first two: called, running */
+	struct ex_tail_node node[NODES_MAX];	/* the first two: called,
+						   running */
 	int nnodes;
 	struct ex_tail_edge edge[EDGES_MAX];
 	unsigned nedges;

@@ -1,5 +1,6 @@
 /*
- * type_find: types, enumerators and optimized-out variables of a module by name.
+ * type_find: types, enumerators and optimized-out variables of a module, by
+ * name.
  *
  * The units are read in which the name's string is, or a reference to it, up
  * to the first that has what is asked for.

@@ -162,8 +162,8 @@ struct hg_evidence {
 	_Atomic uint32_t sites, sites_watched;	/* sample: the same of
 						   callers */
 	_Atomic uint32_t watches;	/* sample: their last id */
-	_Atomic uint32_t repeated;	/* sample: findings like others, of which
-					   there are enough */
+	_Atomic uint32_t repeated;	/* sample: findings like others, of
+					   which there are enough */
 	_Atomic uint32_t refusals;	/* watches that could not be had */
 	char cause[HG_CAUSE_MAX];	/* why, of the last */
 	struct hg_images images[HG_IMAGES_MAX];

@@ -1,8 +1,8 @@
 /*
  * target: processes under watch.
  *
- * What is to be watched is planned here; target_attach.c opens the events of it,
- * and target_armed.c moves, disarms and counts them.
+ * What is to be watched is planned here; target_attach.c opens its events, and
+ * target_armed.c moves, disarms and counts them.
  */
 #include "attach/target.h"
 

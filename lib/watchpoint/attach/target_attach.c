@@ -168,7 +168,8 @@ open_slots(const struct wp_target *target, struct wp_events *events, size_t w,
 	for (unsigned s = 0; s < target->watch[w].nslots && err == 0; s++) {
 		const size_t first = events->n;
 
-		(off ? wp_target_attr_off : wp_target_attr)(target, w, s, &attr);
+		(off ? wp_target_attr_off : wp_target_attr)(target, w, s,
+		    &attr);
 		/* what runs there is not held until they have programs */
 		attr.disabled = target->watch[w].on_processors;
 		if (!off)

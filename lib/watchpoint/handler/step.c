@@ -55,7 +55,8 @@ wp_step_begin(struct wp_step *step, ucontext_t *context, pid_t tid, int sig)
 	if (fd < 0)
 		return fd;
 	*step = (struct wp_step){
-		.on = true, .fd = fd, .pc = wp_cpu_pc(context), .before = wp_signal_mask(context),
+		.on = true, .fd = fd, .pc = wp_cpu_pc(context),
+		.before = wp_signal_mask(context),
 		.during = step_mask(context, sig),
 	};
 	wp_context_mask_set(context, step->during);

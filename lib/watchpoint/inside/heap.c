@@ -240,7 +240,8 @@ wp_watch_heap(const volatile void *block, const volatile void *addr,
 	wp_scope_lock(&before);
 	begin();
 	if (find(addr, len) == NULL)
-		err = open_block(block != NULL ? block : addr, addr, len, name, file, line);
+		err = open_block(block != NULL ? block : addr, addr, len, name,
+		    file, line);
 	if (err < 0)
 		wp_scope_failed("WP_WATCH_HEAP", name, file, line);
 	end_idle_calls();

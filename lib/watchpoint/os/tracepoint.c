@@ -28,7 +28,8 @@ open_file(const char *name, const char *file)
 	return f;
 }
 
-/* Whether a line describes that field: "field:int pid;	offset:24;	size:4;". */
+/* Whether a line describes that field:
+   "field:int pid;	offset:24;	size:4;". */
 static bool
 is_field(const char *line, const char *field, uint32_t *offset)
 {
