@@ -172,12 +172,6 @@ TEST(a_command)
 	assert_holds(o.err, "\"mode\":\"stop\"");
 	if (strstr(o.err, "\"hits\":40,\"reported\":40,\"lost\":0") == NULL)
 		fail_msg("%s", o.err);
-	assert_holds(o.err, "so the kernel's accesses");
-	/* which executes nothing of the program */
-	run_status(&o, 0, LIST(watchctl(), "--stop", "-x", "store", "--",
-	    victim("acts"), "at_once", "4"));
-	assert_holds(o.err, "debug registers are set through ptrace: ");
-	assert_lacks(o.err, "the kernel's accesses");
 	/* its library is found, and its end told */
 	run(&o, LIST(watchctl(), "--stop", "-w", "libc.so.6!environ", "-o",
 	    "json", "--", "/bin/sh", "-c", "kill -TERM $$"));
@@ -567,6 +561,12 @@ TEST(a_command_by_debug_registers)
 	    "-O", "/dev/stderr", "--", victim("acts"), "at_once", "40"));
 	if (strstr(o.err, "\"hits\":40,\"reported\":40,\"lost\":0") == NULL)
 		fail_msg("%s", o.err);
+	assert_holds(o.err, "so the kernel's accesses");
+	/* the kernel executes nothing of the program */
+	run_status(&o, 0, LIST(watchctl(), "--stop", "-x", "store", "--",
+	    victim("acts"), "at_once", "4"));
+	assert_holds(o.err, "debug registers are set through ptrace: ");
+	assert_lacks(o.err, "the kernel's accesses");
 	run_status(&o, 2, LIST(watchctl(), "--stop", "-w", "word", "--",
 	    victim("acts"), "unknown"));
 }
