@@ -14,6 +14,7 @@
 #include "broker/shared_memory.h"
 #include "explainer/ask.h"
 #include "explainer/inside_hits.h"
+#include "explainer/questions.h"
 #include "os/clock.h"
 #include "proc/proc.h"
 #include "proc/sharers.h"
@@ -147,7 +148,9 @@ read_learn(struct reader *r, const struct journal_entry *e)
 {
 	struct ex_record record;
 
-	if (decode(r, e->bytes, e->len, &record))
+	if (e->value[0] != 0)
+		questions_learn(r->session->space, e->bytes, e->len);
+	else if (decode(r, e->bytes, e->len, &record))
 		(void)ex_explain(r->session->explainer, &record);
 }
 
@@ -367,7 +370,9 @@ static void
 check_maps(struct unreported *process, const struct channel_hit *hit,
     const struct ex_sample *sample)
 {
-	if (process->mapped == hit->mapped)
+	if (hit->code_known)	/* the process may map other code by now */
+		;
+	else if (process->mapped == hit->mapped)
 		live_maps_check_again(&process->maps, sample);
 	else
 		live_maps_check(&process->maps, sample);

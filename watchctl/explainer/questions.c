@@ -14,19 +14,20 @@
 #include "processes/synthetic_format.h"
 
 /* Watchctl made them: what does not decode is left out. */
-static void
-learn(struct ex_space *space, const struct broker_message *message)
+void
+questions_learn(struct ex_space *space, const void *records, size_t len)
 {
+	const uint8_t *at = records;
 	static struct ex_formats *formats;
 	struct ex_record record;
 
 	if (formats == NULL && (formats = synthetic_format_new()) == NULL)
 		return;
-	for (size_t at = 0; at < message->len && ex_record_decode(formats,
-	    message->text + at, message->len - at, &record) > 0;
-	    at += record.size) {
+	while (len > 0 && ex_record_decode(formats, at, len, &record) > 0) {
 		ex_space_learn(space, &record);
 		ask_progress();
+		at += record.size;
+		len -= record.size;
 	}
 }
 
@@ -298,7 +299,7 @@ questions_take(struct ex_space *space, const struct broker_message *message)
 
 	switch (message->what) {
 	case BROKER_LEARN:
-		learn(space, message);
+		questions_learn(space, message->text, message->len);
 		return true;
 	case BROKER_RESOLVE:
 	case BROKER_LOADER_HOOK:

@@ -7,6 +7,9 @@
 #include "broker/message.h"
 #include "module/module.h"
 
+/* Learn records of the state of processes (processes/synthetic_records.h). */
+void questions_learn(struct ex_space *, const void *records, size_t len);
+
 /* Take a message of this kind, and answer it if it is a question, by what the
    space knows.  False: it is of another. */
 bool questions_take(struct ex_space *, const struct broker_message *);

@@ -148,12 +148,21 @@ read_code(struct taken *t)
 	    sizeof(hit->code)) == (ssize_t)sizeof(hit->code);
 }
 
+/* Whether explainers know what code was mapped at a hit. */
+static bool
+code_is_known(struct program *p, const struct channel_hit *hit)
+{
+	return sideband_knows_maps(&p->serve->sideband) && (!p->code_mapped ||
+	    ((hit->flags & WP_CELL_WAITS) != 0 && program_learn_code(p)));
+}
+
 static void
 complete(struct taken *t, struct program *p)
 {
 	struct channel_hit *hit = &t->hit;
 
 	hit->mapped = p->mapped;
+	hit->code_known = code_is_known(p, hit);
 	hit->gaps = atomic_load(&p->channel->gaps);
 	add_unnamed(hit, p);
 	hit->only = is_only(p, hit);

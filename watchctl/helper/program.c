@@ -14,6 +14,7 @@
 #include "helper/serve.h"
 #include "watch/aslr.h"
 #include "processes/live_maps.h"
+#include "processes/synthetic_records.h"
 #include "watch/signal_check.h"
 #include "proc/proc.h"
 #include "proc/sharers.h"
@@ -36,6 +37,7 @@ learn(struct program *p, const struct program *parent)
 	};
 	if (wp_proc_code(p->pid, &mapped.code) < 0 || serve_learn(p) < 0)
 		mapped.code = 0;
+	p->code_mapped = mapped.code == 0;
 	if (mapped.code == 0 && parent != NULL)
 		mapped.parent = parent->pid;
 	session_mapped(&p->serve->session, p->pid, &mapped);
@@ -123,15 +125,40 @@ program_forget(struct program *p, uint64_t time)
 }
 
 void
-program_mapped(struct program *p, uint64_t start, uint64_t end, uint64_t time)
+program_mapped(struct program *p, const struct sideband_mapping *map)
 {
 	p->mapped++;
+	if (map->code) {
+		p->code_mapped = true;
+		p->code_time = map->time;
+	}
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
 		const struct wp_cell_watch *w = &p->channel->watch[i].what;
 
-		if (w->addr < end && start < w->addr + w->len)
-			forget(p, i, time);
+		if (w->addr < map->end && map->start < w->addr + w->len)
+			forget(p, i, map->time);
 	}
+}
+
+static void
+learn_record(void *arg, const struct ex_record *record)
+{
+	const struct program *p = arg;
+
+	session_learn(&p->serve->session, record, p->code_time);
+}
+
+bool
+program_learn_code(struct program *p)
+{
+	struct synthetic_records records = {0};
+
+	if (p->code_mapped && synthetic_records_take(&records, p->pid) == 0) {
+		synthetic_records_each(&records, learn_record, p);
+		p->code_mapped = false;
+	}
+	synthetic_records_free(&records);
+	return !p->code_mapped;
 }
 
 /* Until a report has begun, warnings wait. */

@@ -15,6 +15,7 @@
 #include "processes/exec_monitor.h"
 
 struct serve;
+struct sideband_mapping;
 
 struct program {
 	struct serve *serve;
@@ -29,6 +30,9 @@ struct program {
 					   served: they write unseen */
 	uint64_t mapped;		/* how often it may have mapped
 					   something */
+	bool code_mapped;		/* explainers do not know yet what code
+					   it maps, ... */
+	uint64_t code_time;		/* ... which it has mapped then, ns */
 	struct event_dups dups;
 	struct inside_uptime presence;	/* of watches that have copies */
 	struct access_tally tally;
@@ -83,7 +87,11 @@ void program_disable(struct program *);
 void program_forget(struct program *, uint64_t time);
 
 /* So may these, because they are mapped again. */
-void program_mapped(struct program *, uint64_t start, uint64_t end,
-    uint64_t time);
+void program_mapped(struct program *, const struct sideband_mapping *);
+
+/* Before a hit of a thread that waits is explained: have explainers know what
+   code is mapped, because something else may be there when they come to it.
+   False: it is not known. */
+bool program_learn_code(struct program *);
 
 #endif

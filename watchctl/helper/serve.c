@@ -277,7 +277,7 @@ take_mapping(void *arg, const struct sideband_mapping *map)
 		return;
 	watch_registry_mapped(&serve->registry, map->start, map->end,
 	    map->shared);
-	program_mapped(p, map->start, map->end, map->time);
+	program_mapped(p, map);
 }
 
 static void

@@ -246,7 +246,9 @@ take_mapping(const struct perf_event_header *header,
 	const struct wp_mmap2_record *mmap2 = (const void *)header;
 	const struct sideband_mapping map = {
 		(pid_t)mmap2->pid, mmap2->addr, mmap2->addr + mmap2->len,
-		(mmap2->flags & MAP_SHARED) != 0, wp_attr_time(header),
+		(mmap2->flags & MAP_SHARED) != 0,
+		(header->misc & PERF_RECORD_MISC_MMAP_DATA) == 0,
+		wp_attr_time(header),
 	};
 
 	calls->mapped(arg, &map);

@@ -44,7 +44,7 @@ struct sideband {
 struct sideband_mapping {
 	pid_t pid;
 	uint64_t start, end;
-	bool shared;
+	bool shared, code;
 	uint64_t time;			/* ns */
 };
 

@@ -21,7 +21,9 @@ enum journal_what {
 	JOURNAL_NOTHING,	/* that is no more to be done */
 	JOURNAL_FORMAT,		/* bytes: struct perf_event_attr, and ids */
 	JOURNAL_IDS,		/* value[0]: the format, from 0; bytes: ids */
-	JOURNAL_LEARN,		/* bytes: a record that is reported already */
+	JOURNAL_LEARN,		/* bytes: a record that is reported already;
+				   value[0] 1: one of session_learn;
+				   value[1]: its time */
 	JOURNAL_WATCH,		/* bytes: struct journal_watch; tid: a process
 				   in which its symbol is to be found; 0: it has
 				   none, or that one */

@@ -131,6 +131,17 @@ session_mapped(struct session *s, pid_t pid, const struct journal_mapped *it)
 }
 
 void
+session_learn(struct session *s, const struct ex_record *record, uint64_t time)
+{
+	const struct journal_entry entry = {
+		.what = JOURNAL_LEARN, .value = {1, time},
+	};
+
+	s->journal->put(s->journal, &entry, record->bytes, record->size, NULL,
+	    0);
+}
+
+void
 session_values(struct session *s, const struct ex_value_options *values)
 {
 	put(s, JOURNAL_VALUES, (values->read != NULL ? JOURNAL_READS : 0) |

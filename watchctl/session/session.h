@@ -276,6 +276,10 @@ void session_place(struct session *, pid_t, const struct spec *, uint64_t addr,
    explains its samples looks for them. */
 void session_mapped(struct session *, pid_t, const struct journal_mapped *);
 
+/* A record of the state that a process has had since then, ns, as
+   synthetic_records.h has them: for the hits from now on. */
+void session_learn(struct session *, const struct ex_record *, uint64_t time);
+
 /* As ex_explainer_values, ex_explain_doubt (EX_UNSEEN; EX_MISSED),
    ex_explain_known, and ex_explain_hints for a thread that is stopped at its
    hit; 0: none is. */

@@ -32,6 +32,7 @@ struct channel_hit {
 	uint8_t byte[WP_BASELINE_MAX];	/* as they were before that */
 	uint64_t mapped;	/* how often the program may have mapped
 				   something until now */
+	bool code_known;	/* explainers know what code was mapped at it */
 	uint32_t gaps;		/* the channel's */
 	bool only;		/* there is but one debug register that a step
 				   can have touched */

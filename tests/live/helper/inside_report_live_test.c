@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "explainers.h"
 #include "live.h"
 #include "scratch.h"
 #include "handler/watches.h"
@@ -1139,20 +1140,45 @@ plugs_in_and_out(void)
 	}
 }
 
-TEST(another_library_at_the_same_place)
+/* Other libraries come while nobody explains: each hit is made by the library
+   that was there. */
+static void
+plugs_in_unexplained(void)
+{
+	void (*write_to)(volatile long *);
+	pid_t explainer = 0;
+
+	(void)open_watch(.label = "word");
+	for (int i = 0; i < 9; i++) {
+		void *library = plug_in(i % 3 == 2 ? "libbravo.so" :
+		    "libalpha.so", &write_to);
+
+		write_to(&word);
+		(void)dlclose(library);
+		if (i > 0)
+			continue;
+		explainer = explainer_of(
+		    atomic_load(&wp_state.channel)->helper_pid);
+		if (explainer == 0 || kill(explainer, SIGSTOP) != 0)
+			_exit(96);
+	}
+	if (kill(explainer, SIGCONT) != 0)
+		_exit(95);
+	mark("the same place");
+}
+
+static void
+expect_libraries(void (*program)(void))
 {
 	static const char *const names[] = {"alpha", "alpha", "bravo"};
+	static const char *const values[] = {"0x1", "0x1", "0x2"};
+	const char *by = program == plugs_in_and_out ? "plugs_in_and_out" :
+	    "plugs_in_unexplained";
 	struct outcome o;
 	char name[32];
+	const char *new;
 
-	for (unsigned i = 1; i < 3; i++)
-		scratch_run("echo 'static void %s(volatile long *p) "
-		    "{ *p = %u; __asm__ volatile(\"\"); } "
-		    "void entry(volatile long *p) { %s(p); "
-		    "__asm__ volatile(\"\"); }' > %s.c && "
-		    "%s -g -O0 -shared -fPIC -o lib%s.so %s.c", names[i], i,
-		    names[i], names[i], getenv("CC"), names[i], names[i]);
-	run_program(&o, plugs_in_and_out, EXITS);
+	run_program(&o, program, EXITS);
 	expect_account(&o, 9, 0);
 	for (size_t i = 0; i < 9; i++) {
 		const json_t *frame = frame_of(hit_at(&o, i), 0);
@@ -1160,10 +1186,28 @@ TEST(another_library_at_the_same_place)
 		(void)snprintf(name, sizeof(name), "lib%s.so", names[i % 3]);
 		assert_string_equal(text_of(frame, "function"), names[i % 3]);
 		assert_string_equal(text_of(frame, "module"), name);
-		expect_function(hit_at(&o, i), 2, "plugs_in_and_out");
+		new = maybe_text(hit_at(&o, i), "new");
+		if (*new != '\0' || program == plugs_in_and_out)
+			assert_string_equal(new, values[i % 3]);
+		expect_function(hit_at(&o, i), 2, by);
 	}
 	assert_string_equal(text_of(first_of(&o, "mark"), "text"),
 	    "the same place");
+}
+
+TEST(another_library_at_the_same_place)
+{
+	static const char *const names[] = {"alpha", "bravo"};
+
+	for (unsigned i = 0; i < 2; i++)
+		scratch_run("echo 'static void %s(volatile long *p) "
+		    "{ *p = %u; __asm__ volatile(\"\"); } "
+		    "void entry(volatile long *p) { %s(p); "
+		    "__asm__ volatile(\"\"); }' > %s.c && "
+		    "%s -g -O0 -shared -fPIC -o lib%s.so %s.c", names[i], i + 1,
+		    names[i], names[i], getenv("CC"), names[i], names[i]);
+	expect_libraries(plugs_in_and_out);
+	expect_libraries(plugs_in_unexplained);
 }
 
 /* --- what goes wrong --- */
