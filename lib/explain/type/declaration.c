@@ -312,7 +312,7 @@ ex_type_put(const struct ex_type *type, char *text, size_t size)
 		return;
 	len = strlen(text);
 	if (type->pointers > 0 && len + 4 < size) {
-		(void)strcpy(text + len, " (");
+		(void)snprintf(text + len, size - len, " (");
 		put_pointers(text, size, type->pointers);
 		len = strlen(text);
 		(void)snprintf(text + len, size - len, ")");

@@ -39,13 +39,13 @@ obey(void *arg)
 	const int program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
 	for (;;) {
-		if (atomic_load(&shared->turn) != own) {
-			nap_us(100);
-		} else if (atomic_load(&shared->stored) <
+		const bool turn = atomic_load(&shared->turn) == own;
+
+		if (turn && atomic_load(&shared->stored) <
 		    atomic_load(&shared->stores)) {
 			word++;
 			(void)atomic_fetch_add(&shared->stored, 1);
-		} else if (atomic_load(&shared->mapped) <
+		} else if (turn && atomic_load(&shared->mapped) <
 		    atomic_load(&shared->maps)) {
 			if (mmap(NULL, 4096, PROT_READ | PROT_EXEC,
 			    MAP_PRIVATE, program, 0) == MAP_FAILED)
