@@ -159,7 +159,6 @@ ex_stack_listener_hit(struct ex_stack_listener *n,
 	};
 	struct wp_known_value value = {0};
 	struct wp_known_stack known;
-	pid_t *tid = &n->heard[(uint32_t)record->tid % EX_HEARD_MAX];
 
 	if (n->listener == NULL || noticed.pid <= 0)
 		return;
@@ -168,12 +167,10 @@ ex_stack_listener_hit(struct ex_stack_listener *n,
 		if (follows(hit, &value))
 			chain(n, hit->watch);
 	}
-	if (!ex_stack_often(n->stacks, &record->sample, *tid != record->tid,
-	    &known) || (find(n, noticed.pid) == NULL && !add(n, &noticed)))
+	if (!ex_stack_often(n->stacks, &record->sample, &known) ||
+	    (find(n, noticed.pid) == NULL && !add(n, &noticed)))
 		return;
-	*tid = record->tid;
 	known.pid = record->pid;
-	known.tid = record->tid;
 	known.time = record->time;
 	known.value = value;
 	if (n->listener->counts && is_countable(hit, &known) &&

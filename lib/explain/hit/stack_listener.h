@@ -9,9 +9,6 @@
 #include "hit/hit.h"
 #include "hit/value_tracker.h"
 
-/* Threads that it remembers. */
-enum { EX_HEARD_MAX = 4096 };
-
 struct ex_stack_listener {
 	const struct ex_listener *listener;	/* NULL: there is none */
 	struct ex_space *space;
@@ -23,8 +20,6 @@ struct ex_stack_listener {
 	} *at;			/* n of them: the processes whose stacks were
 				   reported to it */
 	size_t n, cap;
-	pid_t heard[EX_HEARD_MAX];	/* threads of which it has a stack, by
-					   the lowest bits of their numbers */
 	struct ex_table counted;	/* struct counted, by its process and
 					   its index */
 	struct ex_table chained;	/* watches whose hits are never counted,

@@ -8,36 +8,12 @@ static bool
 add_register(const struct ex_regs *regs, uint32_t place,
     struct wp_known_stack *known)
 {
-	const bool relative = (place & EX_READ_RELATIVE) != 0;
-
-	place &= ~EX_READ_RELATIVE;
-	if (place == regs->place[EX_REG_PC])
-		return true;
-	if (!relative)
-		known->fixed = 1;
 	if (ex_regs_known(regs, EX_REG_FP) && place == regs->place[EX_REG_FP])
 		known->by_fp = 1;
 	else
-		return place == regs->place[EX_REG_SP];
+		return place == regs->place[EX_REG_PC] ||
+		    place == regs->place[EX_REG_SP];
 	return true;
-}
-
-/* Whether it is there already; if it is as the other kind, both are compared
-   where sp is. */
-static bool
-is_there(struct wp_known_stack *known, uint16_t place, bool relative)
-{
-	for (unsigned i = 0; i < known->n; i++)
-		if (known->place[i] == place) {
-			known->fixed |= relative;
-			return true;
-		}
-	for (unsigned i = 0; i < known->naddresses; i++)
-		if (known->address_place[i] == place) {
-			known->fixed |= !relative;
-			return true;
-		}
-	return false;
 }
 
 /* False: it does not fit. */
@@ -45,23 +21,15 @@ static bool
 add_word(const struct ex_sample *sample, uint32_t place,
     struct wp_known_stack *known)
 {
-	const bool relative = (place & EX_READ_RELATIVE) != 0;
-
-	place &= ~EX_READ_RELATIVE;
 	if (place % sizeof(known->word[0]) != 0 || place >= WP_KNOWN_REACH)
 		return false;
-	if (is_there(known, (uint16_t)place, relative))
-		return true;
-	if (relative && known->naddresses < WP_KNOWN_ADDRESSES) {
-		known->address_place[known->naddresses] = (uint16_t)place;
-		known->address[known->naddresses++] =
-		    ex_read_value(sample, place) - known->sp;
-	} else if (!relative && known->n < WP_KNOWN_WORDS) {
-		known->place[known->n] = (uint16_t)place;
-		known->word[known->n++] = ex_read_value(sample, place);
-	} else {
+	for (unsigned i = 0; i < known->n; i++)
+		if (known->place[i] == place)
+			return true;
+	if (known->n == WP_KNOWN_WORDS)
 		return false;
-	}
+	known->place[known->n] = (uint16_t)place;
+	known->word[known->n++] = ex_read_value(sample, place);
 	return true;
 }
 
@@ -78,8 +46,7 @@ ex_hot_stack_make(const struct ex_sample *sample, const struct ex_reads *reads,
 		return false;	/* the kernel's program has 8-byte words */
 	*known = (struct wp_known_stack){
 		.pc = regs.value[EX_REG_PC], .sp = regs.value[EX_REG_SP],
-		.fp = regs.value[EX_REG_FP] - regs.value[EX_REG_SP],
-		.depth = reads->depth,
+		.fp = regs.value[EX_REG_FP],
 	};
 	for (unsigned i = 0; fits && i < reads->n; i++)
 		fits = (reads->place[i] & EX_READ_REG) != 0 ?

@@ -671,10 +671,10 @@ ex_stack_of_callers(struct ex_stacks *stacks, struct ex_process *process,
 
 bool
 ex_stack_often(struct ex_stacks *stacks, const struct ex_sample *sample,
-    bool first, struct wp_known_stack *known)
+    struct wp_known_stack *known)
 {
 	return stacks->found != NULL &&
 	    stacks->found->end == EX_END_OUTERMOST &&
-	    ex_stack_cache_often(stacks->memo, first, &stacks->reads) &&
+	    ex_stack_cache_often(stacks->memo, &stacks->reads) &&
 	    ex_hot_stack_make(sample, &stacks->reads, known);
 }

@@ -99,12 +99,11 @@ const struct ex_stack *ex_stack_of_callers(struct ex_stacks *,
 
 /*
  * Whether the stack of this sample, which is the one that the function above
- * was called with last, has come often, or comes to somebody for the first time
- * (stack_cache.h), and is complete: how it is known again, but for the process
- * and thread.  What is found by less of the stack, if it has all of these
- * words, is the same.
+ * was called with last, has come often, and is complete: how it is known again,
+ * but for the process.  What is found by less of the stack, if it has all of
+ * these words, is the same.
  */
-bool ex_stack_often(struct ex_stacks *, const struct ex_sample *, bool first,
+bool ex_stack_often(struct ex_stacks *, const struct ex_sample *,
     struct wp_known_stack *);
 
 #endif

@@ -34,7 +34,6 @@ struct entry {
 	size_t nreads;
 	size_t room;		/* of words that there is memory for */
 	size_t times;		/* it was found */
-	uint64_t depth;		/* of its reads */
 	uint64_t word[];	/* the caller's, the reads' values, their
 				   places */
 };
@@ -144,18 +143,16 @@ ex_stack_cache_find(struct ex_stack_cache *memo, const uint64_t *word, size_t n,
 }
 
 bool
-ex_stack_cache_often(const struct ex_stack_cache *memo, bool first,
-    struct ex_reads *reads)
+ex_stack_cache_often(const struct ex_stack_cache *memo, struct ex_reads *reads)
 {
 	const struct entry *entry = memo->found;
 	const uint64_t *place;
 
 	if (entry == NULL || entry->times < OFTEN ||
-	    (!first && (entry->times & (entry->times - 1)) != 0))
+	    (entry->times & (entry->times - 1)) != 0)
 		return false;
 	place = entry->word + entry->n + entry->nreads;
 	reads->n = (unsigned)entry->nreads;
-	reads->depth = entry->depth;
 	for (size_t i = 0; i < entry->nreads; i++)
 		reads->place[i] = (uint32_t)place[i];
 	return true;
@@ -197,7 +194,6 @@ ex_stack_cache_put(struct ex_stack_cache *memo, const uint64_t *word, size_t n,
 	memo->found = NULL;
 	entry->stack = stack;
 	entry->times = 0;
-	entry->depth = reads->depth;
 	entry->hash = hash;
 	shape_of(sample, entry->shape);
 	entry->n = n;

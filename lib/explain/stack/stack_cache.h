@@ -34,10 +34,8 @@ const struct ex_stack *ex_stack_cache_find(struct ex_stack_cache *,
     const uint64_t *word, size_t n, const struct ex_sample *);
 
 /* Whether the one that was found last has come often, as it has at some times,
-   ever fewer, or whenever it comes to somebody for the first time: then its
-   reads. */
-bool ex_stack_cache_often(const struct ex_stack_cache *, bool first,
-    struct ex_reads *);
+   ever fewer: then its reads. */
+bool ex_stack_cache_often(const struct ex_stack_cache *, struct ex_reads *);
 
 /* Remember a sample's backtrace and the reads that led to it.  If they were too
    many, or without memory, it is not remembered. */

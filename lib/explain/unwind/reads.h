@@ -22,16 +22,9 @@
 #define EX_READ_NARROW UINT32_C(0x40000000)
 #define EX_READ_NONE UINT32_MAX
 
-/* All that depends on it is its distance from the sample's sp: it is an address
-   on the stack, and where the stack lies makes no difference.  If it does, sp
-   itself is read without this. */
-#define EX_READ_RELATIVE UINT32_C(0x20000000)
-
 struct ex_reads {
 	unsigned n;		/* more than EX_READS_MAX: not all are here */
 	uint32_t place[EX_READS_MAX];	/* may contain one twice */
-	uint64_t depth;		/* from sp to where the outermost frame has it;
-				   0: that is not known */
 };
 
 /* The bytes at a place that was read of this sample, or of another one with
@@ -42,7 +35,6 @@ ex_read_value(const struct ex_sample *sample, uint32_t place)
 	uint32_t narrow;
 	uint64_t value;
 
-	place &= ~EX_READ_RELATIVE;
 	if ((place & EX_READ_REG) == 0 && (place & EX_READ_NARROW) != 0) {
 		memcpy(&narrow, sample->stack + (place & ~EX_READ_NARROW),
 		    sizeof(narrow));

@@ -37,8 +37,6 @@
 				   return address that a module vouches for */
 #define ENTRY_MAX 128		/* bytes of code where programs are entered */
 #define PC_MIN 4096		/* no code is below: a null pointer's page */
-#define FAR (UINT64_C(1) << 40)	/* bytes: no address so far up is on the same
-				   stack */
 
 struct frame_walk {
 	struct ex_process *process;
@@ -50,7 +48,6 @@ struct frame_walk {
 				   another stack than the copy */
 	const uint8_t *copy;	/* of the stack, from start on */
 	uint64_t start, len;	/* its address and bytes */
-	uint32_t sp_place;	/* the place of that address */
 	bool whole;		/* it reaches the stack's end */
 	struct ex_reads *reads;	/* NULL: not wanted */
 };
@@ -101,38 +98,6 @@ add_read(const struct frame_walk *w, uint32_t place)
 	if (reads->n < EX_READS_MAX)
 		reads->place[reads->n] = place;
 	reads->n++;
-}
-
-/* Something depends on where the stack lies. */
-static void
-use_start(struct frame_walk *w)
-{
-	add_read(w, w->sp_place);
-}
-
-/* Something depends on an address, but if it is on the stack, nothing on where
-   that lies. */
-static void
-add_address(struct frame_walk *w, uint32_t place, uint64_t address)
-{
-	if (place == EX_READ_NONE)
-		return;
-	if (address - w->start < FAR) {
-		add_read(w, place | EX_READ_RELATIVE);
-		return;
-	}
-	add_read(w, place);
-	use_start(w);
-}
-
-/* The same of a register that has it. */
-static void
-use_address(struct frame_walk *w, unsigned reg)
-{
-	if (!ex_regs_known(&w->regs, reg))
-		return;
-	add_address(w, w->regs.place[reg], w->regs.value[reg]);
-	w->regs.place[reg] = EX_READ_NONE;
 }
 
 /* Something depends on a register. */
@@ -210,14 +175,13 @@ as_address(const struct frame_walk *w, uint64_t value)
 static bool
 read_memory(void *arg, uint64_t addr, void *to, size_t len)
 {
-	struct frame_walk *w = arg;
+	const struct frame_walk *w = arg;
 	const struct ex_segment *segment;
 	struct ex_module *module;
 	uint64_t vaddr;
 
 	if (read_stack(w, addr, to, len)) {
 		use_stack(w, addr, len);
-		use_start(w);
 		return true;
 	}
 	module = ex_process_module(w->process, addr, &vaddr);
@@ -247,13 +211,8 @@ rule_base(struct frame_walk *w, const struct ex_cfi_rule *rule,
 	}
 	if (!ex_regs_known(&w->regs, rule->base))
 		return (w->cut >> rule->base & 1) != 0 ? -EFAULT : -ENODATA;
-	*base = w->regs.value[rule->base];
-	if (cfa == NULL || rule->how == EX_CFI_AT) {
-		use_address(w, rule->base);
-		return 0;
-	}
 	use_reg(w, rule->base);
-	use_start(w);	/* what it has may be an address, too */
+	*base = w->regs.value[rule->base];
 	return 0;
 }
 
@@ -269,7 +228,6 @@ rule_expression(struct frame_walk *w, const struct ex_cfi_rule *rule,
 	    value);
 
 	use_regs(w, used);
-	use_start(w);
 	return err;
 }
 
@@ -309,7 +267,7 @@ rule_value(struct frame_walk *w, const struct ex_cfi_rule *rule,
 	return 0;
 }
 
-/* The same of a value that something depends on: the CFA, or the pc. */
+/* The same of a value that something depends on. */
 static int
 use_value(struct frame_walk *w, const struct ex_cfi_rule *rule,
     const uint64_t *cfa, uint64_t base, uint64_t *value)
@@ -318,9 +276,6 @@ use_value(struct frame_walk *w, const struct ex_cfi_rule *rule,
 	const int err = rule_value(w, rule, cfa, base, value, &place);
 
 	add_read(w, place);
-	if (cfa != NULL ? rule->base == EX_CFI_CFA &&
-	    rule->how == EX_CFI_VALUE : place != EX_READ_NONE)
-		use_start(w);
 	return err;
 }
 
@@ -368,7 +323,7 @@ find_caller(struct frame_walk *w, const struct ex_cfi_row *row, uint64_t cfa,
 		if (err == -EFAULT)
 			caller->cut |= bit;
 	}
-	add_address(w, caller->place[EX_REG_SP], caller->value[EX_REG_SP]);
+	add_read(w, caller->place[EX_REG_SP]);
 	caller->place[EX_REG_SP] = EX_READ_NONE;
 }
 
@@ -498,12 +453,11 @@ is_frame_chain(struct frame_walk *w, uint64_t fp)
 		if (fp < low || fp % word != 0 ||
 		    !read_words(w, fp, frame, 2))
 			return false;
-		add_read(w, stack_place(w, fp + word - w->start));
+		use_stack(w, fp, 2 * word);
 		if (!is_return_address(w, ex_regs_unsigned(frame[1]), &known))
 			return false;
 		if (known)
 			return true;
-		add_address(w, stack_place(w, fp - w->start), frame[0]);
 		low = fp + 2 * word;
 		fp = frame[0];
 	}
@@ -517,14 +471,13 @@ step_frame_pointer(struct frame_walk *w, enum ex_end *end)
 {
 	uint64_t fp = w->regs.value[EX_REG_FP], frame[2];
 
-	use_address(w, EX_REG_FP);
+	use_reg(w, EX_REG_FP);
 	if (!ex_regs_known(&w->regs, EX_REG_FP) || !is_frame_chain(w, fp) ||
 	    !read_words(w, fp, frame, 2))
 		return false;
 	w->regs.known = 0;
 	w->cut = 0;
 	set_reg(&w->regs, EX_REG_FP, frame[0]);
-	w->regs.place[EX_REG_FP] = stack_place(w, fp - w->start);
 	set_reg(&w->regs, EX_REG_SP, fp + 2 * ex_regs_word(&w->regs));
 	return go_on(w, ex_regs_unsigned(frame[1]), false, end);
 }
@@ -565,7 +518,6 @@ row_of_call(struct frame_walk *w, struct ex_module *module,
 	    sizeof(code)) != sizeof(code))
 		return NULL;
 	use_regs(w, w->regs.known);
-	use_start(w);
 	if (!ex_regs_in_call(&w->regs, code))
 		return NULL;
 	return ex_cfi_row(module, vaddr - sizeof(code) - 1, true);
@@ -712,10 +664,8 @@ ex_unwind_reads(struct ex_process *process, const struct ex_sample *sample,
 	unsigned n;
 	bool regs;
 
-	if (reads != NULL) {
+	if (reads != NULL)
 		reads->n = EX_READS_MAX + 1;
-		reads->depth = 0;
-	}
 	*end = EX_END_DEPTH;
 	if (max == 0)
 		return 0;
@@ -736,14 +686,9 @@ ex_unwind_reads(struct ex_process *process, const struct ex_sample *sample,
 	w.whole = w.len < sample->stack_asked;
 	if (reads != NULL && sample->stack != NULL)
 		reads->n = 0;
-	w.sp_place = w.regs.place[EX_REG_SP];
 	use_reg(&w, EX_REG_PC);
-	use_address(&w, EX_REG_SP);
-	n = from_stack(&w, out, max, end);
-	if (reads != NULL && *end == EX_END_OUTERMOST && !w.switched &&
-	    ex_regs_known(&w.regs, EX_REG_SP))
-		reads->depth = w.regs.value[EX_REG_SP] - w.start;
-	return n;
+	use_reg(&w, EX_REG_SP);
+	return from_stack(&w, out, max, end);
 }
 
 unsigned

@@ -3,11 +3,12 @@
  * copy of it.
  *
  * To find the callers of a hit, unwinding reads few words of the stack.  Which
- * words these are is known once a hit with the same program counter and the
- * same values in these words was unwound (os/known_stack.h).  From then on the
- * program at the hit copies the stack only as far as these words lie:
+ * words these are is known once a hit with the same program counter, the same
+ * stack pointer and the same values in these words was unwound
+ * (os/known_stack.h).  From then on the program at the hit copies the stack
+ * only as far as these words lie:
  *
- *	process, pc, depth  - hash ->  entry: [ words ][ words ] ...  (ways)
+ *	process, pc, sp  - hash ->  entry: [ words ][ words ] ...  (ways)
  *	                                       |
  *	stack at the hit   -------------- all equal? -> sample with a short copy
  *	                                       `-> else: sample with a whole one
@@ -20,12 +21,6 @@
  * thread writes them.  If it wrote them by bpf(2), programs would not run for a
  * moment (docs/kernel.md), and hits would be lost.  The version of an entry
  * shows whether a program read it while it was being changed.
- *
- * The depth of a stack is the distance from the stack pointer to where the
- * stack of its thread begins, so threads share what is known.  The beginning is
- * known once a stack of the thread was unwound.  For a thread that has several
- * stacks, as one that runs coroutines does, it is taken to be 0.  The depth
- * only selects the entry.
  */
 #ifndef WP_KNOWN_STACK_MAP_H
 #define WP_KNOWN_STACK_MAP_H
@@ -34,21 +29,17 @@
 
 #include "os/known_stack.h"
 
-/* The number of entries, of stacks in each, and of threads: a power of two. */
+/* The number of entries, and of stacks in each. */
 enum { WP_KNOWN_BITS = 10, WP_KNOWN_ENTRIES = 1 << WP_KNOWN_BITS,
-	WP_KNOWN_WAYS = 4, WP_KNOWN_THREADS = 4096 };
+	WP_KNOWN_WAYS = 4 };
 
 struct wp_known_way {
-	uint64_t fp, fp_bits;	/* the bits of the frame pointer, less sp, that
-				   must be equal, and their mask; if fp has bits
-				   outside the mask, the way is empty */
-	uint64_t sp, sp_bits;	/* the same of sp itself */
-	uint64_t n, naddresses;	/* how many words and addresses are used */
+	uint64_t fp, fp_bits;	/* the bits of the frame pointer that must be
+				   equal, and their mask; if fp has bits outside
+				   the mask, the way is empty */
 	uint64_t word[WP_KNOWN_WORDS];	/* the words to compare; unused ones at
 					   the end repeat the first */
-	uint64_t address[WP_KNOWN_ADDRESSES];	/* those to compare less sp */
 	uint16_t place[WP_KNOWN_WORDS];
-	uint16_t address_place[WP_KNOWN_ADDRESSES];
 	uint64_t number;	/* the number by which hits of this stack are
 				   counted (stack_counter.h); 0: they are not */
 	uint64_t slot;		/* the slot whose hits are counted */
@@ -58,7 +49,8 @@ struct wp_known_way {
 struct wp_known_entry {
 	uint64_t version;	/* grows by two with each change; odd: it is
 				   being changed */
-	uint64_t pc, depth;	/* program counter and depth of these stacks */
+	uint64_t pc, sp;	/* program counter and stack pointer of these
+				   stacks */
 	uint64_t pid;		/* their process; 0: the entry is empty */
 	uint64_t reach;		/* all words lie within this many bytes above
 				   sp */
@@ -70,20 +62,10 @@ struct wp_known_entry {
 #define WP_KNOWN_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 
 static inline uint64_t
-wp_known_mix(uint64_t pc, uint64_t depth, uint64_t pid)
+wp_known_mix(uint64_t pc, uint64_t sp, uint64_t pid)
 {
-	return (depth << 24 ^ pc) + pid;
+	return (sp << 24 ^ pc) + pid;
 }
-
-/* What programs and user space share. */
-struct wp_known_table {
-	struct wp_known_entry entry[WP_KNOWN_ENTRIES];
-	struct wp_known_thread {
-		uint64_t tid;		/* 0: there is none here */
-		uint64_t begin;		/* where its stack begins; 0: it has
-					   several */
-	} thread[WP_KNOWN_THREADS];	/* by the lowest bits of tid */
-};
 
 /* With trials of short copies, follows the ticket in a sample's raw bytes: how
    long the short copy would be.  The sample has a whole one. */
@@ -92,11 +74,11 @@ struct wp_known_trial {
 };
 
 struct wp_known {
-	int map;		/* the map of the table; < 0: there is none */
+	int map;		/* the map of the entries; < 0: there is none */
 	int scratch;		/* an array of WP_KNOWN_SCRATCH bytes for each
 				   ring, in which its programs put what they
 				   compare */
-	struct wp_known_table *table;
+	struct wp_known_entry *entry;
 };
 
 /* A scratch area holds the stack and, behind it, the registers by
@@ -114,7 +96,7 @@ void wp_known_close(struct wp_known *);
 bool wp_known_is_valid(const struct wp_known_stack *);
 
 /* Add a valid stack.  It replaces the oldest one with its program counter and
-   depth, or the stacks of another kind in its entry.  Hits of this slot
+   stack pointer, or the stacks of another kind in its entry.  Hits of this slot
    are counted by number; 0: they are not.  False: they are not counted by this
    number, because it is 0 or the stack is counted already. */
 bool wp_known_add(const struct wp_known *, const struct wp_known_stack *,

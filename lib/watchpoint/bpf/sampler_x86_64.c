@@ -343,8 +343,7 @@ put_trial(struct code *c, size_t at, struct extent extent)
 
 /* Jumps that lead to one place, once it is known where that is. */
 struct jumps {
-	unsigned at[8 + 2 * WP_FILTER_MAX + WP_KNOWN_WORDS +
-	    WP_KNOWN_ADDRESSES], n;
+	unsigned at[8 + 2 * WP_FILTER_MAX + WP_KNOWN_WORDS], n;
 };
 
 static void
@@ -369,39 +368,12 @@ leave_if_unequal(struct code *c, unsigned a, unsigned b, struct jumps *to)
 
 #define ENTRY(member) ((int)offsetof(struct wp_known_entry, member))
 
-/* How deep the stack of the hit is, with R4 as its sp, in R4. */
-static void
-find_depth(struct code *c, int map)
-{
-	unsigned other;
-
-	load(c, BPF_W, BPF_REG_0, FP, PID_TID);
-	copy(c, BPF_REG_1, BPF_REG_0);
-	emit(c, BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_1, 0, 0,
-	    WP_KNOWN_THREADS - 1);
-	emit(c, BPF_ALU64 | BPF_MUL | BPF_K, BPF_REG_1, 0, 0,
-	    sizeof(struct wp_known_thread));
-	set_wide(c, BPF_REG_2, BPF_PSEUDO_MAP_VALUE, (uint32_t)map);
-	c->insn[c->n - 1].imm = (int)offsetof(struct wp_known_table, thread);
-	emit(c, BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_2, BPF_REG_1, 0, 0);
-	emit(c, BPF_ALU64 | BPF_NEG, BPF_REG_4, 0, 0, 0);
-	load(c, BPF_DW, BPF_REG_1, BPF_REG_2,
-	    (int)offsetof(struct wp_known_thread, tid));
-	other = c->n;
-	emit(c, BPF_JMP | BPF_JNE | BPF_X, BPF_REG_1, BPF_REG_0, 0, 0);
-	load(c, BPF_DW, BPF_REG_1, BPF_REG_2,
-	    (int)offsetof(struct wp_known_thread, begin));
-	emit(c, BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_4, BPF_REG_1, 0, 0);
-	land(c, other);
-}
-
 /* The entry for where the hit is in R8, its version in R7. */
 static void
 find_known(struct code *c, int map, struct jumps *unknown)
 {
 	load(c, BPF_DW, BPF_REG_3, BPF_REG_6, REG(rip));
 	load(c, BPF_DW, BPF_REG_4, BPF_REG_6, REG(rsp));
-	find_depth(c, map);
 	load(c, BPF_W, BPF_REG_5, FP, PID_TID + 4);
 	/* as wp_known_mix() */
 	copy(c, BPF_REG_1, BPF_REG_4);
@@ -422,7 +394,7 @@ find_known(struct code *c, int map, struct jumps *unknown)
 	leave_if_unequal(c, BPF_REG_1, BPF_REG_5, unknown);
 	load(c, BPF_DW, BPF_REG_1, BPF_REG_8, ENTRY(pc));
 	leave_if_unequal(c, BPF_REG_1, BPF_REG_3, unknown);
-	load(c, BPF_DW, BPF_REG_1, BPF_REG_8, ENTRY(depth));
+	load(c, BPF_DW, BPF_REG_1, BPF_REG_8, ENTRY(sp));
 	leave_if_unequal(c, BPF_REG_1, BPF_REG_4, unknown);
 }
 
@@ -463,48 +435,7 @@ way_at(unsigned way)
 	    way * sizeof(struct wp_known_way);
 }
 
-/* Whether what R1 has, but for bits that do not count, is what it had. */
-static void
-compare_bits(struct code *c, size_t value, size_t bits, struct jumps *other)
-{
-	load(c, BPF_DW, BPF_REG_2, BPF_REG_8, (int)bits);
-	emit(c, BPF_ALU64 | BPF_AND | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
-	load(c, BPF_DW, BPF_REG_2, BPF_REG_8, (int)value);
-	leave_if_unequal(c, BPF_REG_1, BPF_REG_2, other);
-}
-
-/* As many words of R9's stack as R8 has at n, in groups, of at most max; less
-   R5, or as they are. */
-static void
-compare_words(struct code *c, size_t n, size_t word, size_t place,
-    unsigned max, bool less, struct jumps *other)
-{
-	enum { GROUP = 8 };
-	struct jumps all = {.n = 0};
-
-	load(c, BPF_DW, BPF_REG_3, BPF_REG_8, (int)n);
-	for (unsigned i = 0; i < max; i++) {
-		if (i % GROUP == 0)
-			leave_if(c, BPF_JLE, BPF_REG_3, (int)i, &all);
-		load(c, BPF_H, BPF_REG_1, BPF_REG_8,
-		    (int)(place + i * sizeof(uint16_t)));
-		emit(c, BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_1, 0, 0,
-		    WP_KNOWN_REACH - 8);
-		emit(c, BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_1, BPF_REG_9, 0,
-		    0);
-		load(c, BPF_DW, BPF_REG_1, BPF_REG_1, 0);
-		if (less)
-			emit(c, BPF_ALU64 | BPF_SUB | BPF_X, BPF_REG_1,
-			    BPF_REG_5, 0, 0);
-		load(c, BPF_DW, BPF_REG_2, BPF_REG_8,
-		    (int)(word + i * sizeof(uint64_t)));
-		leave_if_unequal(c, BPF_REG_1, BPF_REG_2, other);
-	}
-	land_all(c, &all);
-}
-
-/* Whether all of a way of R8's is so, with R5 as sp; what is counted by it is
-   this slot's. */
+/* Whether all of a way of R8's is so; what is counted by it is this slot's. */
 static void
 compare_known(struct code *c, const struct wp_sampler *sampler, unsigned way,
     struct jumps *other)
@@ -521,20 +452,24 @@ compare_known(struct code *c, const struct wp_sampler *sampler, unsigned way,
 	leave_if_unequal(c, BPF_REG_1, BPF_REG_2, other);
 	land(c, not_counted);
 	load(c, BPF_DW, BPF_REG_1, BPF_REG_6, REG(rbp));
-	emit(c, BPF_ALU64 | BPF_SUB | BPF_X, BPF_REG_1, BPF_REG_5, 0, 0);
-	compare_bits(c, at + offsetof(struct wp_known_way, fp),
-	    at + offsetof(struct wp_known_way, fp_bits), other);
-	copy(c, BPF_REG_1, BPF_REG_5);
-	compare_bits(c, at + offsetof(struct wp_known_way, sp),
-	    at + offsetof(struct wp_known_way, sp_bits), other);
-	compare_words(c, at + offsetof(struct wp_known_way, n),
-	    at + offsetof(struct wp_known_way, word),
-	    at + offsetof(struct wp_known_way, place), WP_KNOWN_WORDS, false,
-	    other);
-	compare_words(c, at + offsetof(struct wp_known_way, naddresses),
-	    at + offsetof(struct wp_known_way, address),
-	    at + offsetof(struct wp_known_way, address_place),
-	    WP_KNOWN_ADDRESSES, true, other);
+	load(c, BPF_DW, BPF_REG_2, BPF_REG_8,
+	    (int)(at + offsetof(struct wp_known_way, fp_bits)));
+	emit(c, BPF_ALU64 | BPF_AND | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
+	load(c, BPF_DW, BPF_REG_2, BPF_REG_8,
+	    (int)(at + offsetof(struct wp_known_way, fp)));
+	leave_if_unequal(c, BPF_REG_1, BPF_REG_2, other);
+	for (unsigned i = 0; i < WP_KNOWN_WORDS; i++) {
+		load(c, BPF_H, BPF_REG_1, BPF_REG_8,
+		    (int)(at + offsetof(struct wp_known_way, place[i])));
+		emit(c, BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_1, 0, 0,
+		    WP_KNOWN_REACH - 8);
+		emit(c, BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_1, BPF_REG_9, 0,
+		    0);
+		load(c, BPF_DW, BPF_REG_1, BPF_REG_1, 0);
+		load(c, BPF_DW, BPF_REG_2, BPF_REG_8,
+		    (int)(at + offsetof(struct wp_known_way, word[i])));
+		leave_if_unequal(c, BPF_REG_1, BPF_REG_2, other);
+	}
 }
 
 /* --- filters --- */
@@ -807,11 +742,6 @@ put_tally(struct code *c, const struct perf_event_attr *attr,
 {
 	unsigned not;
 
-	/* a call leaves its return address there */
-	load(c, BPF_DW, BPF_REG_1, BPF_REG_6, REG(rsp));
-	set_wide(c, BPF_REG_2, 0, attr->bp_addr - 7);
-	emit(c, BPF_ALU64 | BPF_SUB | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
-	leave_if(c, BPF_JLT, BPF_REG_1, (int)attr->bp_len + 7, unknown);
 	load(c, BPF_DW, BPF_REG_1, BPF_REG_5, WAY(number));
 	store(c, BPF_DW, FP, COUNTS, BPF_REG_1);
 	load_value(c);
@@ -839,7 +769,6 @@ put_known(struct code *c, const struct perf_event_attr *attr,
 	read_known(c, sampler, &unknown);
 	if (sampler->tallies != NULL)
 		put_known_registers(c);
-	load(c, BPF_DW, BPF_REG_5, BPF_REG_6, REG(rsp));
 	for (unsigned i = 0; i < WP_KNOWN_WAYS; i++) {
 		struct jumps other = {.n = 0};
 

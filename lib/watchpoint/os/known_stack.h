@@ -1,11 +1,7 @@
 /*
  * known_stack: a stack that was unwound, by the words that its unwinding read:
- * a hit at the same place with the same words needs only a copy of the part of
- * the stack that contains these words.
- *
- * Addresses on the stack, as saved frame pointers are, have to be as far above
- * the stack pointer as they were.  Then it may lie anywhere, in another thread
- * for one, where its alignment is the same.
+ * a hit at the same place, with the same stack pointer and the same words,
+ * needs only a copy of the part of the stack that contains these words.
  */
 #ifndef WP_KNOWN_STACK_H
 #define WP_KNOWN_STACK_H
@@ -13,11 +9,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The greatest number of words, and of addresses on the stack; the distance
-   from the stack pointer within which they lie, in bytes, a power of two; and
-   the stack's alignment. */
-enum { WP_KNOWN_WORDS = 32, WP_KNOWN_ADDRESSES = 16, WP_KNOWN_REACH = 2048,
-	WP_KNOWN_ALIGN = 16 };
+/* The greatest number of words; and the distance from the stack pointer within
+   which they lie, in bytes, a power of two. */
+enum { WP_KNOWN_WORDS = 32, WP_KNOWN_REACH = 2048 };
 
 /* Where to find the value that the instruction before the pc stored into all
    bytes of the watch. */
@@ -40,19 +34,13 @@ struct wp_known_value {
 struct wp_known_stack {
 	uint64_t time;		/* ns, of the hit; */
 	uint64_t pc, sp;	/* its registers */
-	uint64_t fp;		/* its frame pointer, less sp; by_fp 1: what
-				   words these are depends on it; 0: not */
-	uint64_t depth;		/* from sp to the stack's beginning; 0: that is
-				   not known */
-	pid_t pid, tid;
+	uint64_t fp;		/* its frame pointer; by_fp 1: what words
+				   these are depends on it; 0: not */
+	pid_t pid;
 	uint32_t by_fp;
-	uint32_t fixed;		/* 1: sp has to be the same */
 	uint32_t n;		/* words, at least one: */
 	uint64_t word[WP_KNOWN_WORDS];
 	uint16_t place[WP_KNOWN_WORDS];	/* bytes above sp, multiples of 8 */
-	uint32_t naddresses;	/* addresses, less sp: */
-	uint64_t address[WP_KNOWN_ADDRESSES];
-	uint16_t address_place[WP_KNOWN_ADDRESSES];
 	uint32_t watch;		/* from 1: hits of it need not be delivered,
 				   only counted (bpf/stack_counter.h); 0: they
 				   do */

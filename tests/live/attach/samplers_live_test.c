@@ -450,42 +450,7 @@ make_all(struct written *written, unsigned n, void (*before)(unsigned, void *),
 	}
 }
 
-enum { NOTHING, EQUAL, FIRST, LAST, FRAME, PLACE, POINTER, PROCESS, ELSEWHERE,
-	ADDRESS, OTHER_ADDRESS, OTHER_DEPTH, SAME_SP, UNALIGNED, SEVERAL,
-	CASES };
-
-/* It is of another thread, whose stack lies lower; where that of this one
-   begins, is known. */
-static void
-put_elsewhere(unsigned number, struct wp_known_stack *stack)
-{
-	struct wp_known_stack own = *stack;
-
-	own.tid = (pid_t)gettid();
-	own.depth = 1024;
-	own.pc++;
-	(void)wp_known_add(&known, &own, 0, 0);
-	stack->tid = own.tid + 1;
-	stack->depth = own.depth + 16 * (number == OTHER_DEPTH);
-	stack->fixed = number == SAME_SP;
-	stack->naddresses = number == ADDRESS || number == OTHER_ADDRESS;
-	stack->address[0] = stack->word[1] - stack->sp +
-	    (number == OTHER_ADDRESS);
-	stack->sp -= number == UNALIGNED ? 4096 + 8 : 4096;
-}
-
-/* This thread has had another stack. */
-static void
-put_several(struct wp_known_stack *stack)
-{
-	struct wp_known_stack own = *stack;
-
-	own.tid = stack->tid = (pid_t)gettid();
-	own.depth = 2048;
-	own.pc++;
-	(void)wp_known_add(&known, &own, 0, 0);
-	stack->depth = 1024;
-}
+enum { NOTHING, EQUAL, FIRST, LAST, FRAME, PLACE, POINTER, PROCESS, CASES };
 
 /* The stack of the first, which is the same, or is otherwise by this much. */
 static void
@@ -505,10 +470,6 @@ know_one(unsigned number, void *arg)
 	stack.sp += number == POINTER;
 	stack.pid += number == PROCESS;
 	wp_known_forget(&known, getpid());
-	if (number == SEVERAL)
-		put_several(&stack);
-	else if (number >= ELSEWHERE)
-		put_elsewhere(number, &stack);
 	(void)wp_known_add(&known, &stack, 0, 0);
 }
 
@@ -521,9 +482,7 @@ TEST(of_a_known_stack_there_is_a_short_copy)
 	assert_int_equal(wp_known_open(&known, processors()), 0);
 	make_all(written, CASES, know_one, written);
 	for (unsigned i = 0; i < CASES; i++)
-		assert_int_equal(written[i].asked, i == EQUAL ||
-		    i == ELSEWHERE || i == ADDRESS || i == SEVERAL ? SHORT :
-		    WHOLE);
+		assert_int_equal(written[i].asked, i == EQUAL ? SHORT : WHOLE);
 	wp_known_close(&known);
 }
 

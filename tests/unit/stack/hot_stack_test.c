@@ -51,7 +51,7 @@ make(void)
 {
 	const bool made = ex_hot_stack_make(&sample, &reads, &known);
 
-	known.pid = known.tid = 1;
+	known.pid = 1;
 	assert_true(!made || wp_known_is_valid(&known));
 	return made;
 }
@@ -59,7 +59,7 @@ make(void)
 TEST(has_what_was_read)
 {
 	add(AT_REG(IP));
-	add(AT_REG(SP) | EX_READ_RELATIVE);
+	add(AT_REG(SP));
 	add(16);
 	add(2040);
 	add(16);
@@ -70,59 +70,10 @@ TEST(has_what_was_read)
 	assert_int_equal(known.n, 2);
 	assert_true(known.place[0] == 16 && known.word[0] == 2);
 	assert_true(known.place[1] == 2040 && known.word[1] == 255);
-	assert_false(known.fixed);
-	add(AT_REG(BP) | EX_READ_RELATIVE);
+	add(AT_REG(BP));
 	assert_true(make());
 	assert_true(known.by_fp);
-	assert_true(known.fp == (uint64_t)PERF_REG_X86_BP - PERF_REG_X86_SP);
-	assert_false(known.fixed);
-}
-
-TEST(addresses_on_the_stack_are_relative)
-{
-	reads.depth = 3000;
-	add(8);
-	add(16 | EX_READ_RELATIVE);
-	add(16 | EX_READ_RELATIVE);
-	assert_true(make());
-	assert_int_equal(known.depth, 3000);
-	assert_int_equal(known.n, 1);
-	assert_int_equal(known.naddresses, 1);
-	assert_int_equal(known.address_place[0], 16);
-	assert_true(known.address[0] == 2 - known.sp);
-	assert_false(known.fixed);
-}
-
-static void
-expect_fixed_with(uint32_t place)
-{
-	(void)set_up(NULL);
-	add(8);
-	add(16 | EX_READ_RELATIVE);
-	assert_true(make());
-	assert_false(known.fixed);
-	add(place);
-	assert_true(make());
-	assert_true(known.fixed);
-}
-
-TEST(a_stack_that_lies_where_it_did_has_all_in_common)
-{
-	expect_fixed_with(AT_REG(SP));
-	expect_fixed_with(AT_REG(BP));
-	expect_fixed_with(16);
-	expect_fixed_with(8 | EX_READ_RELATIVE);
-}
-
-TEST(there_is_none_of_too_many_addresses)
-{
-	add(8);
-	for (uint32_t i = 0; i < WP_KNOWN_ADDRESSES; i++) {
-		add((16 + i * 8) | EX_READ_RELATIVE);
-		assert_true(make());
-	}
-	add(1024 | EX_READ_RELATIVE);
-	assert_false(make());
+	assert_int_equal(known.fp, 1000 + PERF_REG_X86_BP);
 }
 
 static void
@@ -163,7 +114,7 @@ TEST(there_is_none_of_too_many_words)
 TEST(what_makes_no_sense_is_found_out)
 {
 	const struct wp_known_stack good = {
-		.pid = 1, .tid = 1, .n = 2, .place = {0, WP_KNOWN_REACH - 8},
+		.pid = 1, .n = 2, .place = {0, WP_KNOWN_REACH - 8},
 	};
 	struct wp_known_stack bad = good;
 
@@ -176,19 +127,6 @@ TEST(what_makes_no_sense_is_found_out)
 	bad.place[1] = WP_KNOWN_REACH;
 	assert_false(wp_known_is_valid(&bad));
 	bad.place[1] = 12;
-	assert_false(wp_known_is_valid(&bad));
-	bad = good;
-	bad.naddresses = WP_KNOWN_ADDRESSES + 1;
-	assert_false(wp_known_is_valid(&bad));
-	bad.naddresses = 1;
-	assert_true(wp_known_is_valid(&bad));
-	bad.address_place[0] = WP_KNOWN_REACH;
-	assert_false(wp_known_is_valid(&bad));
-	bad = good;
-	bad.fixed = 2;
-	assert_false(wp_known_is_valid(&bad));
-	bad = good;
-	bad.tid = 0;
 	assert_false(wp_known_is_valid(&bad));
 	bad = good;
 	bad.pid = 0;

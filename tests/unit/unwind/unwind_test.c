@@ -153,23 +153,12 @@ push(struct stepper *s, uint64_t slot, uint64_t pc, bool exact, bool signal)
 
 static bool same_pc(const struct ex_pc *, const struct ex_pc *);
 
-/* By how much a stack may lie lower: what was read may depend on that. */
-static uint64_t
-lower_by(const struct ex_reads *reads, uint64_t random)
-{
-	for (unsigned i = 0; i < reads->n; i++)
-		if (reads->place[i] == (EX_READ_REG | PERF_REG_X86_SP * 8))
-			return 0;
-	return (random & 0xffff) * 16;
-}
-
-/* Replace all of a sample but what was read of it, on a stack elsewhere. */
+/* Replace all of a sample but what was read of it. */
 static void
 spoil(struct capture *c, const struct capture *good,
     const struct ex_reads *reads)
 {
 	static uint64_t seed = 88172645463325252;
-	uint64_t lower;
 
 	for (size_t i = 0; i < sizeof(c->regs) / sizeof(c->regs[0]); i++)
 		c->regs[i] = seed ^= seed << 13 ^ seed >> 7;
@@ -179,11 +168,9 @@ spoil(struct capture *c, const struct capture *good,
 		seed ^= seed << 17;
 		memcpy(c->stack + i, &seed, sizeof(seed));
 	}
-	lower = lower_by(reads, seed);
 	for (unsigned i = 0; i < reads->n; i++) {
-		const uint32_t place = reads->place[i] & ~EX_READ_RELATIVE;
-		const uint64_t value = ex_read_value(&good->sample, place) -
-		    (place != reads->place[i] ? lower : 0);
+		const uint32_t place = reads->place[i];
+		const uint64_t value = ex_read_value(&good->sample, place);
 
 		if ((place & EX_READ_REG) != 0)
 			memcpy((uint8_t *)c->regs + (place & ~EX_READ_REG),
