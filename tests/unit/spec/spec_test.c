@@ -732,7 +732,7 @@ TEST(looks_for_near_names_quickly)
 	char (*names)[16] = calloc(SYMBOLS, sizeof(*names));
 	struct ex_module module = {"/big", NULL, 0, 0, symbols, SYMBOLS};
 	struct ex_process big = {&module, 1};
-	clock_t begin, made, found;
+	clock_t begin, made, end;
 	struct wp_cause cause;
 	struct spec_place place;
 	struct spec spec;
@@ -747,10 +747,10 @@ TEST(looks_for_near_names_quickly)
 	assert_int_equal(spec_parse("s_f423f0_name", 'w', &spec, NULL), 0);
 	made = clock();
 	assert_int_equal(spec_resolve(&spec, &big, &place, &cause), -ENOENT);
-	found = clock();
+	end = clock();
 	printf("%.1f times as long as making the names\n",
-	    (double)(found - made) / (double)(made - begin));
-	assert_true((found - made) / 40 < made - begin);
+	    (double)(end - made) / (double)(made - begin));
+	assert_true((end - made) / 40 < made - begin);
 	assert_holds(cause.text,
 	    ", nearest: s_423f0_name, s_f23f0_name, s_f4230_name");
 	spec_free(&spec);
