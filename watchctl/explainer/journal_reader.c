@@ -366,15 +366,15 @@ read_instance(struct reader *r, const struct journal_entry *e)
 		session_object_event(s, &event, NULL, 0);
 }
 
+/* Not where it is known what was mapped at the hit: by now the process may map
+   other code. */
 static void
 check_maps(struct unreported *process, const struct channel_hit *hit,
     const struct ex_sample *sample)
 {
-	if (hit->code_known)	/* the process may map other code by now */
-		;
-	else if (process->mapped == hit->mapped)
+	if (!hit->code_known && process->mapped == hit->mapped)
 		live_maps_check_again(&process->maps, sample);
-	else
+	else if (!hit->code_known)
 		live_maps_check(&process->maps, sample);
 	process->mapped = hit->mapped;
 }

@@ -51,12 +51,14 @@ int run_add_process(struct run *, pid_t, uint64_t since, struct wp_cause *);
 int run_poll_make(struct run *);
 int run_poll_processes(struct run *);
 
-/* Check for a processor that is online and not watched; report it, once. */
-void run_check_processors(struct run *);
-
 /* Before there are hits to report, ignore the signal that --last uses; later,
    receive signals by the descriptor that the loop polls. */
 void run_expect_signals(const struct options *);
 void run_take_over_signals(const struct options *);
+
+/* --- processors.c --- */
+
+/* Check for a processor that is online and not watched; report it, once. */
+void run_check_processors(struct run *);
 
 #endif

@@ -303,31 +303,40 @@ copy_acts(char path[64], char spec[80])
 	run_status(&o, 0, LIST("/bin/cp", victim("acts"), path));
 }
 
-TEST(all_processes_of_the_machine)
+/* Two processes that act are there before all are watched, and a third one
+   comes, to do it so many times. */
+static void
+start_three(struct running *w, struct target t[3], char path[64],
+    const char *act, const char *times, const char *third)
 {
-	char path[64], spec[80], line[4096];
-	struct target before[2], later;
-	struct running w;
-	struct outcome o;
+	char spec[80], line[4096];
 
 	copy_acts(path, spec);
 	for (int i = 0; i < 2; i++)
-		target_start(&before[i], LIST(path, "father", "1"));
-	watch_start(&w, LIST(watchctl(), "-w", spec, "-o", "json",
+		target_start(&t[i], LIST(path, act, times));
+	watch_start(w, LIST(watchctl(), "-w", spec, "-o", "json",
 	    "--all-cpus"));
-	target_start(&later, LIST(path, "father", "2"));
-	await_armed(&w, &later, line);
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(target_act(&before[i]), 1);
-	assert_int_equal(target_act(&later), 2);
-	for (int i = 0; i < 2; i++)
-		target_end(&before[i], 7);
-	target_end(&later, 7);
+	target_start(&t[2], LIST(path, act, third));
+	await_armed(w, &t[2], line);
+}
+
+TEST(all_processes_of_the_machine)
+{
+	char path[64];
+	struct target t[3];
+	struct running w;
+	struct outcome o;
+
+	start_three(&w, t, path, "father", "1", "2");
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(target_act(&t[i]), i < 2 ? 1 : 2);
+	for (int i = 0; i < 3; i++)
+		target_end(&t[i], 7);
 	end_watch(&w, &o);
 	(void)unlink(path);
 	assert_int_equal(o.status, 0);
 	assert_int_equal(number_of(first_of(&o, "end"), "hits"), 11 + 11 + 22);
-	assert_int_equal(hits_of(&o, &later), 2);
+	assert_int_equal(hits_of(&o, &t[2]), 2);
 	run_status(&o, 125, LIST(watchctl(), "-w", "no_such_word_at_all",
 	    "--all-cpus"));
 	assert_holds(o.err, "no process of the machine has it");
@@ -355,18 +364,12 @@ expect_values(const struct outcome *o, const struct target *t, uint64_t n)
 /* Each process has values of its own, though all have the same symbol. */
 TEST(values_of_all_processes_of_the_machine)
 {
-	char path[64], spec[80], line[4096];
+	char path[64];
 	struct target t[3];
 	struct running w;
 	struct outcome o;
 
-	copy_acts(path, spec);
-	for (int i = 0; i < 2; i++)
-		target_start(&t[i], LIST(path, "writer", "100"));
-	watch_start(&w, LIST(watchctl(), "-w", spec, "-o", "json",
-	    "--all-cpus"));
-	target_start(&t[2], LIST(path, "writer", "100"));
-	await_armed(&w, &t[2], line);
+	start_three(&w, t, path, "writer", "100", "100");
 	for (int i = 0; i < 3; i++)
 		say(&t[i].run, "go\n");
 	for (int i = 0; i < 3; i++)
