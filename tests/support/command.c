@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -277,6 +278,39 @@ victim(const char *name)
 	assert_non_null(dir);
 	(void)snprintf(to, sizeof(path[0]), "%s/%s", dir, name);
 	return to;
+}
+
+/* Whether execve(2) takes it; none of its code is run. */
+static bool
+is_executable(const char *path)
+{
+	const pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0)
+			(void)execl(path, path, NULL);
+		_exit(errno);
+	}
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	if (WIFEXITED(status)) {
+		print_message("%s: %s\n", path, strerror(WEXITSTATUS(status)));
+		return false;
+	}
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, &status, 0);
+	return true;
+}
+
+void
+skip_unless_narrow_runs(const char *path)
+{
+	if (access(path, X_OK) != 0)
+		print_message("cc -m32 makes no programs here\n");
+	else if (is_executable(path))
+		return;
+	skip();
 }
 
 void

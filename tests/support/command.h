@@ -79,6 +79,10 @@ json_t *json_lines(const char *text);
 const char *watchctl(void);
 const char *victim(const char *name);
 
+/* Skip the test where this program of cc -m32 was not made, or where the kernel
+   has no 32-bit programs. */
+void skip_unless_narrow_runs(const char *path);
+
 /* The victim says "pid PID NAME ADDRESS": its address as text. */
 void hear_address(struct running *, char address[32]);
 

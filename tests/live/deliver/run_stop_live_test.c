@@ -243,10 +243,10 @@ TEST(narrow_registers)
 	char pid[16];
 	int status;
 
+	skip_unless_narrow_runs(victim("narrow"));
 	start(&v, LIST(victim("narrow")));
 	assert_int_equal(waitpid(v.pid, &status, WUNTRACED), v.pid);
-	if (!WIFSTOPPED(status))
-		skip();		/* none here */
+	assert_true(WIFSTOPPED(status));
 	(void)snprintf(pid, sizeof(pid), "%d", v.pid);
 	watch_start(&w, LIST(watchctl(), "--stop", "-w", "list:4", "-o", "json",
 	    "-n", "20", "-p", pid));

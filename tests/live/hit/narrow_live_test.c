@@ -16,15 +16,6 @@
 /* What they read is a file that is there. */
 #define FILE_READ	"/etc/passwd"
 
-static void
-skip_without(const char *name)
-{
-	if (access(victim(name), X_OK) == 0)
-		return;
-	print_message("cc -m32 makes no programs here\n");
-	skip();
-}
-
 /* Watch the program as the arguments say. */
 static void
 watch_to(struct outcome *o, const char *name, const char *form,
@@ -92,7 +83,7 @@ TEST(callers_types_and_values)
 {
 	struct outcome o;
 
-	skip_without("narrow_libc");
+	skip_unless_narrow_runs(victim("narrow_libc"));
 	watch(&o, "narrow_libc", LIST("-w", "counter"));
 	expect_counter(&o, false);
 	watch(&o, "narrow_libc", LIST("--stop", "-w", "counter"));
@@ -103,7 +94,7 @@ TEST(members)
 {
 	struct outcome o;
 
-	skip_without("narrow_libc");
+	skip_unless_narrow_runs(victim("narrow_libc"));
 	watch(&o, "narrow_libc", LIST("--stop", "-w", "point.big"));
 	assert_int_equal(o.status, 0);
 	expect_hits(&o, 4);
@@ -121,7 +112,7 @@ TEST(arguments_on_the_stack)
 	struct outcome o;
 	size_t i;
 
-	skip_without("narrow_libc");
+	skip_unless_narrow_runs(victim("narrow_libc"));
 	watch(&o, "narrow_libc", LIST("-x", "add"));
 	assert_int_equal(o.status, 0);
 	expect_hits(&o, 1);
@@ -142,7 +133,7 @@ TEST(system_calls)
 	const json_t *hit;
 	struct outcome o;
 
-	skip_without("narrow_libc");
+	skip_unless_narrow_runs(victim("narrow_libc"));
 	if (!live_features.kernel || !live_features.callchain) {
 		print_message("the kernel's accesses may not be watched\n");
 		skip();
@@ -172,7 +163,7 @@ TEST(pointers_are_followed)
 	const json_t *hit;
 	struct outcome o;
 
-	skip_without("narrow_libc");
+	skip_unless_narrow_runs(victim("narrow_libc"));
 	watch(&o, "narrow_libc", LIST("--follow", "--stop", "-w",
 	    "head->next->value"));
 	assert_int_equal(o.status, 0);
@@ -188,7 +179,7 @@ TEST(recordings_and_backtraces_once)
 	struct outcome live, later;
 	const char *data = scratch_path("narrow.data");
 
-	skip_without("narrow_libc");
+	skip_unless_narrow_runs(victim("narrow_libc"));
 	watch_to(&live, "narrow_libc", "perf", data, LIST("-w", "counter"));
 	assert_int_equal(live.status, 0);
 	watch(&live, "narrow_libc", LIST("-w", "counter"));
@@ -218,7 +209,7 @@ TEST(verdicts)
 	};
 	struct outcome o;
 
-	skip_without("narrow_bare");
+	skip_unless_narrow_runs(victim("narrow_bare"));
 	for (size_t i = 0; i < COUNT(runs); i++) {
 		char list[64], *rest = list, *name;
 		const char *argv[ARGS] = {"-w", "counter", "--error-exitcode",
@@ -243,7 +234,7 @@ TEST(symbols_of_libraries)
 {
 	struct outcome o;
 
-	skip_without("narrow_libc");
+	skip_unless_narrow_runs(victim("narrow_libc"));
 	watch(&o, "narrow_libc", LIST("-x", "libc!open", "-n", "1"));
 	assert_int_equal(o.status, 0);
 	expect_hits(&o, 1);
@@ -259,7 +250,7 @@ TEST(thread_local_variables)
 	struct outcome o;
 	char line[256], pid[16], tid[16], spec[32];
 
-	skip_without("locals_narrow");
+	skip_unless_narrow_runs(victim("locals_narrow"));
 	start(&r, LIST(victim("locals_narrow"), victim("plug_narrow")));
 	hear(&r, line, sizeof(line));
 	assert_int_equal(sscanf(line, "%15s %15s", pid, tid), 2);
@@ -296,7 +287,7 @@ TEST(modules_that_a_process_maps_later)
 	struct outcome o;
 	char line[64], pid[16];
 
-	skip_without("opener_narrow");
+	skip_unless_narrow_runs(victim("opener_narrow"));
 	start(&r, LIST(victim("opener_narrow"), "2", victim("plug_narrow"),
 	    "wait"));
 	hear(&r, line, sizeof(line));
@@ -317,7 +308,7 @@ TEST(not_inside)
 {
 	struct outcome o;
 
-	skip_without("narrow_libc");
+	skip_unless_narrow_runs(victim("narrow_libc"));
 	watch(&o, "narrow_libc", LIST("--inside", "-w", "counter"));
 	assert_int_equal(o.status, 125);
 	assert_holds(o.err, "not a 64-bit program");

@@ -361,6 +361,7 @@ TEST(knows_values_in_32_bit_programs)
 	json_t *hit;
 	size_t i;
 
+	skip_unless_narrow_runs(victim("narrow"));
 	start(&victims, LIST(victim("narrow")));
 	await_state(victims.pid, "T");
 	(void)snprintf(pid, sizeof(pid), "%d", victims.pid);

@@ -136,8 +136,7 @@ TEST(of_a_static_command)
 
 TEST(of_a_narrow_command)
 {
-	if (access(victim("brood_narrow"), X_OK) != 0)
-		skip();
+	skip_unless_narrow_runs(victim("brood_narrow"));
 	expect_brood("brood_narrow", LIST(VOUCHED));
 }
 

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "live.h"
 #include "record/perfdata.h"
 #include "scratch.h"
 
@@ -358,6 +359,6 @@ main(int argc, char **argv)
 {
 	if (argc == 2 && strcmp(argv[1], "victim") == 0)
 		return victim();
-	return run_all_tests(.before_all = prepare,
+	return run_live_tests(.before_all = prepare,
 	    .after_all = scratch_remove);
 }

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "capture.h"
+#include "command.h"
 #include "module/module_private.h"
 #include "scratch.h"
 
@@ -274,7 +275,7 @@ learn_task(struct ex_space *space, uint32_t type, pid_t pid, pid_t tid,
 
 /* Where the executable segment of a file of ours is. */
 static struct ex_segment
-text_of(const char *file)
+code_of(const char *file)
 {
 	unsigned long long offset, vaddr, filesz;
 	char *text;
@@ -321,7 +322,7 @@ TEST(replaces_what_is_overlapped)
 		struct ex_space *space = kept(ex_space_new(EX_RECORDED));
 		struct ex_process *p = ex_space_process(space, 1);
 		const struct map first = {0x100000, 0x4000,
-		    text_of("1st").offset, RX, "1st"};
+		    code_of("1st").offset, RX, "1st"};
 		char pages[7] = "";
 
 		learn_map(space, 1, &first);
@@ -333,7 +334,7 @@ TEST(replaces_what_is_overlapped)
 
 			pages[k] = m == NULL ? '.' : *ex_module_name(m);
 			if (m != NULL && pages[k] == '1')
-				assert_int_equal(vaddr, text_of("1st").vaddr +
+				assert_int_equal(vaddr, code_of("1st").vaddr +
 				    (k - 1) * 0x1000 + 0x800);
 		}
 		if (strcmp(pages, cases[i].pages) != 0)
@@ -380,8 +381,8 @@ TEST(has_no_module_for)
 
 TEST(follows_fork_and_exec)
 {
-	const struct map a = {0x100000, 0x1000, text_of("a").offset, RX, "a"};
-	const struct map b = {0x200000, 0x1000, text_of("a").offset, RX, "b"};
+	const struct map a = {0x100000, 0x1000, code_of("a").offset, RX, "a"};
+	const struct map b = {0x200000, 0x1000, code_of("a").offset, RX, "b"};
 	struct ex_space *space = kept(ex_space_new(EX_RECORDED));
 	struct ex_process *one, *two;
 	uint64_t vaddr, before, generation;
@@ -494,7 +495,7 @@ TEST(compares_code_with_memory)
 	struct ex_space *space = kept(ex_space_new(EX_LIVE));
 	struct ex_process *p = ex_space_process(space, getpid());
 	uint8_t *text = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE,
-	    fd, (off_t)text_of("a").offset);
+	    fd, (off_t)code_of("a").offset);
 	const uint64_t at = (uintptr_t)text;
 
 	assert_ptr_not_equal(text, MAP_FAILED);
@@ -517,7 +518,7 @@ TEST(compares_code_with_memory)
 TEST(bears_many)
 {
 	struct ex_space *space = kept(ex_space_new(EX_RECORDED));
-	const uint64_t offset = text_of("a").offset;
+	const uint64_t offset = code_of("a").offset;
 	struct ex_process *p;
 	uint64_t vaddr;
 
@@ -534,7 +535,7 @@ TEST(bears_many)
 	for (uint64_t i = 0; i < 2000; i++) {
 		assert_non_null(ex_process_module(p,
 		    0x10000010 + i * 0x10000, &vaddr));
-		assert_int_equal(vaddr, text_of("a").vaddr + 0x10);
+		assert_int_equal(vaddr, code_of("a").vaddr + 0x10);
 		if (i > 3)
 			i += 97;	/* readelf takes its time */
 	}
@@ -575,7 +576,7 @@ list_module(void *arg, struct ex_module *m, uint64_t base)
 
 TEST(lists_the_executable_first)
 {
-	const uint64_t offset = text_of("a").offset;
+	const uint64_t offset = code_of("a").offset;
 	const struct map maps[] = {
 		{0x500000, 0x1000, offset, RX, "b"},
 		{0x100000, 0x1000, offset, RX, "a"},
@@ -584,7 +585,7 @@ TEST(lists_the_executable_first)
 	};
 	struct ex_space *space = kept(ex_space_new(EX_RECORDED));
 	struct ex_process *p = ex_space_process(space, 1);
-	const uint64_t vaddr = text_of("a").vaddr;
+	const uint64_t vaddr = code_of("a").vaddr;
 	struct list list = {.n = 0};
 
 	assert_int_equal(ex_process_modules(p, list_module, &list), 0);
@@ -645,8 +646,8 @@ learn_recorded(struct ex_space *space, int how, const char *change,
 	};
 	struct stat st;
 
-	assert_int_equal(text_of("r").offset, RECORDED_OFFSET);
-	assert_int_equal(text_of("r").vaddr, RECORDED_VADDR);
+	assert_int_equal(code_of("r").offset, RECORDED_OFFSET);
+	assert_int_equal(code_of("r").vaddr, RECORDED_VADDR);
 	assert_int_equal(stat(scratch_path("r"), &st), 0);
 	if (how == BY_RECORD || how == BY_BOTH) {
 		record.mmap.build_id = id;
@@ -738,7 +739,7 @@ TEST(takes_short_build_ids)
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct ex_space *space = kept(ex_space_new(EX_RECORDED));
 		const struct map map = {0x100000, 0x1000,
-		    text_of("s").offset, RX, "s"};
+		    code_of("s").offset, RX, "s"};
 		uint8_t id[20] = {0};
 		struct ex_module *m;
 		uint64_t vaddr;
@@ -808,7 +809,7 @@ TEST(copies_bytes)
 	size_t len;
 
 	scratch_run("cc -shared -fPIC -o a lib.c");
-	text = text_of("a");
+	text = code_of("a");
 	const struct map map = {0x100000, 0x1000, text.offset, RX, "a"};
 
 	learn_map(space, 1, &map);
@@ -960,10 +961,7 @@ TEST(reads_memory_of_a_32_bit_program)
 	}
 	scratch_run("rm -f p; cc -m32 -idirafter /usr/include/x86_64-linux-gnu "
 	    "-O1 -rdynamic -o p p.c 2> /dev/null || :");
-	if (access(scratch_path("p"), X_OK) != 0) {
-		print_message("cc -m32 makes no programs here\n");
-		skip();
-	}
+	skip_unless_narrow_runs(scratch_path("p"));
 	expect_memory_read();
 }
 

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "capture.h"
+#include "command.h"
 #include "unwind/regs.h"
 #include "unwind/unwind.h"
 
@@ -119,7 +120,7 @@ resume(struct stepper *s, int how, int sig)
 }
 
 static bool
-start(struct stepper *s, const struct scenario *scenario)
+begin_program(struct stepper *s, const struct scenario *scenario)
 {
 	const char *program = scenario->program;
 
@@ -423,12 +424,9 @@ unwinds_every_instruction(void **state)
 	const struct scenario *scenario = *state;
 	struct stepper s;
 
-	if (access(scenario->program, X_OK) != 0 &&
-	    strstr(scenario->program, "narrow") != NULL) {
-		print_message("cc -m32 makes no programs here\n");
-		skip();
-	}
-	if (!start(&s, scenario))
+	if (strstr(scenario->program, "narrow") != NULL)
+		skip_unless_narrow_runs(scenario->program);
+	if (!begin_program(&s, scenario))
 		fail_msg("%s does not run", scenario->program);
 	step_through(&s);
 	stop(&s);
