@@ -1,10 +1,10 @@
 /*
  * answers: answers an explainer's questions about files and processes.
  *
- * Files are opened for it if they are regular, and then only if they are ELF
- * files or one of few that are named here.  Processes are those that are
- * allowed: each by a descriptor, since their numbers are given to others when
- * they have ended.
+ * A file is opened for the explainer only if it is a regular file, and then
+ * only if it is an ELF file or one of the few that are named here.  Each
+ * process that may be asked about is held by a pidfd, because its number is
+ * reused when it has ended.
  */
 #include "broker/answers.h"
 
@@ -62,7 +62,7 @@ look_at_roots(struct answers *answers, struct answers_process *process)
 	process->root = root;
 }
 
-/* Those that have ended keep no descriptor. */
+/* Close the descriptors of processes that have ended. */
 static void
 leave_ended(struct answers *answers)
 {

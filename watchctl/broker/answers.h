@@ -1,7 +1,7 @@
 /*
  * answers: answers an explainer's questions about files and processes
- * (message.h), within bounds: the owner of a file that it reads may have taken
- * it over.
+ * (message.h).  The answers are bounded, because the owner of a file that the
+ * explainer reads may have taken the explainer over.
  */
 #ifndef ANSWERS_H
 #define ANSWERS_H
@@ -18,65 +18,72 @@
 /* A process that may be asked about. */
 struct answers_process {
 	pid_t pid;
-	int pidfd;			/* of that very process; -1: it has
-					   ended, as is known */
-	bool rooted;			/* where its root is has been asked */
+	int pidfd;			/* -1: the process is known to have
+					   ended */
+	bool rooted;			/* root has been determined */
 	int root;
-	struct wp_perf_map perf_map;	/* pid 0: not asked for */
+	struct wp_perf_map perf_map;	/* pid 0: not determined yet */
 };
 
-/* All zero: no process, no file of its own. */
+/* All zero: no process may be asked about, and no file is opened for the
+   caller. */
 struct answers {
-	const char *file;	/* opened whatever it is; NULL: none */
-	off_t size;		/* of it when it was opened */
-	bool starved;		/* a file was not opened for want of a
-				   descriptor */
-	bool gone;		/* the thread that a hit stopped goes on */
-	bool no_memory;		/* what processes have in memory is not read */
-	/* reads what a process shares, wherever it is now: how many bytes, or
-	   -errno; -ENOENT: this is to be read of the process.  NULL: all is */
+	const char *file;	/* is opened whatever its type; NULL: none */
+	off_t size;		/* of the file when it was opened */
+	bool starved;		/* the limit of descriptors kept a file from
+				   being opened */
+	bool gone;		/* the thread that a hit had stopped runs
+				   again */
+	bool no_memory;		/* memory of processes is not read */
+	/* Reads memory that a process shares with others, from where it is now:
+	   the number of bytes, -errno, or -ENOENT if it has to be read from the
+	   process.  NULL: everything is read from the process. */
 	ssize_t (*read)(void *arg, pid_t, uint64_t addr, void *to, size_t len);
 	void *read_arg;
-	bool sources;		/* files that are sources by their names are
-				   opened, as -o html has lines of them */
-	bool no_cache;		/* indexes are not kept */
-	const struct policy_file *policy;	/* its path leads to what was
-						   read from it; NULL: none */
-	const struct broker_shared *shared;	/* where those that are kept
-						   come */
-	bool keeping;		/* one has begun to come */
+	bool sources;		/* source files, known by their names, are
+				   opened, because -o html shows lines of
+				   them */
+	bool no_cache;		/* do not keep indexes of debug information */
+	const struct policy_file *policy;	/* its path is answered with the
+						   content that was read at the
+						   start; NULL: none */
+	const struct broker_shared *shared;	/* where indexes to be kept
+						   arrive */
+	bool keeping;		/* an index is arriving */
 	struct answers_process *process;
 	size_t n, cap;
-	size_t many;		/* at this number, it is checked which have
-				   ended */
+	size_t many;		/* when n reaches this, processes that have
+				   ended are removed */
 	struct wp_roots roots;
-	struct buffer maps;	/* of the process that was asked about last */
-	struct debuginfod_fetch fetching;	/* is answered when done */
-	/* send an answer for which the socket has no room, when it has; NULL:
-	   it is not sent */
+	struct buffer maps;	/* of the process of the last question */
+	struct debuginfod_fetch fetching;	/* a download, answered when
+						   complete */
+	/* Sends an answer when the socket has room for it.  NULL: an answer
+	   that finds no room is dropped. */
 	void (*later)(struct answers *, const struct broker_message *, int fd);
 };
 
-/* Let explainers ask about a process that runs now, until it ends or is left
-   out; a second time changes nothing.  0 or -errno. */
+/* Let explainers ask about a running process, until it ends or is forbidden.
+   Allowing it again changes nothing.  0 or -errno. */
 int answers_allow(struct answers *, pid_t);
 void answers_forbid(struct answers *, pid_t);
 
-/* The same of one that such a process has created.  If it has ended by now,
-   what it mapped may still be asked for, by what is known of these files. */
+/* Allow a process that an allowed one has created.  If it has already ended,
+   files that it had mapped may still be asked for, in its parent's root
+   directory. */
 void answers_allow_child(struct answers *, pid_t, pid_t parent);
 
-/* Answer a question of this kind.  False: it is of another. */
+/* Answer a question about files or processes.  False: it is another message. */
 bool answers_give(struct answers *, int socket, const struct broker_message *);
 
-/* A question that is not answered yet: readable when there may be an answer;
-   -1: there is none. */
+/* A descriptor that becomes readable when a question that is still open may be
+   answered; -1: no question is open. */
 int answers_fd(const struct answers *);
 
-/* Answer that one, if it can be. */
+/* Answer the open question, if that is possible now. */
 void answers_go_on(struct answers *, int socket);
 
-/* The explainer that asked has gone. */
+/* Drop the open question: the explainer that asked has died. */
 void answers_abandon(struct answers *);
 
 void answers_free(struct answers *);

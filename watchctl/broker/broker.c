@@ -1,8 +1,9 @@
 /*
  * broker: one explainer at a time, as a process.
  *
- * Overview: start it; answer what it asks for; when it dies, say so, and leave
- * aside the module that it was reading when another is started.
+ * Overview: start the explainer; answer its questions; when it dies, report
+ * that, and start another, which leaves out the module that this one was
+ * reading.
  */
 #include "broker/broker.h"
 
@@ -36,14 +37,13 @@
 #define PROGRAM "watchctl-explain"
 
 enum {
-	DEATHS_MAX = 3,			/* with nothing achieved in between */
-	STALLED_MAX = 10,		/* seconds without progress, */
-	ANSWER_MAX = 60,		/* and for an answer with it */
-	LOOK_MS = 500,			/* from look to look whether there is
-					   any */
+	DEATHS_MAX = 3,			/* in a row, without any result */
+	STALLED_MAX = 10,		/* s without progress, */
+	ANSWER_MAX = 60,		/* s for an answer, with progress */
+	LOOK_MS = 500,			/* between checks of the progress */
 	MEMORY = 1 << 30,		/* private bytes */
-	SAID_MAX = 1 << 14,		/* lines of one for standard error, and
-					   of all that are remembered */
+	SAID_MAX = 1 << 14,		/* lines of one explainer for stderr,
+					   and of all that are remembered */
 };
 
 static bool
@@ -78,8 +78,8 @@ texts_free(struct broker_texts *texts)
 
 /* --- starting one --- */
 
-/* Of the user's environment it gets only which libraries to use, and not even
-   that when it is started with somebody else's privileges. */
+/* The explainer gets only the choice of libraries from the user's environment,
+   and not even that if watchctl was started with somebody else's privileges. */
 static void
 choose_environment(char *environment[3])
 {
@@ -94,7 +94,7 @@ choose_environment(char *environment[3])
 	environment[n] = NULL;
 }
 
-/* Ours, behind its own.  NULL: out of memory. */
+/* The explainer's own arguments, then ours.  NULL: out of memory. */
 static char **
 make_arguments(char **ours, uint64_t limit, int id)
 {
@@ -148,7 +148,8 @@ spawn(struct broker *broker, int socket, int shared, int id)
 	return err != 0 ? -EINVAL : 0;
 }
 
-/* Out of the way of the numbers that the explainer knows them by. */
+/* Move a descriptor away from the numbers under which the explainer expects its
+   own. */
 static int
 move_up(int fd)
 {
@@ -158,11 +159,12 @@ move_up(int fd)
 	return moved;
 }
 
-/* A message that it has no room for yet. */
+/* A message for which the socket has no room yet. */
 struct broker_unsent {
 	struct broker_unsent *next;
 	int fd;
-	struct broker_message message;	/* of its text what there is */
+	struct broker_message message;	/* allocated only up to the text's
+					   end */
 };
 
 static void
@@ -187,8 +189,8 @@ owes_answer(const struct broker *broker)
 	return u != NULL;
 }
 
-/* It is sent when there is room.  Whoever asks waits for the answer, so there
-   is no room for one answer at most. */
+/* Keep a message until the socket has room.  Whoever asks waits for the answer,
+   so at most one answer can be kept. */
 static int
 keep(struct broker *broker, const struct broker_message *message, int fd)
 {
@@ -222,7 +224,7 @@ send_unsent(struct broker *broker)
 		forget_first(broker);
 }
 
-/* An answer comes even if it has left no room for it. */
+/* A question's answer is sent even if the socket has no room for it now. */
 static void
 send_later(struct answers *answers, const struct broker_message *message,
     int fd)
@@ -231,7 +233,7 @@ send_later(struct answers *answers, const struct broker_message *message,
 	    answers)), message, fd);
 }
 
-/* Nothing of it is left. */
+/* The explainer is gone: release what belongs to it. */
 static void
 leave(struct broker *broker)
 {
@@ -269,7 +271,7 @@ refuse(const char *what)
 	return complain("%s", cause.text);
 }
 
-/* One that can talk to us, with memory to share. */
+/* Start an explainer with a socket and shared memory. */
 static int
 start(struct broker *broker, int socket)
 {
@@ -304,7 +306,7 @@ broker_start(struct broker *broker)
 	broker->starts++;
 	broker->stall = (struct broker_stall){.seconds = -1};
 	broker->broken = 0;
-	/* one that does not listen is not waited for */
+	/* never wait for an explainer that does not read */
 	(void)fcntl(pair[0], F_SETFL, O_NONBLOCK);
 	if ((pair[1] = move_up(pair[1])) < 0)
 		err = refuse("the explainer's descriptors");
@@ -342,7 +344,7 @@ broker_tell(struct broker *broker, const struct broker_message *message, int fd)
 
 /* --- while it runs --- */
 
-/* False: nobody has so much to say. */
+/* False: it has printed far too many lines. */
 static bool
 take_line(struct broker *broker, const char *line)
 {
@@ -350,7 +352,8 @@ take_line(struct broker *broker, const char *line)
 
 	while (i < broker->said.n && strcmp(broker->said.at[i], line) != 0)
 		i++;
-	if (i < broker->said.n) {	/* one before it has said that */
+	if (i < broker->said.n) {	/* an earlier explainer has printed
+					   it */
 		broker->repeated = i + 1;
 		return true;
 	}
@@ -372,10 +375,9 @@ seconds_of(clockid_t clock)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* How long it could have worked since the last look.  One that waits for a
-   processor is not blamed for that; one that sleeps is, since there is nothing
-   for it to sleep for, but us (excused): it has sent something, or waits for an
-   answer. */
+/* How long the explainer could have worked since the last check.  Waiting for a
+   processor does not count.  Sleeping does, unless it is excused because it
+   waits for us: it has sent something or expects an answer. */
 static double
 pass_time(struct broker *broker, bool excused)
 {

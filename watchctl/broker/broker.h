@@ -11,114 +11,122 @@
 #include "broker/shared_memory.h"
 #include "util/buffer.h"
 
-/* Texts, in the order of their coming. */
 struct broker_texts {
 	char **at;
 	size_t n, cap;
 };
 
-/* For how long one could have made progress, and made none. */
+/* How long the explainer could have made progress, and made none. */
 struct broker_stall {
 	uint64_t progress;
-	double time;		/* of the last look, s */
-	double spent;		/* processor time then */
+	double time;		/* when it was last checked, s */
+	double spent;		/* its processor time then, s */
 	double seconds;
-	double answer;		/* the same, since it was asked, whatever
-				   progress it made */
+	double answer;		/* s since it was asked, with or without
+				   progress */
 };
 
-/* The caller fills what is to be other than zero. */
+/* The caller sets what shall differ from zero. */
 struct broker {
-	char **argv;		/* its arguments, which outlive it; the first
-				   is what it is to do: "report", "live",
-				   "log" */
-	uint64_t memory;	/* private bytes that it may have; 0: as
-				   usual */
-	void (*brief)(struct broker *);	/* sends one that has been
-				   started what those before it knew, by
-				   broker_tell; NULL: nothing */
-	struct answers answers;	/* what it may ask about */
-	unsigned deaths;	/* with nothing achieved in between: set it to 0
-				   when something is */
-	bool may_be_plain;	/* when there were too many, go on without
+	char **argv;		/* the explainer's arguments, which must outlive
+				   this; the first is its task: "report",
+				   "live", "log" */
+	uint64_t memory;	/* limit of its private memory, bytes; 0: the
+				   default */
+	void (*brief)(struct broker *);	/* sends a new explainer what the
+					   previous ones knew, by broker_tell;
+					   NULL: nothing */
+	struct answers answers;	/* the files and processes that it may ask
+				   about */
+	unsigned deaths;	/* deaths in a row without any result between
+				   them; the caller sets it to 0 at each
+				   result */
+	bool may_be_plain;	/* after too many deaths, continue without
 				   reading any module */
-	bool plain;		/* that is so */
-	bool given_up;		/* there were too many */
-	bool ran;		/* one that has died had taken a message */
-	/* of a death; NULL: on stderr */
+	bool plain;		/* it does */
+	bool given_up;		/* after too many deaths */
+	bool ran;		/* an explainer that died had begun to work */
+	/* reports a death; NULL: on stderr */
 	void (*warn)(struct broker *, const char *text);
-	void *warned;		/* whom, if it has to know */
-	/* take what comes before the answer to a question; false: it makes no
-	   sense.  NULL: nothing may come */
+	void *warned;		/* for the use of warn */
+	/* Takes a message that precedes the answer to a question; false: it
+	   makes no sense.  NULL: there may be none. */
 	bool (*other)(struct broker *, const struct broker_message *);
-	/* it is to answer a question: do not keep it waiting.  NULL: it never
-	   waits */
+	/* Lets an explainer continue that waits for watchctl and has a question
+	   to answer.  NULL: it never waits. */
 	void (*release)(struct broker *);
-	void *keeper;		/* whose it is */
-	double patience;	/* s that an answer may take; 0: as usual */
-	bool asking;		/* for an answer, */
-	bool sparing;		/* which did not end one before */
-	struct broker_texts aside;	/* modules that are not read any more */
-	struct broker_texts spared;	/* those during which one was killed */
-	struct broker_texts said;	/* on stderr */
-	/* of the one that runs: */
-	pid_t pid;		/* 0: none does */
+	void *keeper;		/* the owner, for the use of the functions
+				   above */
+	double patience;	/* s that an answer may take; 0: the default */
+	bool asking;		/* a question is open, */
+	bool sparing;		/* and has not killed an explainer yet */
+	struct broker_texts aside;	/* modules that are not read again */
+	struct broker_texts spared;	/* modules during which an explainer was
+					   killed once */
+	struct broker_texts said;	/* lines that were printed on stderr */
+	/* of the explainer that runs: */
+	pid_t pid;		/* 0: none runs */
 	int pidfd;
-	unsigned starts;	/* how many there were before, and it */
+	unsigned starts;	/* how many were started, including this one */
 	int socket;
 	struct broker_unsent *unsent, *last_unsent;	/* messages for which
-				   it has no room yet; NULL: none */
-	int broken;		/* -errno: one of them could not be kept; 0:
-				   all were */
+							   the socket had no
+							   room yet; NULL:
+							   none */
+	int broken;		/* -errno: a message could not be kept; 0: none
+				   was lost */
 	struct shared_memory memory_shared;
-	const struct broker_shared *shared;	/* what it writes there */
-	size_t repeated;	/* of `said', by this one as well, */
-	size_t lines;		/* and that it has said besides */
+	const struct broker_shared *shared;	/* the same memory, which the
+						   explainer writes */
+	size_t repeated;	/* lines of `said' that it has repeated, */
+	size_t lines;		/* and new ones that it has printed */
 	struct broker_stall stall;
 };
 
-/* Start one if none runs.  0, or -errno after a line on stderr. */
+/* Start an explainer if none runs.  0, or -errno after a line on stderr. */
 int broker_start(struct broker *);
 
-/* Send it a message, with a descriptor if there is one (-1: none), without
-   waiting: as long as it does not listen, the message is kept, and sent while
-   it is heard.  That it is dead, or never listens, broker_hear will show.  0 or
-   -errno. */
+/* Send the explainer a message, with a descriptor if there is one (-1: none),
+   without waiting: a message for which the socket has no room is kept, and sent
+   by broker_hear.  Only broker_hear shows that the explainer is dead or never
+   reads.  0 or -errno. */
 int broker_tell(struct broker *, const struct broker_message *, int fd);
 
 /*
- * Wait for a message of it.  What it asks about files and processes is answered
- * meanwhile, and what it says is written on stderr, once for all explainers.
- * 0, or -errno: it has died, makes no progress, or breaks the rules.
+ * Wait for a message from the explainer.  Meanwhile its questions about files
+ * and processes are answered, and its lines for stderr are printed, each once
+ * even if several explainers repeat it.  0, or -errno: it has died, makes no
+ * progress, or breaks the rules.
  */
 int broker_hear(struct broker *, struct broker_message *);
 
-/* The same, but no longer than so many ms: then -EAGAIN. */
+/* The same with a time limit in ms, after which the result is -EAGAIN. */
 int broker_hear_for(struct broker *, struct broker_message *, int ms);
 
 /*
- * End the one that runs, for an error of broker_hear (-EPROTO: what it says
- * makes no sense), and say so on stderr.  True: another may be started, and
- * will leave aside what this one was reading.  False: too many have died, and
- * `lost', which says so as half a sentence, was written; or it is NULL: there
- * is to be no other.
+ * End the explainer after an error of broker_hear (-EPROTO: its message makes
+ * no sense), and report that on stderr.  True: another may be started, and will
+ * not read the module that this one was reading.  False: too many have died,
+ * and `lost', half a sentence that says what is lost, was printed; or `lost' is
+ * NULL: no other shall be started.
  */
 bool broker_survive(struct broker *, int err, const char *lost);
 
 /*
- * Start one if none runs, ask it a question, and wait for the answer, which
- * replaces it; when it dies of that, ask another, and `lost' is as of
- * broker_survive. 0, the answer's -errno, or -ECHILD: there is no answer, as
- * was said on stderr, and will be none any more.
+ * Ask a question of the explainer, which is started if none runs, and wait for
+ * the answer, which replaces the question.  If the explainer dies of it,
+ * another is asked; `lost' is as for broker_survive.  0, the answer's -errno,
+ * or -ECHILD: there is no answer, which was reported on stderr, and there will
+ * be no more answers.
  */
 int broker_ask(struct broker *, struct broker_message *, const char *lost);
 
-/* Append len bytes of text that an answer came with, whole lines.  False: it is
-   not that, and nothing is appended. */
+/* Append len bytes of text, whole lines, that came with an answer.  False: they
+   are not such text, and nothing is appended. */
 bool broker_take_text(const struct broker *, uint64_t len, struct buffer *);
 
-/* Wait for its end.  Result: its status, as of waitpid(2); -ECHILD: whoever
-   waits for threads that are traced has waited for it, too. */
+/* Wait until the explainer has ended.  Result: its status, as of waitpid(2);
+   -ECHILD: whoever waits for traced threads has already collected it. */
 int broker_wait(struct broker *);
 
 void broker_close(struct broker *);

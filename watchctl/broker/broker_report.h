@@ -6,9 +6,9 @@
 
 #include "option/options.h"
 
-/* Have one explain the recording that the options name, parsed from argv
-   ("report" first); write its report where they say.  Result: the exit
-   status. */
+/* Have an explainer explain the recording that the options name, which were
+   parsed from argv ("report" first), and write its report to where they say.
+   Result: the exit status. */
 int broker_report(const struct options *, char **argv);
 
 #endif

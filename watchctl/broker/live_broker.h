@@ -1,10 +1,10 @@
 /*
  * live_broker: watchctl's questions to explainers about running processes.
  *
- * An explainer knows of a process what it was sent (live_broker_learn), and
- * asks for the rest (answers.h).  One that replaces another that died is sent
- * the same, and asked again.  What it answers is checked: an address must be
- * mapped, and names are made visible by whoever shows them.
+ * An explainer knows about a process what it was sent (live_broker_learn), and
+ * asks for the rest (answers.h).  When one dies, its successor is sent the same
+ * and asked again.  Answers are checked: an address must be mapped, and the
+ * code that prints a name makes it visible.
  */
 #ifndef LIVE_BROKER_H
 #define LIVE_BROKER_H
@@ -12,7 +12,7 @@
 #include "broker/broker.h"
 #include "spec/spec.h"
 
-/* What a process maps, as records. */
+/* The mappings of a process, as records. */
 struct live_broker_process {
 	pid_t pid;
 	uint8_t *records;
@@ -22,30 +22,32 @@ struct live_broker_process {
 /* All zero but for the first. */
 struct live_broker {
 	struct broker broker;		/* first; see live_broker_make */
-	char **argv;		/* the broker's */
+	char **argv;
 	struct live_broker_process *process;
 	size_t n, cap;
 };
 
-/* Be ready to start one, which may have that many bytes of private memory (0:
-   as usual): the first question does.  argv: the command line whose session it
-   is to keep, too, which outlives it; NULL: none. */
+/* Prepare; the first question starts an explainer with this limit of private
+   memory in bytes (0: the default). argv: the command line, which outlives
+   this, if the explainer also keeps the session's journal; NULL: it does
+   not. */
 void live_broker_make(struct live_broker *, uint64_t memory, char **argv);
 void live_broker_close(struct live_broker *);
 
 /*
- * From here on one may ask about this process, and knows what it maps by these
- * records, of the format of processes/synthetic_format.h; they are copied, and
- * replace those that were there.  0 or -errno.
+ * Let explainers ask about this process, and tell them its mappings by these
+ * records (processes/synthetic_format.h), which are copied and replace earlier
+ * ones.  0 or -errno.
  */
 int live_broker_learn(struct live_broker *, pid_t, const void *records,
     size_t len);
 
-/* It has ended, and nothing of it is to be explained any more. */
+/* Forget a process that has ended, once nothing of it remains to be
+   explained. */
 void live_broker_forget(struct live_broker *, pid_t);
 
-/* It has mapped something since, as a record of that layout says; one that
-   knows it has opened the file when this returns.  0 or -errno. */
+/* Tell of a new mapping, as a record of that format.  An explainer that runs
+   has opened the file when this returns.  0 or -errno. */
 int live_broker_add(struct live_broker *, pid_t, const void *record,
     size_t len);
 
@@ -53,11 +55,12 @@ int live_broker_add(struct live_broker *, pid_t, const void *record,
 int live_broker_resolve(struct live_broker *, pid_t, const struct spec *,
     bool early, struct spec_place *, struct wp_cause *);
 
-/* Where the dynamic loader of a process calls debuggers; 0: not known. */
+/* The address of the function that a process's dynamic loader calls for
+   debuggers; 0: unknown. */
 uint64_t live_broker_loader_hook(struct live_broker *, pid_t);
 
 /* Call fn for each module of a process with its path, and its build id in hex
-   ("" if it has none); modules that are not read any more are left out. */
+   ("" if it has none); modules that are not read again are left out. */
 void live_broker_modules(struct live_broker *, pid_t, void (*fn)(void *arg,
     const char *path, const char *build_id), void *arg);
 

@@ -5,11 +5,11 @@
 #ifndef PROGRESS_LINE_H
 #define PROGRESS_LINE_H
 
-/* Say it, unless something is said already; the path may have any
+/* Show the line, unless one is shown already; the path may contain any
    characters. */
 void progress_line_show(const char *path);
 
-/* Take it back, before anything else is written. */
+/* Erase the line; call this before anything else is written. */
 void progress_line_clear(void);
 
 #endif

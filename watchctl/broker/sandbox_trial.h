@@ -1,5 +1,5 @@
 /*
- * sandbox_trial: tries what an explainer could still do, by starting one.
+ * sandbox_trial: starts an explainer and determines what it could still do.
  */
 #ifndef SANDBOX_TRIAL_H
 #define SANDBOX_TRIAL_H
@@ -7,17 +7,17 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* As it was when it asked for its first file. */
+/* Its state when it asked for its first file. */
 struct sandbox_trial {
 	bool started;		/* it did ask */
-	bool filtered;		/* it can make no other system call than those
-				   that it needs (seccomp) */
+	bool filtered;		/* it can make only the system calls that it
+				   needs (seccomp) */
 	bool powerless;		/* it has no capability, and can get none */
 	uid_t uid;		/* its user */
-	char text[512];		/* what was said meanwhile; "": nothing */
+	char text[512];		/* lines that were printed; "": none */
 };
 
-/* Start one to see, and end it. */
+/* Start an explainer, fill this in, and end it. */
 void sandbox_trial_run(struct sandbox_trial *);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * written_sides: the side files that explainers produce with a report: they are
- * checked, and written when the report has ended.
+ * written_sides: checks the side files that explainers produce with a report,
+ * and writes them when the report has ended.
  */
 #ifndef WRITTEN_SIDES_H
 #define WRITTEN_SIDES_H
@@ -12,18 +12,18 @@
 /* All zero: nothing has come. */
 struct written_sides {
 	struct buffer text[SIDES];
-	bool whole[SIDES];	/* this is all of it */
+	bool whole[SIDES];	/* the text is complete */
 };
 
-/* Take a part of one (BROKER_REPORT, with value[2]), and answer.  False: the
-   message lies. */
+/* Take a part of a side file (BROKER_REPORT, with value[2]), and answer.
+   False: the message is invalid. */
 bool written_sides_take(struct written_sides *, const struct side_files *,
     struct broker *, const struct broker_message *);
 
-/* Write them.  0, or -errno after a line on stderr. */
+/* Write the files.  0, or -errno after a line on stderr. */
 int written_sides_finish(struct written_sides *, struct side_files *);
 
-/* The explainer that made them has died, or it is all over. */
+/* Drop the texts: the explainer that made them has died, or the run is over. */
 void written_sides_forget(struct written_sides *);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * ask_process: what explaining needs from running processes (proc/proc.h,
- * proc/roots.h, proc/perf_map.h, proc/sharers.h, attach/synth.h), which
- * watchctl reads for an explainer.
+ * ask_process: the functions by which explaining reads running processes
+ * (proc/proc.h, proc/roots.h, proc/perf_map.h, proc/sharers.h, attach/synth.h),
+ * here by asking watchctl.
  */
 #include <errno.h>
 #include <stdio.h>

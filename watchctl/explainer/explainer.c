@@ -1,9 +1,9 @@
 /*
  * explainer: the program that reads data which others control, in a sandbox.
  *
- * watchctl starts it with these arguments: how much private memory it may have,
- * in bytes; the id of the memory to share (-1: it is descriptor BROKER_SHARED);
- * and what it is to do.
+ * watchctl starts it with these arguments: the limit of its private memory in
+ * bytes; the id of the memory to share (-1: it is descriptor BROKER_SHARED);
+ * and its task.
  *
  *	live [ARG...]	answer questions about running processes; with the
  *			arguments of watchctl, keep the session of that watch

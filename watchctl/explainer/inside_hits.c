@@ -1,8 +1,9 @@
 /*
- * inside_hits: explains hits that programs handed over.
+ * inside_hits: explains the hits that programs which watch themselves handed
+ * over.
  *
  * One signal stands for one step of a thread, which may have touched several
- * watches.  The bytes that its instruction touched show which.
+ * watches; the bytes that its instruction touched show which.
  */
 #include "explainer/inside_hits.h"
 

@@ -1,5 +1,6 @@
 /*
- * inside_hits: explains hits that programs handed over.
+ * inside_hits: explains the hits that programs which watch themselves handed
+ * over.
  */
 #ifndef INSIDE_HITS_H
 #define INSIDE_HITS_H
@@ -9,15 +10,15 @@
 #include "watch/channel_hit.h"
 #include "watch/hit_order.h"
 
-/* Report a hit of a process whose hits have this order, as a hit of each watch
-   that it touched; *found is then what is to be known of it, but for its
-   number.  A text for the program is put into `reply', if it asks for one, as
-   far as there is room; the report began at this time, ns. */
+/* Report a hit once for each watch that it touched, in its process's order of
+   hits; *found then holds everything but its number.  If the hit asks for a
+   text for the program, that is put into `reply', as far as there is room.  The
+   report began at this time, ns. */
 void inside_hits_report(struct session *, struct hit_order *,
     const struct channel_hit *, const struct ex_record *, uint64_t began,
     struct broker_channel_hit *found, char reply[BROKER_BYTES_MAX]);
 
-/* Explain it again, as a hit of this watch alone, by the session's number. */
+/* Explain a hit again, as one of this watch alone, by the session's number. */
 void inside_hits_recall(struct session *, const struct channel_hit *,
     const struct ex_record *, uint64_t watch);
 

@@ -1,6 +1,6 @@
 /*
- * journal_reader: does with each entry of a journal what the function of
- * session.h did that put it there.
+ * journal_reader: repeats, for each entry of a journal, the call of a session.h
+ * function that the entry stands for.
  */
 #include "explainer/journal_reader.h"
 

@@ -8,9 +8,9 @@
 #include "broker/message.h"
 #include "session/session.h"
 
-/* Take a message about the journal of the one session that is open, with its
-   descriptor (-1: none), which is then closed; the end of the journal ends this
-   process.  False: it is about something else. */
+/* Take a message about the journal of the open session, and close its
+   descriptor (-1: none).  At the end of the journal this process ends.  False:
+   it is another message. */
 bool journal_read(struct session *, struct broker_shared *,
     const struct broker_message *, int fd);
 

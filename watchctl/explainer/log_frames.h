@@ -8,14 +8,14 @@
 #include "broker/message.h"
 #include "module/module.h"
 
-/* All zero but for the space, which is one of recordings. */
+/* All zero except the space, which is one of recordings. */
 struct log_frames {
 	struct ex_space *space;
 	void *files;		/* a tree, by path */
 	pid_t nfiles;
 };
 
-/* Take a message of this kind, and answer it.  False: it is of another. */
+/* Take and answer a message about a log.  False: it is another message. */
 bool log_frames_take(struct log_frames *, const struct broker_message *);
 
 #endif

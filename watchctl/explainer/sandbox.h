@@ -7,11 +7,11 @@
 #include <stddef.h>
 
 /*
- * From here on this process has no privilege, no descriptor but the standard
- * ones, which lead nowhere, and those below `keep', no more private memory than
- * this many bytes, and no system calls but those that computing takes.  It ends
- * with its parent.  0; -ENOSYS: there is no filter of system calls, all else is
- * given up; another -errno: something could not be given up.
+ * From here on this process has no privileges; no descriptors but those below
+ * `keep', of which the standard ones lead nowhere; at most `memory' bytes of
+ * private memory; and no system calls but those that computing needs.  It ends
+ * with its parent.  0; -ENOSYS: system calls cannot be filtered, everything
+ * else is given up; another -errno: something could not be given up.
  */
 int sandbox_enter(int keep, size_t memory);
 

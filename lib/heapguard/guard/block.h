@@ -17,17 +17,17 @@
 
 enum { HG_HEAD = 16, HG_FILL = 64 };
 
-/* What to ask the allocator for, of a block with so much in front; 0: it is too
-   large. */
+/* The size to ask the allocator for, with pad bytes in front of the block; 0:
+   it is too large. */
 size_t hg_block_room(size_t size, size_t pad);
 
-/* Write number and canaries. */
+/* Write a block's number and canaries. */
 void hg_block_seal(uint64_t block, size_t size, uint32_t number);
 
-/* Fill one that is freed. */
+/* Fill a freed block. */
 void hg_block_fill(const struct hg_entry *, uint64_t block);
 
-/* The entry of what the program says is a block; NULL: it is none, or its
+/* The entry of what the program passes as a block; NULL: it is no block, or its
    number was overwritten. */
 static inline struct hg_entry *
 hg_block_entry(const void *p)
@@ -51,7 +51,7 @@ hg_block_get(uint64_t at)
 	return word;
 }
 
-/* Its byte, repeated. */
+/* The canary: a block's byte, repeated. */
 static inline uint64_t
 hg_block_canary(uint64_t block)
 {
@@ -59,7 +59,7 @@ hg_block_canary(uint64_t block)
 	    UINT64_C(0x0101010101010101);
 }
 
-/* A block's number, and the check of it, which is the size's, too. */
+/* A block's number and its check, which also covers the size. */
 static inline uint64_t
 hg_block_header(uint64_t block, size_t size, uint32_t number)
 {
@@ -70,13 +70,14 @@ hg_block_header(uint64_t block, size_t size, uint32_t number)
 }
 
 /*
- * The tail, in words that are aligned: a processor waits where it reads at once
+ * The tail, in aligned words, because a processor stalls when one load reads
  * what several stores have written.  The first word may have the block's last
  * bytes in it, and they may be the same one.
  */
 struct hg_tail {
 	uint64_t first, middle, last;	/* their addresses */
-	uint64_t mask;			/* of the first one */
+	uint64_t mask;			/* of the first word: its canary
+					   bytes */
 };
 
 static inline struct hg_tail
@@ -89,8 +90,8 @@ hg_block_tail(uint64_t block, size_t size)
 		last, UINT64_MAX << size % 8 * 8};
 }
 
-/* What is in front of a block says where it ends and what its entry is: both
-   are fetched at once.  It may not be true. */
+/* Prefetch a block's end and its entry, by what is in front of the block, which
+   may be overwritten. */
 static inline void
 hg_block_fetch(uint64_t block)
 {
@@ -103,8 +104,7 @@ hg_block_fetch(uint64_t block)
 	__builtin_prefetch((void *)(uintptr_t)(block + size), 1);
 }
 
-/* Whether the canaries are as they were written; and the fill of a freed one,
-   too. */
+/* Whether the canaries are intact; and, of a freed block, also the fill. */
 static inline bool
 hg_block_has_canaries(const struct hg_entry *e, uint64_t block)
 {
@@ -119,8 +119,8 @@ hg_block_has_canaries(const struct hg_entry *e, uint64_t block)
 }
 bool hg_block_is_whole(const struct hg_entry *, uint64_t block);
 
-/* What is not: from which byte on, from the block's start, and how many; copied
-   up to most.  False: nothing. */
+/* The damaged bytes: the offset of the first from the block's start, and how
+   many.  False: none. */
 struct hg_damage {
 	int64_t offset;
 	uint64_t len;

@@ -1,9 +1,10 @@
 /*
- * cfi: finds callers by call frame information, in the process itself.
+ * cfi: finds callers by call frame information, within the process.
  *
- * Only what most functions have is understood: the CFA is a register (rsp or
- * rbp) and an offset, and rbp is where it was or saved beside it.  Other frames
- * end the walk.  A rule is looked up once for each return address and kept.
+ * Only the rules of most functions are understood: the CFA is a register (rsp
+ * or rbp) plus an offset, and rbp is unchanged or saved beside the CFA.  Other
+ * frames end the walk.  The rule of each return address is looked up once and
+ * kept.
  */
 #ifndef HG_CFI_H
 #define HG_CFI_H
@@ -14,31 +15,32 @@
 #include <string.h>
 
 struct hg_frame {
-	uint64_t pc;		/* where it goes on */
-	uint64_t sp, bp;	/* its registers then */
-	bool by_bp;		/* of one that was stepped to: rbp led there */
+	uint64_t pc;		/* where it continues */
+	uint64_t sp, bp;	/* its registers there */
+	bool by_bp;		/* the step to this frame used rbp */
 };
 
 enum {
-	HG_RULES = 1 << 15,	/* that are kept */
+	HG_RULES = 1 << 15,	/* kept rules */
 	HG_UNKNOWN = 0, HG_FROM_SP, HG_FROM_BP, HG_OUTERMOST,	/* how */
 };
 
-/* How to go on from an address: a word, which is read and written without a
-   lock.  The address' lowest bits are where it is kept. */
+/* The rule for stepping from an address to its caller.  It is one word, read
+   and written without a lock.  The address's low bits are the index in the
+   table. */
 struct hg_rule {
-	uint32_t high;		/* its other bits */
-	uint16_t cfa;		/* the CFA is so many words from the register */
-	uint16_t bp : 14;	/* the saved rbp is so many in front of the CFA;
-				   0: it is the same */
-	uint16_t how : 2;	/* HG_OUTERMOST: nobody called it */
+	uint32_t high;		/* the address's other bits */
+	uint16_t cfa;		/* CFA minus the register, in words */
+	uint16_t bp : 14;	/* CFA minus the place of the saved rbp, in
+				   words; 0: rbp is unchanged */
+	uint16_t how : 2;	/* it has no caller */
 };
 _Static_assert(sizeof(struct hg_rule) == 8, "a rule is one word");
 
 extern _Atomic uint64_t hg_rules[HG_RULES]
     __attribute__((visibility("hidden")));
 
-/* Find one that is not kept, and keep it. */
+/* Determine a rule that is not kept yet, and keep it. */
 struct hg_rule hg_rule_learn(uint64_t pc);
 
 static inline struct hg_rule
@@ -52,8 +54,8 @@ hg_rule_of(uint64_t pc)
 	return rule.high == pc / HG_RULES ? rule : hg_rule_learn(pc);
 }
 
-/* Go to its caller.  False: there is none, or it is not known; *outermost says
-   that there is none. */
+/* Step to the frame's caller.  False: there is none, or it is unknown;
+   *outermost says that there is none. */
 static inline bool
 hg_frame_step(struct hg_frame *f, bool *outermost)
 {
@@ -65,7 +67,7 @@ hg_frame_step(struct hg_frame *f, bool *outermost)
 	if (rule.how == HG_UNKNOWN || rule.how == HG_OUTERMOST)
 		return false;
 	cfa = (f->by_bp ? f->bp : f->sp) + 8 * rule.cfa;
-	/* what makes no sense may not be there to read */
+	/* an implausible CFA may be unreadable */
 	if (cfa - f->sp - 1 >= 1 << 20 || cfa % 8 != 0)
 		return false;
 	if (rule.bp != 0)
@@ -77,11 +79,11 @@ hg_frame_step(struct hg_frame *f, bool *outermost)
 	return f->pc != 0;
 }
 
-/* A library has gone: what is known of addresses is forgotten. */
+/* Forget all rules: a library was unloaded. */
 void hg_frame_forget(void);
 
-/* The module that an address lies in: where it was loaded, and its name.
-   False: in none. */
+/* The module of an address: its load address and name.  False: there is
+   none. */
 bool hg_frame_module(uint64_t pc, uint64_t *base, const char **name);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * cxx: operators new and delete in all their forms.
  *
- * A program that has some of its own keeps them all: then these go on to the
- * C++ library's, which call the program's.  One that gets no memory goes on
- * to it, too, because what happens then (a handler, an exception) is C++.
+ * If a program defines some of them itself, all calls are passed to the C++
+ * library, which calls the program's.  A call that finds no memory is passed
+ * there too, because what happens then (a handler, an exception) is C++.
  */
 #include <errno.h>
 #include <stdint.h>

@@ -8,8 +8,8 @@
  *	a crash		a handler, behind the program's: it is there while the
  *			program wants the default action
  *
- * A crash that was looked at goes on as it would have: with the default action,
- * from the same instruction.
+ * After the check a crash takes its usual course: the default action, at the
+ * same instruction.
  */
 #include "guard/ends.h"
 

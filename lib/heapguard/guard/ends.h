@@ -1,9 +1,9 @@
 /* ends: intercepts the end of a process, or of the program in it, so that all
-   blocks are checked before. */
+   blocks are checked first. */
 #ifndef HG_ENDS_H
 #define HG_ENDS_H
 
-/* Be there at the end: for exit(3), crashes and children. */
+/* Install the checks for exit(3), crashes and forked children. */
 void hg_ends_begin(void);
 
 #endif

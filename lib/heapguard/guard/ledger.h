@@ -1,9 +1,10 @@
 /*
  * ledger: every guarded block, outside of the heap.
  *
- * A block has its entry's number in front of it, which is believed only if the
- * entry points back: so what is no block is told from one exactly, and a write
- * in front of a block takes nothing of what is known of it.
+ * The number of a block's entry is stored in front of the block, and believed
+ * only if the entry points back.  So an address that is no block is always
+ * recognized, and a write in front of a block destroys nothing that is known
+ * about it.
  */
 #ifndef HG_LEDGER_H
 #define HG_LEDGER_H
@@ -14,19 +15,19 @@
 
 #include "guard/state.h"
 
-/* What becomes of a block.  The state is changed last: another thread's fork
-   may copy it at any time. */
+/* A block's life.  The state is changed last, because another thread's fork may
+   copy the entry at any time. */
 enum hg_block_state { HG_NONE, HG_LIVE, HG_FREEING, HG_FREED };
 
-/* What else is known of it. */
+/* Flags of an entry. */
 enum { HG_TOLD = 1, HG_WANTED = 2 };
 
 struct hg_entry {
 	_Atomic uint64_t block;		/* its address; 0: no block */
-	uint64_t size : 48;		/* asked for */
+	uint64_t size : 48;		/* as requested */
 	uint64_t family : 2;		/* enum hg_family */
 	uint64_t freed_by : 2;		/* enum hg_family */
-	uint64_t pad : 6;		/* log2 of what is in front of it */
+	uint64_t pad : 6;		/* log2 of the bytes in front of it */
 	uint64_t flags : 6;
 	_Atomic uint32_t state;		/* enum hg_block_state */
 	uint32_t number, in_thread;	/* as of struct hg_identity */
@@ -34,20 +35,20 @@ struct hg_entry {
 };
 _Static_assert(sizeof(struct hg_entry) == 32, "what a block costs");
 
-/* Reserve it.  0 or -ENOMEM. */
+/* Reserve the memory.  0 or -ENOMEM. */
 int hg_ledger_begin(void);
 
-/* An entry that is free; 0: none is.  And one that becomes so. */
+/* Take a free entry (0: there is none), and give one back. */
 uint32_t hg_ledger_take(struct hg_thread *);
 void hg_ledger_give(struct hg_thread *, uint32_t);
 
-/* Its own: read by what follows. */
+/* For the inline functions below only. */
 extern struct hg_ledger {
-	struct hg_entry *all;	/* the first is nobody's */
+	struct hg_entry *all;	/* entry 0 is unused */
 	_Atomic uint32_t used;
 } hg_ledger __attribute__((visibility("hidden")));
 
-/* By number, from 1; NULL: there is no such one. */
+/* The entry of a number, from 1; NULL: there is none. */
 static inline struct hg_entry *
 hg_ledger_at(uint32_t number)
 {
@@ -61,23 +62,22 @@ hg_ledger_number(const struct hg_entry *entry)
 	return (uint32_t)(entry - hg_ledger.all);
 }
 
-/* One will be read or written soon. */
+/* Prefetch an entry. */
 static inline void
 hg_ledger_fetch(uint32_t number)
 {
 	__builtin_prefetch(&hg_ledger.all[number], 1);
 }
 
-/* The entry of a block whose own number is not to be believed, by looking at
-   all; and the one of the block that ends last before an address.  NULL:
-   none. */
+/* Search all entries for that of a block whose number cannot be believed; and
+   for that of the block that ends last before an address.  NULL: none. */
 struct hg_entry *hg_ledger_search(uint64_t block);
 struct hg_entry *hg_ledger_before(uint64_t address);
 
-/* How many entries have been in use. */
+/* The number of entries that were ever used. */
 uint32_t hg_ledger_used(void);
 
-/* In the child of a fork. */
+/* Call this in a forked child. */
 void hg_ledger_forked(void);
 
 #endif

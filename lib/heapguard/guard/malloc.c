@@ -1,9 +1,9 @@
 /*
  * malloc: the functions that allocate, in place of the allocator's own.
  *
- * Each notes its caller by its own frame, so none may be inlined or call
- * another one.  Where blocks are not guarded (before the beginning, in programs
- * that are left alone) they go on to the allocator.
+ * Each determines its caller from its own frame, so none may be inlined or call
+ * another one.  Where blocks are not guarded (before the guard is ready, and in
+ * programs that are left alone), calls are passed to the allocator.
  */
 #include "guard/malloc.h"
 

@@ -15,24 +15,25 @@ extern struct hg_next {
 	size_t (*usable_size)(void *);
 } hg_next;
 
-/* Find it.  What dlsym(3) allocates meanwhile comes from an arena. */
+/* Find the allocator.  Memory that dlsym(3) needs meanwhile comes from an
+   arena. */
 void hg_next_begin(void);
 
-/* A function of this name that is not ours, kept when it is found.  Without it
-   the program could not have come here. */
+/* The next function of this name after ours, looked up once and kept.  It
+   exists, because the program's call came here. */
 void *hg_next_once(void **kept, const char *name);
 
-/* Whether the program's calls of this name come to a function of ours. */
+/* Whether the program's calls to this name reach our function. */
 bool hg_next_is_before(const char *name, const void *ours);
 
-/* Memory before the allocator is known; whether a block is such memory, and
-   how much may be read of it. */
+/* Memory for calls before the allocator is known; whether a block is from
+   there, and how many bytes of it may be read. */
 void *hg_arena_alloc(size_t size, size_t align);
 bool hg_arena_has(const void *);
 size_t hg_arena_left(const void *);
 
-/* Blocks that were handed out before the guard was on, which the allocator gets
-   back: constructors of other libraries may run first.  Result: the block. */
+/* Blocks that the allocator handed out before the guard was on, and gets back:
+   constructors of other libraries may run first.  Result: the block. */
 void *hg_early_note(void *);
 bool hg_early_has(uint64_t block);
 void hg_early_forget(uint64_t block);

@@ -2,7 +2,8 @@
  * programs: the programs of a run, each of which registers itself if it is
  * guarded.
  *
- * Whoever executes one says so, too: what has not said hello is not guarded.
+ * A process that executes a program records that, too: a program that was
+ * executed and has not registered itself is not guarded.
  */
 #ifndef HG_PROGRAMS_H
 #define HG_PROGRAMS_H
@@ -12,23 +13,23 @@
 
 #include "guard/evidence.h"
 
-/* This process executes a program; say which.  Result: what to give to undo
-   that, if it could not; NULL: nothing.  And one that this process has made has
-   executed one. */
+/* Record that this process is about to execute a program; the result undoes
+   that by hg_program_failed (NULL: nothing to undo).  And record that a process
+   which this one has made has executed one. */
 struct hg_program *hg_program_executed(const char *path);
 void hg_program_spawned(pid_t, const char *path);
 void hg_program_failed(struct hg_program *);
 
-/* It has executed one. */
+/* Register this program. */
 void hg_program_hello(enum hg_hello);
 
-/* Which one this is, by the arguments that it was executed with. */
+/* Identify this program, by the arguments that it was executed with. */
 void hg_program_image(int argc, char **argv, struct hg_image *);
 
-/* Whether it is that one; any: or another of the same file. */
+/* Whether this is that program; any: arguments and order may differ. */
 bool hg_program_is(const struct hg_image *, bool any);
 
-/* This process's. */
+/* The path of this process's program. */
 void hg_program_name(char path[HG_PATH_MAX]);
 
 #endif

@@ -1,24 +1,24 @@
-/* report: findings, from this process into the evidence. */
+/* report: puts the findings of this process into the evidence. */
 #ifndef HG_REPORT_H
 #define HG_REPORT_H
 
 #include "guard/block.h"
 #include "guard/cfi.h"
 
-/* Look at a block; what is damaged is told once.  from: where it was noticed;
-   NULL: at an end, where there are no callers to show. */
+/* Check a block, and report damage once. from: where it was noticed; NULL: at
+   the end of a program, where no backtrace is of use. */
 void hg_report_block(struct hg_entry *, uint64_t block, enum hg_when,
     const struct hg_frame *from);
 
-/* A free that is wrong; entry NULL: of what is no block. */
+/* Report a wrong free; entry NULL: the address is no block. */
 void hg_report_free(enum hg_kind, struct hg_entry *, uint64_t block,
     enum hg_family, const struct hg_frame *from);
 
-/* Look at all blocks.  Where another thread is in the middle of giving one back
-   and does not go on, that is not possible, and noted. */
+/* Check all blocks.  If another thread is giving one back and does not finish,
+   that is impossible, and recorded as such. */
 void hg_report_sweep(enum hg_when);
 
-/* In the child of a fork. */
+/* Call this in a forked child. */
 void hg_report_forked(void);
 
 #endif

@@ -1,10 +1,11 @@
 /*
- * sample: which blocks are watched where the command runs once.
+ * sample: chooses the blocks to be watched where the command runs only once.
  *
- * The first of each callers; then, of n that they allocate, the next one about
- * as likely as 1 to n, but 1 to 16384 at least.  Where the damage of a block
- * was found that was not watched, all of the same callers are, in those bytes,
- * until the writer is seen.  A freed block is watched on at its start.
+ * The first block of each callers is watched; of n blocks that they have
+ * allocated the next one is with a probability of about 1 in n, but at least 1
+ * in 16384.  When a block that was not watched is found damaged, all blocks of
+ * the same callers are watched in those bytes, until the writer is seen.  A
+ * freed block remains watched at its start.
  */
 #ifndef HG_SAMPLE_H
 #define HG_SAMPLE_H
@@ -12,20 +13,22 @@
 #include "guard/evidence.h"
 #include "guard/ledger.h"
 
-/* A block that is due is there; and one that is watched is freed and filled. */
+/* Call these when a block that is due was allocated, and when a watched one was
+   freed and filled. */
 void hg_sample_allocated(struct hg_entry *, uint64_t block);
 void hg_sample_freed(struct hg_entry *, uint64_t block);
 
-/* These callers are the watch library's. */
+/* Never watch blocks of these callers, which are libwatchpoint's own. */
 void hg_sample_leave_out(uint32_t callers);
 
-/* It was found damaged. */
+/* A block was found damaged. */
 void hg_sample_damaged(const struct hg_finding *);
 
-/* An end: count what has not been counted yet. */
+/* At the end of a program, count what has not been counted yet. */
 void hg_sample_account(void);
 
-/* In the child of a fork: what its parent allocated is its parent's. */
+/* Call this in a forked child: blocks that the parent allocated count as the
+   parent's. */
 void hg_sample_forked(void);
 
 #endif

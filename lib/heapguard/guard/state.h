@@ -1,4 +1,4 @@
-/* state: the guard's state of the process that it is in, and of threads. */
+/* state: the guard's state in this process and in its threads. */
 #ifndef HG_STATE_H
 #define HG_STATE_H
 
@@ -12,35 +12,36 @@
 
 enum {
 	HG_RING = 1 << 14,	/* blocks in a thread's quarantine */
-	HG_SITES = 1 << 11,	/* callers that a thread knows again */
-	HG_SPARE = 1 << 10,	/* free entries of the ledger that it has */
+	HG_SITES = 1 << 11,	/* remembered callers of a thread */
+	HG_SPARE = 1 << 10,	/* free ledger entries of a thread */
 	HG_CALLERS_MAX = 1 << 16,
 };
 
-/* Callers, known by what was read of the stack to find them: the same word in
-   the same place leads to them again. */
+/* Remembered callers, identified by the words of the stack that were read to
+   find them: the same words in the same places lead to the same callers. */
 struct hg_site {
-	uint64_t sum;		/* of the frames up to the last but one */
-	uint64_t bp;		/* in that one, where the last is found by it */
-	uint64_t word;		/* the last's return address, */
-	uint32_t at;		/* and how far from the stack pointer it is; 0:
-				   there is no last one */
+	uint64_t sum;		/* of the frames but the last */
+	uint64_t bp;		/* rbp in the last but one, if the last is found
+				   by it */
+	uint64_t word;		/* the last frame's return address, */
+	uint32_t at;		/* and its distance from the stack pointer; 0:
+				   there is no last frame */
 	uint16_t callers;
 	bool by_bp;
 };
 _Static_assert(sizeof(struct hg_site) == 32, "two are in a cache line");
 
-/* A thread's; when it has ended the next one's. */
+/* A thread's state, which the next thread takes over when this one ends. */
 struct hg_thread {
-	struct hg_thread *next;		/* of all there are */
+	struct hg_thread *next;		/* in the list of all */
 	_Atomic bool used;
-	_Atomic pid_t late;		/* used by a thread at its very end:
-					   this one; 0: by one that says when it
-					   ends */
-	_Atomic bool busy;		/* it gives a block back */
-	/* freed blocks that are kept: [first, last) modulo HG_RING */
+	_Atomic pid_t late;		/* the thread that uses it during its
+					   last destructors; 0: it is used by
+					   one whose end will be seen */
+	_Atomic bool busy;		/* it is giving a block back */
+	/* The quarantine: entries [first, last) modulo HG_RING. */
 	uint32_t first, last;
-	size_t held;			/* their bytes */
+	size_t held;			/* bytes in the quarantine */
 	uint32_t nspare, spare[HG_SPARE];	/* entries of the ledger */
 	struct hg_site site[HG_SITES];
 	uint32_t ring[HG_RING];
@@ -49,23 +50,23 @@ struct hg_thread {
 
 extern struct hg_state {
 	bool on;			/* blocks are guarded */
-	bool cxx;			/* new and delete are ours, too */
+	bool cxx;			/* new and delete are guarded, too */
 	_Atomic pid_t pid;
-	size_t quarantine;		/* bytes in all; 0: none */
-	struct hg_evidence *evidence;	/* NULL: nobody wants it */
+	size_t quarantine;		/* its size in bytes; 0: none */
+	struct hg_evidence *evidence;	/* nobody reads any */
 	struct hg_image image;		/* this program */
 	_Atomic(struct hg_thread *) threads;
 	_Atomic uint32_t nthreads;
-	_Atomic size_t share;		/* a thread's, of the quarantine */
-	_Atomic pid_t sweeper;		/* who looks at all blocks, while none
-					   is given back; 0: nobody */
-	_Atomic bool exhausted;		/* the ledger is full: a block that is
-					   not in it may be one */
-	_Atomic uint64_t forgotten;	/* so often addresses got another
-					   meaning */
+	_Atomic size_t share;		/* a thread's share of the quarantine */
+	_Atomic pid_t sweeper;		/* the thread that checks all blocks,
+					   while none is given back; 0: none */
+	_Atomic bool exhausted;		/* the ledger has been full: a block may
+					   be missing from it */
+	_Atomic uint64_t forgotten;	/* counts the times when modules were
+					   unloaded */
 } hg_state;
 
-/* This thread's; NULL: there is no memory for it. */
+/* This thread's state; NULL: there is no memory for it. */
 extern _Thread_local struct hg_thread *hg_self
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 struct hg_thread *hg_thread_make(void);
@@ -76,7 +77,7 @@ hg_thread(void)
 	return hg_self != NULL ? hg_self : hg_thread_make();
 }
 
-/* In the child of a fork: the other threads are not. */
+/* Call this in a forked child, which has no other threads. */
 void hg_thread_forked(void);
 
 #endif

@@ -1,13 +1,14 @@
 /*
  * watch: the bytes that another run found damaged.  See watch.h.
  *
- * A watch takes a debug register, of which there are few: new blocks take those
- * of old ones, but for the very one that was damaged, as far as its number says
- * so.  Moves are bounded, since each takes microseconds for each thread.
+ * A watch takes a debug register, of which there are few, so new blocks take
+ * over the registers of old ones, except the register of the very block that
+ * was damaged, as far as its number identifies it.  The rate of moves is
+ * limited, because each takes microseconds for each thread.
  *
- * What is done here calls the watch library, which may allocate: then nothing
- * is done.  Nor is while the process forks, because that library has its lock
- * then.
+ * The functions here call libwatchpoint, which may allocate: allocations that
+ * it makes are ignored.  So are those during a fork, because that library holds
+ * its lock then.
  */
 #include "guard/watch.h"
 
