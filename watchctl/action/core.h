@@ -13,32 +13,34 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The process, and the reason. */
+/* What a core file shall show. */
 struct core_of {
 	pid_t pid;
-	pid_t tid;		/* the thread that it is about, which comes
+	pid_t tid;		/* the thread that made the hit, which comes
 				   first */
-	siginfo_t why;		/* what a reader is to take for the signal that
-				   it got */
-	/* asked now and then: true ends the writing; NULL: no one to ask */
+	siginfo_t why;		/* the signal that debuggers shall show as its
+				   cause */
+	/* Called now and then: true ends the writing.  NULL: nobody is
+	   asked. */
 	bool (*give_up)(void *arg);
-	void *arg;		/* handed to it */
+	void *arg;
 };
 
 /* What was written. */
 struct core_size {
-	uint64_t bytes;		/* of the file, */
-	uint64_t used;		/* that are not holes */
-	unsigned threads;	/* whose registers are in it */
-	unsigned missing;	/* and are not: they sleep where no stop reaches
-				   them, or are ending */
+	uint64_t bytes;		/* size of the file */
+	uint64_t used;		/* of them, outside of holes */
+	unsigned threads;	/* threads whose registers are in it */
+	unsigned missing;	/* and threads whose registers are not: they
+				   sleep uninterruptibly or are ending */
 };
 
 /*
- * Write a core file into an empty file.  All threads of the process are
- * stopped, traced by the calling thread; memory that was never used stays
- * unused. 0 or -errno: -ESRCH the process was killed; -EINTR given up; -ENOTSUP
- * a 32-bit process, or out of ELF's bounds; or of write(2).
+ * Write a core file into an empty file.  All threads of the process are stopped
+ * and traced by the calling thread.  Pages that were never used are not
+ * touched.  0 or -errno: -ESRCH the process was killed; -EINTR give_up ended
+ * it; -ENOTSUP the process is a 32-bit one, or exceeds ELF's limits; or as of
+ * write(2).
  */
 int core_write(int fd, const struct core_of *, struct core_size *);
 

@@ -1,6 +1,6 @@
 /*
- * on_hit: what --on-hit requests at each hit, while the thread that made it is
- * stopped.
+ * on_hit: does what --on-hit requests at each hit, while the thread that made
+ * it is stopped.
  *
  *	pause		leave the process stopped and untraced, print how to
  *			attach a debugger, and end
@@ -20,39 +20,40 @@ struct core_of;
 struct core_size;
 struct session;
 
-/* A hit, as far as it is known there. */
+/* What is known of the hit. */
 struct on_hit_at {
-	uint64_t seq;		/* as reported; 0: it is not explained yet */
+	uint64_t seq;		/* its number in the report; 0: it is not
+				   explained yet */
 	pid_t pid, tid;
 	uint64_t addr;		/* 0: not known */
-	const char *environment;	/* len bytes, as of
-					   session/environment.h; 0: none.  They
-					   are checked */
+	const char *environment;	/* len bytes as of
+					   session/environment.h, which are
+					   checked; 0: none */
 	size_t len;
 };
 
-/* What only the tracer of a process can do. */
+/* Operations that only the tracer of a process can perform. */
 struct on_hit_tracer {
-	/* Keep all its threads stopped until the one that hit is released.
-	   0 or -errno. */
+	/* Keep all threads stopped until the one that hit is released.  0 or
+	   -errno. */
 	int (*hold)(void *arg, pid_t pid);
 	/* As core_write; NULL: the calling thread is the tracer. */
 	int (*core)(void *arg, int fd, const struct core_of *,
 	    struct core_size *);
-	void *arg;			/* handed to both */
+	void *arg;
 };
 
 /*
- * Do it, after the hit's report was flushed; the thread that hit is stopped.
- * Failures are reported by session_warn, and the target goes on.  A process
- * that is to be left stopped (pause) the caller then leaves: with all its
- * watches gone, SIGSTOP pending or in effect, and no tracer.
+ * Perform the action after the hit's report was flushed; the thread that hit is
+ * stopped.  Failures are reported by session_warn, and the target continues.
+ * After `pause' the caller must leave the process without watches and tracer,
+ * with SIGSTOP pending or in effect.
  */
 void on_hit_act(struct on_hit *, const struct on_hit_tracer *,
     struct session *, const struct on_hit_at *);
 
 /* With pause: once the process is stopped and released, print on stderr how to
-   attach a debugger and how to let the process go on. */
+   attach a debugger and how to let the process continue. */
 void on_hit_report_paused(const struct on_hit *);
 
 #endif

@@ -12,50 +12,57 @@
 
 enum {
 	LEAVE = SIGTERM,	/* to the tracer: clear, and end */
-	LOOK_MS = 50,		/* between looks whether we live, or gave up */
-	CLEAR_MS = 5,		/* between looks while threads are released */
-	TAKE_MS = 2000,		/* that its last thread waits at most */
-	ROOM = 65536,		/* of a record */
+	LOOK_MS = 50,		/* ms between checks whether watchctl lives, or
+				   gave up */
+	CLEAR_MS = 5,		/* ms between checks while threads are
+				   released */
+	TAKE_MS = 2000,		/* ms that the process's last thread waits at
+				   most */
+	ROOM = 65536,		/* largest record, bytes */
 };
 
-/* The signals that a tracer is to show. */
+/* The signals that the ptrace loop shall hand over. */
 #define TRAPS (1ull << (SIGTRAP - 1))
 
-/* What comes of it, as an exit status; else 0. */
+/* The tracer's exit status; 0: all went well. */
 enum { TRACER_NO_MEMORY = 1, TRACER_KILLED };
 
 struct debugreg_tracer {
-	pid_t pid;		/* the standby process; 0: was waited
+	pid_t pid;		/* the standby process; 0: it has been waited
 				   for, ... */
 	int status;		/* ... with this result, as of waitpid(2) */
 	int fd;			/* the tracer's socket */
-	int answer;		/* how something went: a pipe; -1: closed */
-	pid_t target;		/* its process */
+	int answer;		/* pipe that carries struct debugreg_answer; -1:
+				   closed */
+	pid_t target;		/* the process that it traces */
 	unsigned threads;
 };
 
-/* What to watch: the first request of all. */
+/* What to watch: the first message to the tracer. */
 struct register_plan {
-	struct debugreg_tracer_job job;	/* watched is not valid there */
+	struct debugreg_tracer_job job;	/* the member `watched' is not valid in
+					   the tracer */
 	struct wp_region region[WP_DEBUG_REGISTERS];	/* of each watch */
 	struct wp_slot slot[WP_DEBUG_REGISTERS];	/* by register */
-	size_t of[WP_DEBUG_REGISTERS];		/* which watch, from 0 */
-	unsigned piece[WP_DEBUG_REGISTERS];	/* which of its slots */
+	size_t of[WP_DEBUG_REGISTERS];		/* by register: the watch, from
+						   0, */
+	unsigned piece[WP_DEBUG_REGISTERS];	/* and which of its slots */
 	unsigned nslots;
 };
 
-/* How it went. */
+/* The result of the first request. */
 struct debugreg_answer {
 	int err;		/* 0 or -errno */
-	unsigned threads;	/* that were armed */
+	unsigned threads;	/* number of armed threads */
 };
 
-/* What we ask for while a thread is stopped. */
+/* What watchctl requests while a thread is stopped. */
 struct debugreg_request {
 	enum {
-		ASK_HOLD,		/* all its threads; is replied to */
-		ASK_CORE,		/* into a descriptor that comes with
-					   it; is replied to, ... */
+		ASK_HOLD,		/* hold all threads; is answered */
+		ASK_CORE,		/* write a core file into the descriptor
+					   that comes with it; is answered,
+					   ... */
 		ASK_GIVE_UP,		/* ... and soon */
 		ASK_GO,
 		ASK_PAUSE,
@@ -76,21 +83,23 @@ struct tracer_state {
 	struct wp_ptrace_loop loop;
 	pid_t parent;
 	int fd;			/* for records, and requests */
-	int answer;		/* for how it began: some may hit before */
+	int answer;		/* for the first result, because hits may
+				   precede it */
 	bool began;
-	bool sent;		/* hits, since it was known that they are all
-				   taken */
-	unsigned threads;	/* armed now, ... */
-	unsigned all;		/* ... and at any time */
-	struct wp_uptime uptime;	/* of those that are not any more */
-	bool leave;		/* clear them */
+	bool sent;		/* hits were sent since all earlier ones were
+				   known to be taken */
+	unsigned threads;	/* threads that are armed, ... */
+	unsigned all;		/* ... and that ever were */
+	struct wp_uptime uptime;	/* of threads that are no longer
+					   armed */
+	bool leave;		/* clear the registers and end */
 	int err;		/* the first failure */
-	bool shared[WP_DEBUG_REGISTERS];	/* by watch: others may write
-						   it where it is not seen */
+	bool shared[WP_DEBUG_REGISTERS];	/* by watch: other processes may
+						   write to it unseen */
 	sigset_t signals;
 };
 
-/* The tracer's parent, which has nothing to do unless that is killed. */
+/* The tracer's parent, which only waits, unless the tracer is killed. */
 _Noreturn void debugreg_standby(struct tracer_state *);
 
 #endif

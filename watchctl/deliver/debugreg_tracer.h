@@ -7,7 +7,7 @@
  * session of its own, which users have no reason to kill.  At each hit it makes
  * a record while the thread is stopped, sends it through a socket, and lets the
  * thread continue.  When watchctl ends or is killed, the tracer clears all
- * registers, releases all threads, and ends.  A command is held by it from the
+ * registers, releases all threads, and ends.  It holds a command from the
  * beginning.
  *
  *	thread -- trap --> tracer -- record --> watchctl: explain, report
@@ -16,9 +16,10 @@
  * registers.  A thread that hits in the moment before that dies.  Each watched
  * process has two such processes.
  *
- * What explaining a hit takes of the process is there until its last thread
- * ends.  So that one is held before, until watchctl has all that it needs of
- * the hits that it was sent, or does not answer for two seconds.
+ * Hits are explained with data of the process that vanishes with its last
+ * thread.  So that thread is held when it is about to end, until watchctl has
+ * everything that it needs for the hits that were sent, or has not answered for
+ * two seconds.
  *
  *	tracer -- TRACER_LEAVING --> watchctl
  *		<-- go --
@@ -41,23 +42,24 @@
 #include "attach/target.h"
 #include "ring/uptime.h"
 
-/* Types of packets that no record has. */
+/* Types of packets beyond those of records. */
 enum {
-	TRACER_STOPPED = 1 << 16,	/* behind the records of a stop */
-	TRACER_SEVERAL,			/* in front of those of one that has
+	TRACER_STOPPED = 1 << 16,	/* after the records of a stop */
+	TRACER_SEVERAL,			/* before the records of a stop that has
 					   several, */
-	TRACER_ALL,			/* and behind them */
-	TRACER_EXECUTED,		/* it executes another program */
-	TRACER_CHILD,			/* what a child does, with more behind
-					   it */
-	TRACER_UNARMED,			/* a thread is not watched, with more
-					   behind it */
-	TRACER_EXCLUSIVE,		/* a watch is disarmed, with more behind
-					   it */
-	TRACER_UPTIME,			/* the last one, with more behind it */
-	TRACER_LEAVING,			/* it is about to end, and is held until
-					   debugreg_tracer_go, but not for
-					   long */
+	TRACER_ALL,			/* and after them */
+	TRACER_EXECUTED,		/* the process executes another
+					   program */
+	TRACER_CHILD,			/* struct tracer_child */
+	TRACER_UNARMED,			/* struct tracer_unarmed: a thread is
+					   not watched */
+	TRACER_EXCLUSIVE,		/* struct tracer_exclusive: a watch is
+					   disarmed */
+	TRACER_UPTIME,			/* struct tracer_uptime, the last
+					   packet */
+	TRACER_LEAVING,			/* the process is about to end, and is
+					   held until debugreg_tracer_go, but
+					   not for long */
 };
 
 struct tracer_uptime {
@@ -71,58 +73,62 @@ struct tracer_unarmed {
 	int err;			/* -errno */
 };
 
-/* A watch, by its index in the target, whose word ldxr and stxr use: these never
+/* The index in the target of a watch whose word ldxr and stxr use: these never
    succeed while the word is watched. */
 struct tracer_exclusive {
 	struct perf_event_header header;
 	uint64_t watch;
 };
 
-/* A process that it made, which is not watched. */
+/* A child of the process, which is not watched. */
 struct tracer_child {
 	struct perf_event_header header;
 	pid_t pid, parent;
 	uint64_t time;			/* ns */
-	bool awaited;		/* as with vfork(2): there will be another
-				   packet */
-	bool is_known;		/* this is the other: what became of it is
-				   known, ... */
-	bool executed;		/* ... a program; else it has ended */
+	bool awaited;		/* its parent waits for it, as with vfork(2):
+				   another packet will follow */
+	bool is_known;		/* this is that packet; the child has ... */
+	bool executed;		/* ... executed a program, or else ended */
 };
 
 struct debugreg_tracer;
 
-/* What it is for. */
+/* What a tracer shall watch. */
 struct debugreg_tracer_job {
-	const struct wp_watched *watched;	/* by these of a target, */
-	size_t first, n;	/* n from first on, whose samples have the ids
+	const struct wp_watched *watched;	/* the watches of a target, of
+						   which it takes */
+	size_t first, n;	/* n from first on; their samples have the ids
 				   of wp_target_stop_id */
-	uint32_t stack;		/* bytes of it in a sample */
+	uint32_t stack;		/* bytes of the stack in a sample */
 	bool stay_stopped;	/* a thread that hits is stopped until it is
 				   released */
 };
 
-/* Make a tracer of a running process, or of a command (else NULL) that was just
-   started: then debugreg_tracer_await_command, 0 when it is held, or -errno as
-   of wp_command_hold.  0; -errno with a cause. */
+/* Create a tracer of a running process or of a command (else NULL) that was
+   just started.  For a command, then call debugreg_tracer_await_command: 0 when
+   the tracer holds it, or -errno as of wp_command_hold.  0; -errno with a
+   cause. */
 int debugreg_tracer_new(struct debugreg_tracer **, pid_t pid,
     struct wp_command *, struct wp_cause *);
 int debugreg_tracer_await_command(struct debugreg_tracer *);
 
-/* Watch all threads of it, and those to come.  0; -errno with a cause. */
+/* Watch all threads of the process, present and future.  0; -errno with a
+   cause. */
 int debugreg_tracer_begin(struct debugreg_tracer *,
     const struct debugreg_tracer_job *, struct wp_cause *);
 
-/* The socket: each packet is a record; at its end nothing is watched. */
+/* The socket: each packet is a record or of the types above; at end of file
+   nothing is watched any more. */
 int debugreg_tracer_fd(const struct debugreg_tracer *);
 
-/* How many threads it began with. */
+/* The number of threads that were armed at the beginning. */
 unsigned debugreg_tracer_threads(const struct debugreg_tracer *);
 
 /*
- * The thread that hit is stopped (TRACER_STOPPED was read): stop all threads,
- * 0 or -errno; write a core file, as core_write, of a process that does; let
- * all go on; or end, and leave the process stopped as by SIGSTOP.
+ * While the thread that hit is stopped (TRACER_STOPPED was read): stop all
+ * threads, 0 or -errno; write a core file, as core_write, of a process that is
+ * so stopped; let all continue; or end, and leave the process stopped as by
+ * SIGSTOP.
  */
 int debugreg_tracer_hold(struct debugreg_tracer *);
 int debugreg_tracer_core(struct debugreg_tracer *, int fd,
@@ -130,13 +136,14 @@ int debugreg_tracer_core(struct debugreg_tracer *, int fd,
 void debugreg_tracer_go(struct debugreg_tracer *);
 void debugreg_tracer_pause(struct debugreg_tracer *);
 
-/* Have it clear everything, and end.  Packets that it sent are still there. */
+/* Have the tracer clear all registers, and end.  Packets that it has sent can
+   still be read. */
 void debugreg_tracer_stop(struct debugreg_tracer *);
 
-/* Wait until it has ended.  Result: whether it was killed. */
+/* Wait until the tracer has ended.  Result: whether it was killed. */
 bool debugreg_tracer_was_killed(struct debugreg_tracer *);
 
-/* NULL: nothing to do.  A command that it only holds goes on. */
+/* Free it; NULL: nothing to do.  A command that it only holds continues. */
 void debugreg_tracer_free(struct debugreg_tracer *);
 
 #endif

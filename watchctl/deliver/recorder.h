@@ -17,24 +17,24 @@
 
 struct recorder;
 
-/* One that keeps so many hits of a drain, which outlives it, in at most so many
-   bytes.  NULL: out of memory. */
+/* A recorder that keeps this many hits in at most this many bytes of a drain,
+   which must outlive it.  NULL: out of memory. */
 struct recorder *recorder_new(struct wp_drain *, uint64_t hits, size_t bytes);
 void recorder_free(struct recorder *);
 
-/* The next record is in the drain, and was decoded: keep it.  False: no more
-   are wanted, since there is no memory, or the report failed. */
+/* Keep the next record of the drain, which was decoded.  False: no more records
+   are wanted, because there is no memory or the report failed. */
 bool recorder_keep(struct recorder *, struct run *,
     const struct perf_event_header *, const struct ex_record *);
 
-/* There is one that cannot be decoded, or is not to be reported. */
+/* The same for a record that cannot be decoded or shall not be reported. */
 bool recorder_pass(struct recorder *, const struct perf_event_header *);
 
-/* Have the session take what is kept; nothing is kept then.  False as above. */
+/* Hand everything that is kept to the session.  False as above. */
 bool recorder_tell(struct recorder *, struct run *);
 
-/* Whether any hit is kept; or there is anything to report: a hit, or that there
-   was none. */
+/* Whether any hit is kept; and whether there is anything to report: a hit, or
+   that there was none. */
 bool recorder_has_hits(const struct recorder *);
 bool recorder_is_due(const struct recorder *);
 

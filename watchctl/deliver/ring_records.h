@@ -1,4 +1,4 @@
-/* ring_records: the records that a run drains from its rings. */
+/* ring_records: takes the records that a run drains from its rings. */
 #ifndef RING_RECORDS_H
 #define RING_RECORDS_H
 
@@ -9,23 +9,22 @@
 struct ring_run {
 	struct wp_drain *drain;		/* NULL: not begun, or --count */
 	struct recorder *recorder;	/* NULL: hits are reported at once, or
-					   held by who explains them */
+					   held by the explainer */
 };
 
-/* Take what was drained; up to the horizon, ns, that is all.  False: no more
-   are wanted. */
+/* Take what was drained; it is complete up to the horizon, ns.  False: no more
+   records are wanted. */
 bool ring_records_take(struct run *, uint64_t horizon);
 
-/* Take those from before this time, too, that are on their way.  Result: up to
-   when all are there; 0: no more are wanted. */
+/* Wait for all records from before this time and take them.  Result: the time
+   up to which they are complete; 0: no more records are wanted. */
 uint64_t ring_records_until(struct run *, uint64_t time);
 
-/* The same of all, and also those that are kept: hits of the program that was
-   cannot be explained by what is mapped now. */
+/* The same for all records, and for those that a recorder keeps: hits of a
+   previous program cannot be explained with the mappings of the next one. */
 void ring_records_settle(struct run *);
 
-/* Of what comes behind the last hit that is wanted, take only which processes
-   end. */
+/* After the last hit that is wanted: take only the ends of processes. */
 void ring_records_skip(struct run *);
 
 #endif

@@ -30,27 +30,29 @@
 
 struct debugreg_table;
 
-/* The table has WP_WATCHES_MAX entries.  again: it was that of another tracing
-   process, which was killed: what it says is armed again.  For how long they
-   were on is added when threads end, or are let go.  0 or -errno. */
+/* Open a table; `armed' has WP_WATCHES_MAX entries. again: they are from
+   another tracing process, which was killed, and are armed again.  The time for
+   which watches were on is added to the wp_uptime when threads end or are
+   released.  0 or -errno. */
 int debugreg_table_open(struct debugreg_table **, struct wp_channel *,
     pid_t program, struct armed *armed, struct wp_uptime *, bool again);
 
-/* For how long they have been on, with those that are. */
+/* Add up for how long watches have been on, including those that are. */
 void debugreg_table_uptime(struct debugreg_table *, struct wp_uptime *);
 
-/* Disarm all, if the program lives, and free. */
+/* Disarm all watches, if the program lives, and free. */
 void debugreg_table_close(struct debugreg_table *);
 
-/* Do what a request says.  0 or -errno with a cause; then all is as it was. */
+/* Do what a request says.  0, or -errno with a cause, and nothing has
+   changed. */
 int debugreg_table_arm(struct debugreg_table *, const struct wp_request *,
     struct wp_cause *);
 int debugreg_table_move(struct debugreg_table *, const struct wp_request *,
     struct wp_cause *);
 int debugreg_table_disarm(struct debugreg_table *, uint32_t index);
 
-/* Look which watches want to be switched or counted (struct wp_channel_watch).
-   */
+/* Switch or count the watches for which the program has requested that (struct
+   wp_channel_watch). */
 void debugreg_table_look(struct debugreg_table *);
 
 /* As wp_ptrace_loop_busy and wp_ptrace_loop_step. */

@@ -1,6 +1,6 @@
 /*
- * helper: `watchctl helper`, which libwatchpoint starts in a program that
- * watches itself.
+ * helper: `watchctl helper`, which libwatchpoint starts from within a program
+ * that watches itself.
  */
 #ifndef HELPER_H
 #define HELPER_H

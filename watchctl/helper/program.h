@@ -1,7 +1,7 @@
 /*
- * program: one program whose hits are reported, through the channel that it
- * shares with this process.  A watched child that fork(2) made is a program of
- * its own.
+ * program: reports the hits of one program, which arrive through the channel
+ * that it shares with this process.  A watched child that fork(2) made is a
+ * separate program.
  */
 #ifndef PROGRAM_H
 #define PROGRAM_H
@@ -23,75 +23,80 @@ struct program {
 	pid_t pid;
 	int pidfd;
 	struct wp_channel *channel;
-	int fd;				/* behind which that is */
-	uint64_t gap[WP_WATCHES_MAX];	/* by index: until then, ns, there may
-					   have been writes that nobody saw */
-	bool lent;			/* others had its memory before it was
-					   served: they write unseen */
-	uint64_t mapped;		/* how often it may have mapped
-					   something */
-	bool code_mapped;		/* explainers do not know yet what code
-					   it maps, ... */
-	uint64_t code_time;		/* ... which it has mapped then, ns */
+	int fd;				/* of the channel's memory */
+	uint64_t gap[WP_WATCHES_MAX];	/* by watch: until this time, ns, there
+					   may have been writes that nobody
+					   saw */
+	bool lent;			/* other processes had its memory before
+					   it was served, and write unseen */
+	uint64_t mapped;		/* counts the times when it may have
+					   mapped something */
+	bool code_mapped;		/* explainers have to be told what code
+					   it maps ... */
+	uint64_t code_time;		/* ... as of this time, ns */
 	struct event_dups dups;
-	struct inside_uptime presence;	/* of watches that have copies */
+	struct inside_uptime presence;	/* for how long duplicated events were
+					   on */
 	struct access_tally tally;
-	struct tracer_process *tracer;	/* when the program wants it */
+	struct tracer_process *tracer;	/* NULL: the program has not needed
+					   it */
 	struct exec_monitor exec_monitor;
 	uint32_t warned;		/* warnings of the program that have
 					   been reported */
-	uint32_t gaps;			/* and the channel's gaps */
-	char suspicion[200];		/* why it gets no signals, by the last
-					   look; "": it gets them */
+	uint32_t gaps;			/* the same of the channel's gaps */
+	char suspicion[200];		/* why it gets no signals, as of the
+					   last check; "": it gets them */
 	bool suspicion_reported;
 	bool armed;			/* a preloaded library's watches are
 					   open */
-	bool exec_reported;		/* that it executes another program */
+	bool exec_reported;		/* its execve(2) was reported */
 	uint64_t ended_at;		/* ns: when it was found to have ended,
-					   with a child that was not heard of;
-					   0: it was not */
-	bool forgotten_reported;	/* that there was no room for all of
-					   its children */
-	bool child_unheard_reported;	/* that such a child was not heard of
-					   in time */
+					   with a child that has not registered;
+					   0: no such end */
+	bool forgotten_reported;	/* it was reported that there was no
+					   room for all its children */
+	bool child_unheard_reported;	/* it was reported that such a child did
+					   not register in time */
 	bool measured;			/* its watches' time has been added to
 					   the report's */
-	bool ended;			/* and all of it is reported */
+	bool ended;			/* it has ended, and everything of it is
+					   reported */
 };
 
-/* Set up for a program that lives; parent: the one that made it, NULL: none
-   that is known.  Channel and descriptor stay the caller's.  NULL: a line on
-   stderr says why. */
+/* Set up for a running program; parent: the program that forked it, NULL:
+   unknown.  The caller keeps channel and descriptor.  NULL: a line on stderr
+   says why. */
 struct program *program_open(struct serve *, struct wp_channel *, int fd,
     pid_t pid, const struct program *parent);
 void program_close(struct program *);
 
-/* From now on it is looked at, and its end is noticed; at_once: so is that it
-   executes another program, even before its watches are said to be open. */
+/* Begin to monitor the program and notice its end; at_once: also notice when it
+   executes another program before it has announced that its watches are
+   open. */
 void program_begin(struct program *, bool at_once);
 
-/* Do what is to be done for it; idle: how many ticks there was nothing.  When
-   it has ended, or is another program that is not waited for, all that it
-   handed over is reported, and so is what it did not hand over: it is ended
-   then. */
+/* Process what the program has handed over; idle: number of ticks without
+   anything.  When the program has ended or has executed another one that is not
+   waited for, all its hits are reported, including the number of those that it
+   did not hand over; then `ended' is set. */
 void program_step(struct program *, unsigned idle);
 
-/* Add for how long its watches have been on, once.  Nothing of it is explained
-   any more. */
+/* Add to the report for how long the program's watches have been on, once.
+   Nothing of the program is explained afterwards. */
 void program_measure(struct program *);
 
-/* No more of its hits are wanted. */
+/* Disable its watches: no more hits are wanted. */
 void program_disable(struct program *);
 
-/* Its bytes may be others than was known, since then, ns. */
+/* The watched bytes may have changed unseen since this time, ns. */
 void program_forget(struct program *, uint64_t time);
 
-/* So may these, because they are mapped again. */
+/* The bytes of this mapping may have changed, because it is new. */
 void program_mapped(struct program *, const struct sideband_mapping *);
 
-/* Before a hit of a thread that waits is explained: have explainers know what
-   code is mapped, because something else may be there when they come to it.
-   False: it is not known. */
+/* Tell explainers what code is mapped, before a hit whose thread waits is
+   explained: the mappings may change before the explainer gets to it.  False:
+   it is not known. */
 bool program_learn_code(struct program *);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * run_inside: `watchctl --inside`: runs a command with libwatchpoint loaded
- * into it, which sets the watches that the environment lists.
+ * run_inside: implements `watchctl --inside`: runs a command with libwatchpoint
+ * loaded into it, which sets the watches that the environment lists.
  */
 #ifndef RUN_INSIDE_H
 #define RUN_INSIDE_H

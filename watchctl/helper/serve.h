@@ -1,6 +1,6 @@
 /*
- * serve: reports the hits of a program that watches itself, which come through
- * the channel that it shares with this process.
+ * serve: reports the hits of programs that watch themselves, which arrive
+ * through the channels that they share with this process.
  *
  *	helper.c		`watchctl helper`, started by the library
  *	run_inside.c		`watchctl --inside`, which starts the program
@@ -20,11 +20,11 @@
  *	backpressure.c		whether the report's reader keeps up
  *
  * The first program is the root; the bell in its channel serves all of them.
- * What all have in common is here: the session with its policy and account,
- * and the registry of watches.
+ * This file holds what they have in common: the session with its policy and
+ * account, and the registry of watches.
  *
- * A thread that made a hit continues when its report has been written.  So,
- * whatever fails here, cells are returned.
+ * A thread that made a hit continues when the hit is reported.  So cells are
+ * returned whatever fails here.
  */
 #ifndef SERVE_H
 #define SERVE_H
@@ -40,70 +40,72 @@ struct serve {
 	const struct options *options;
 	struct live_broker live;		/* the explainers */
 	struct session session;
-	struct remote_session *remote;	/* it, by them */
+	struct remote_session *remote;	/* the session that they keep */
 	struct program *first;		/* of all that are served */
-	struct program *root;		/* that came first; it stays when it has
-					   ended */
+	struct program *root;		/* the first program; kept after its
+					   end */
 	bool started;			/* the report has begun */
 	struct backpressure backpressure;		/* for it */
-	uint64_t unreported;		/* hits for which there was none */
-	struct ex_formats *formats;	/* of records in cells */
+	uint64_t unreported;		/* hits that came when no report was
+					   possible */
+	struct ex_formats *formats;	/* the layout of records in cells */
 	struct watch_registry registry;
 	struct sideband sideband;
-	struct wp_uptime uptime;	/* of the watches of preloaded
-					   libraries, as far as they are no
-					   more */
+	struct wp_uptime uptime;	/* of watches of preloaded libraries
+					   that are closed */
 	uint64_t began;			/* ns */
-	bool child_reported;		/* it has been reported that a child is
-					   not watched, ... */
-	bool children_doubted;		/* ... or may not have been noticed;
+	bool child_reported;		/* it was reported that a child is not
+					   watched, ... */
+	bool children_doubted;		/* ... or may have gone unnoticed;
 					   ... */
 	bool unmapped_reported;		/* ... or that mappings are not known */
 	bool ours;			/* --inside: the report can end before
 					   the program does */
-	bool refused;			/* the root cannot be watched, and
-					   ends */
-	bool selective;			/* programs have watches where they need
-					   them, and nobody vouches for what is
-					   not watched; ours, but the root has
-					   no channel of its own */
-	uint64_t until;			/* ns: then the report ends, and ... */
-	void (*expire)(pid_t root);	/* ... this is called; NULL: nothing */
-	void (*round)(void *);	/* called when hits that were there before it
-				   was called last are reported, with round_arg;
-				   NULL: nothing */
+	bool refused;			/* the root cannot be watched, and is
+					   being ended */
+	bool selective;			/* programs set watches where they need
+					   them, and unwatched processes are no
+					   fault of the run.  Like `ours', but
+					   the root has no channel */
+	uint64_t until;			/* time at which the report ends, ns,
+					   and ... */
+	void (*expire)(pid_t root);	/* ... this is called; NULL: nothing
+					   is */
+	void (*round)(void *);	/* called with round_arg when the hits that
+				   existed at its last call are reported; NULL:
+				   not called */
 	void *round_arg;
 	const char *reason;		/* why the report ended; NULL: it has
 					   not */
 };
 
-/* Set up for a program that lives, with a session that is open, as of this
-   command line, and the channel behind fd.  0, or -errno after a line on
-   stderr. */
+/* Set up for a running program with the channel behind fd, and open the session
+   of this command line.  0, or -errno after a line on stderr. */
 int serve_open(struct serve *, char **argv, struct wp_channel *, int fd,
     pid_t program);
 
-/* The same in two parts: what is there for one program after the other; and one
-   of them, until its end. */
+/* The same in two parts: the session, for a sequence of programs; and one
+   program, until its end. */
 int serve_open_session(struct serve *, char **argv);
 int serve_open_program(struct serve *, struct wp_channel *, int fd,
     pid_t program);
 void serve_close_program(struct serve *);
 
-/* Serve until the program and its children that are watched have ended; or
-   executed another, but for the first of a command's.  Then all that they
-   handed over is reported, and so is what they did not hand over. */
+/* Serve until the program and its watched children have ended or executed
+   another program (except the first execution of a started command).  Then
+   everything that they handed over is reported, and so is the number of hits
+   that they did not hand over. */
 void serve_channel(struct serve *);
 
-/* Hear what the programs have done since that is no access.  False: that cannot
-   be known. */
+/* Learn what the programs have done besides accesses, such as mappings.  False:
+   that cannot be known. */
 bool serve_read_sideband(struct serve *);
 
-/* Report, once, that children may not have been noticed, if a run has to be
-   vouched for: for those that a library knows nothing of. */
+/* If the run has to be vouched for, report once that there may be children of
+   which the library knows nothing. */
 void serve_doubt_children(struct serve *);
 
-/* Take a hit out of its cell, and report it if there is room. */
+/* Take a hit out of its cell, and report it if the report's reader keeps up. */
 void serve_take_hit(struct program *, struct wp_cell *);
 
 /* Begin the report, with the watches that are known. */
@@ -111,18 +113,19 @@ void serve_start(struct serve *);
 
 void serve_close(struct serve *);
 
-/* Have the hit in a cell explained, reported if wanted, and fill in its reply;
-   one for which no thread waits, with the session's next flush. */
+/* Have the hit in a cell explained, reported if wanted, and its reply filled
+   in; a hit whose thread does not wait is explained at the session's next
+   flush. */
 void channel_hit_report(struct program *, struct wp_cell *, bool wanted);
 
-/* It is known how many accesses a hit was. */
+/* Account for a hit of which it is now known how many accesses it was. */
 void channel_hit_account(struct program *, const struct broker_channel_hit *);
 
-/* Have explainers know what a program maps now.  0 or -errno. */
+/* Tell explainers the program's present mappings.  0 or -errno. */
 int serve_learn(struct program *);
 
-/* Answer WP_ASK_RESOLVE: what the SPECs of its text mean in the program.
-   Result: how many regions, or -errno with a cause in the request. */
+/* Answer WP_ASK_RESOLVE: resolve the SPECs in its text in the program.  Result:
+   the number of regions, or -errno with a cause in the request. */
 int serve_resolve(struct program *, struct wp_request *);
 
 #endif
