@@ -1,8 +1,8 @@
 /*
- * heap_channel: the channel by which the programs of a run that watch blocks
- * ask for a helper.
+ * heap_channel: the channel through which the programs of a run that watch
+ * blocks request a helper.
  *
- * Such programs have libwatchpoint beside the guard, and these variables, which
+ * Such programs are started with both libraries and these variables, which
  * their children inherit:
  *
  *	LD_PRELOAD		both, before what is there
@@ -20,11 +20,12 @@
 struct heap_channel {
 	struct wp_channel *at;		/* NULL: none */
 	int fd;
-	char *helper;			/* the variable before that; NULL: it
-					   is not set */
+	char *helper;			/* the previous value of
+					   WATCHPOINT_HELPER; NULL: it was not
+					   set */
 };
 
-/* The watch library.  0, or -errno after a line on stderr. */
+/* Find libwatchpoint.  0, or -errno after a line on stderr. */
 int heap_channel_library(char path[PATH_MAX]);
 
 /* 0, or -errno after a line on stderr; close it in any case. */
@@ -35,7 +36,8 @@ int heap_channel_open(struct heap_channel *, const struct options *);
 int heap_channel_set(const struct heap_channel *, const char *guard,
     const char *watching);
 
-/* Once the command runs: other children do not get them. */
+/* Restore the variables when the command runs, so that other children do not
+   get them. */
 void heap_channel_unset(struct heap_channel *);
 
 void heap_channel_close(struct heap_channel *);

@@ -1,4 +1,4 @@
-/* heap_findings: reports what was found in heaps. */
+/* heap_findings: reports findings in heaps. */
 #ifndef HEAP_FINDINGS_H
 #define HEAP_FINDINGS_H
 
@@ -7,14 +7,14 @@
 
 void heap_findings_report(struct serve *, const struct hg_finding *);
 
-/* Say that so many more were found than are kept, and that so many cannot be
+/* Warn that there were more findings than are kept, and findings that cannot be
    read. */
 void heap_findings_unread(struct serve *, unsigned more, unsigned bad);
 
-/* Say how many were like others, which are not kept. */
+/* Report how many findings were dropped because they were like others. */
 void heap_findings_repeated(struct serve *, const struct hg_evidence *);
 
-/* Say why blocks could not be watched, if that is so. */
+/* Report why blocks could not be watched, if any could not. */
 void heap_findings_unwatched(struct serve *, const struct hg_evidence *);
 
 #endif

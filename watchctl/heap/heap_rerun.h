@@ -1,7 +1,7 @@
 /*
- * heap_rerun: the further runs of `watchctl --heap`, which find the writers of
- * the damage that the first run found: there the guard has libwatchpoint watch
- * the damaged bytes as soon as their block is allocated.
+ * heap_rerun: makes the further runs of `watchctl --heap`, which find the
+ * writers of the damage that the first run found: there the guard has
+ * libwatchpoint watch the damaged bytes as soon as their block is allocated.
  */
 #ifndef HEAP_RERUN_H
 #define HEAP_RERUN_H
@@ -11,21 +11,21 @@
 #include "heap/heap_evidence.h"
 #include "helper/serve.h"
 
-/* Standard input, which each run is to have as the first has it. */
+/* Standard input, which each run shall read from the same place. */
 struct heap_input {
 	bool is_file;
-	off_t at;		/* where the first begins to read */
-	int notify;		/* readable when what is no file was read; -1:
-				   that is not known */
+	off_t at;		/* where the first run begins to read */
+	int notify;		/* readable when the input, which is not a file,
+				   has been read; -1: that cannot be noticed */
 };
 void heap_input_look(struct heap_input *);
 void heap_input_close(struct heap_input *);
 
 struct heap_rerun {
-	struct serve *serve;	/* whose session it is */
-	const char *guard;	/* the library's path */
+	struct serve *serve;	/* the owner of the session */
+	const char *guard;	/* the path of the guard's library */
 	const struct heap_input *input;
-	uint64_t took;		/* the first run, ns */
+	uint64_t took;		/* duration of the first run, ns */
 };
 
 /* Run the command again, as often as necessary and permitted, to find the

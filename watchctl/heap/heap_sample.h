@@ -1,6 +1,6 @@
 /*
  * heap_sample: `watchctl --heap=sample`: one run, in which the programs choose
- * blocks and watch them (guard/sample.h).  What is found is reported while they
+ * blocks and watch them (guard/sample.h).  Findings are reported while they
  * run.
  */
 #ifndef HEAP_SAMPLE_H
@@ -18,24 +18,25 @@ struct heap_sample {
 	struct heap_channel channel;
 	struct {
 		struct sample_hit {
-			uint32_t id;	/* of its block's watch */
+			uint32_t id;	/* of the watch of its block */
 			uint64_t seq;
 		} *at;			/* n of them */
 		size_t n, cap;
 	} hits;
-	uint32_t seen;			/* findings, by the round before */
-	uint32_t reported;		/* of them */
+	uint32_t seen;			/* findings that existed at the previous
+					   round */
+	uint32_t reported;		/* of these findings */
 };
 
-/* Before the command is started: the variables for it.  0, or -errno after a
-   line on stderr. */
+/* Set the variables for the command that is about to be started.  0, or -errno
+   after a line on stderr. */
 int heap_sample_open(struct heap_sample *, const char *guard);
 
-/* When it is, and the session has begun: serve it to its end. */
+/* Serve the started command to its end; the session has begun. */
 void heap_sample_serve(struct heap_sample *, pid_t);
 
-/* And, as far as it is known when all programs have ended, report what has not
-   been yet. */
+/* When all programs have ended, report the findings that have not been
+   reported. */
 void heap_sample_report(struct heap_sample *);
 
 void heap_sample_close(struct heap_sample *);

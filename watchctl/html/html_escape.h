@@ -7,12 +7,12 @@
 
 #include "util/buffer.h"
 
-/* Append a text, as a reader is to see it (visible.h); the same of at most so
-   many characters, "..." if there are more. */
+/* Append a text, made visible (visible.h) and escaped; and at most max
+   characters of it, with "..." if there are more. */
 void html_put(struct buffer *, const char *text);
 void html_put_max(struct buffer *, const char *text, size_t max);
 
-/* Escape what was appended from start on, so that it is text. */
+/* Escape everything that was appended from start on. */
 void html_escape(struct buffer *, size_t start);
 
 #endif

@@ -1,10 +1,11 @@
 /*
- * page: the report as one page: the data that -o html keeps until the end
- * (report_html.c), and the parts of the page.
+ * page: the report as one HTML page: the data that -o html collects until the
+ * end (report_html.c), and the writers of the page's parts.
  *
- * It is less than 2 MB, however many hits and writers there are and however
- * long their names: timelines have a fixed number of bins, and only so many
- * writers and the like are shown; the page says how many are not.
+ * The page is smaller than 2 MB, however many hits and writers there are and
+ * however long their names: timelines have a fixed number of bins, and the
+ * numbers of writers and other items are limited; the page says how many are
+ * not shown.
  */
 #ifndef PAGE_H
 #define PAGE_H
@@ -19,8 +20,8 @@ enum { PAGE_TIMELINES = 64, PAGE_WARNINGS = 40 };
 enum { PAGE_NAME = 120, PAGE_WARNING = 300 };
 
 struct page {
-	struct text text;	/* the first, as text.h finds it there; what is
-				   to be written is in it */
+	struct text text;	/* first, where text.h expects it; it holds the
+				   output */
 	struct timeline *timeline[PAGE_TIMELINES];	/* ntimelines of them,
 				   in the order of first hits */
 	unsigned ntimelines;
@@ -30,34 +31,36 @@ struct page {
 	uint64_t more_warnings;
 };
 
-/* Where the hits of a backtrace go. */
+/* Where the hits of a backtrace are drawn. */
 struct page_place {
 	struct timeline *timeline;	/* NULL: not known yet */
-	unsigned place, taken;	/* of its writer there, as of struct
-				   timeline_writer */
+	unsigned place, taken;	/* its writer's index, and `taken' when it was
+				   looked up, as of struct timeline_writer */
 };
 
-/* The timeline of a watch; NULL: it had no hit. */
+/* The timeline of a watch; NULL: the watch had no hit. */
 struct timeline *page_timeline(const struct page *, unsigned number);
 
 /* Append the page. */
 void page_put(struct report *, const struct report_end *);
 
-/* For its parts. */
+/* For the parts of the page. */
 
-/* A function's name, and where a frame is, escaped. */
+/* Append, escaped, the name of a frame's function, and its place in the
+   source. */
 void page_put_name(struct buffer *, const struct ex_frame *);
 void page_put_place(struct report *, struct buffer *, const struct ex_frame *);
 
 /* "victim.c:10", "3 hits" */
 void page_put_count(struct buffer *, uint64_t n, const char *what);
 
-/* The section of a watch: its timeline, and its writers with their backtraces
-   (page_watch.c); of `of' such sections. */
+/* Append the section of a watch: its timeline, and its writers with their
+   backtraces (page_watch.c); of `of' such sections. */
 void page_put_watch(struct report *, const struct ex_watch *,
     const struct writers *, const struct report_end *, unsigned of);
 
-/* What is said of one writer, in colour (page_writer.c); open: unfolded. */
+/* Append the details of one writer, in its colour (page_writer.c); open:
+   unfolded. */
 void page_put_writer(struct report *, const struct timeline *,
     const struct writer *, unsigned colour, uint64_t total, bool open);
 

@@ -1,5 +1,5 @@
 /*
- * page_style: how the page looks; nothing is fetched for it.
+ * page_style: the page's style sheet, which loads no other resource.
  */
 #ifndef PAGE_STYLE_H
 #define PAGE_STYLE_H

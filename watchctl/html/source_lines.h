@@ -10,14 +10,15 @@
 enum { SOURCE_LINES = 5, SOURCE_COLUMNS = 200 };
 
 struct source_lines {
-	int first;		/* the number of the first, from 1 */
-	unsigned n;		/* how many there are */
-	char text[SOURCE_LINES][SOURCE_COLUMNS + 4];	/* without tabs; of a
-				   longer one the beginning, and "..." */
+	int first;		/* the first one's number, from 1 */
+	unsigned n;
+	char text[SOURCE_LINES][SOURCE_COLUMNS + 4];	/* without tabs; longer
+							   lines are cut, with
+							   "..." */
 };
 
-/* Read them from a descriptor: that line, and two before and behind it.  False:
-   there is no such line, as far as the file is read. */
+/* Read the line, and two before and after it, from a descriptor.  False: there
+   is no such line in the part of the file that is read. */
 bool source_lines_read(struct source_lines *, int fd, int line);
 
 #endif

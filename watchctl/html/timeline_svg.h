@@ -1,5 +1,5 @@
 /*
- * timeline_svg: a timeline as a drawing.
+ * timeline_svg: draws a timeline as SVG.
  */
 #ifndef TIMELINE_SVG_H
 #define TIMELINE_SVG_H
@@ -7,12 +7,12 @@
 #include "html/timeline.h"
 #include "util/buffer.h"
 
-/* Append it, with each writer in the colour of that number; line: values are
-   joined by a line, as nothing is missing between them. */
+/* Append the drawing, with each writer in the colour of its number; line:
+   connect the values by a line, because no hit between them is missing. */
 void timeline_svg_put(struct buffer *, const struct timeline *,
     const unsigned char colour[TIMELINE_WRITERS], bool line);
 
-/* What is the most that a bin has. */
+/* The largest number of hits in a bin. */
 uint64_t timeline_svg_most(const struct timeline *);
 
 #endif

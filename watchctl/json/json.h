@@ -8,11 +8,13 @@
 
 enum {
 	JSON_NAMED_MAX = 1 << 16,	/* backtraces known to have a line */
-	JSON_THREADS_MAX = 64,	/* whose text is kept: by the tid, modulo */
-	JSON_PLACES_MAX = 1024,	/* likewise: by the backtrace's index */
+	JSON_THREADS_MAX = 64,	/* cached texts of threads, by tid modulo
+				   this */
+	JSON_PLACES_MAX = 1024,	/* cached texts of accesses, by the backtrace's
+				   index modulo this */
 };
 
-/* What a hit's line says of its thread; and that as text. */
+/* The fields of a hit's line about its thread, and their text. */
 struct json_thread_key {
 	pid_t pid, tid;
 	uint32_t cpu;
@@ -24,10 +26,10 @@ struct json_thread {
 	struct buffer text;	/* empty: none is kept */
 };
 
-/* What it says of the access, except values and system calls; and that as text.
-   No padding, so that memcmp may compare. */
+/* The fields about the access, except values and system calls, and their text.
+   There is no padding, so memcmp can compare keys. */
 struct json_access_key {
-	const char *access, *type, *path;	/* which last as long as the
+	const char *access, *type, *path;	/* these live as long as the
 						   report */
 	uint64_t addr, len, pc;
 	uint64_t insn_pc, insn_addr;
@@ -44,57 +46,58 @@ struct json_access {
 
 struct json {
 	struct buffer out;	/* lines to be written */
-	size_t start;		/* where the last of them begins */
-	struct by_stack stacks;	/* of struct buffer: its fields
+	size_t start;		/* where the last line begins */
+	struct by_stack stacks;	/* struct buffer, with the backtrace's fields
 				   (json_stack.c) */
-	size_t kept;		/* bytes in all of them */
-	unsigned *named;	/* stacks_once: which backtrace's line was the
-				   last, of those whose index is alike modulo
-				   JSON_NAMED_MAX: its index + 1; 0: none's */
+	size_t kept;		/* bytes in all these buffers */
+	unsigned *named;	/* stacks_once: index + 1 of the backtrace whose
+				   line was written last, by the index modulo
+				   JSON_NAMED_MAX; 0: none */
 	struct json_thread thread[JSON_THREADS_MAX];
 	struct json_access access[JSON_PLACES_MAX];
 };
 
-/* Begin a line of a type, and have its buffer; end it (that of a hit), and
-   write when there is enough: 0 or -errno. */
+/* Begin a line of a type; the result is its buffer.  End the line (of a hit),
+   and write if there is enough: 0 or -errno. */
 struct buffer *json_line_begin(struct report *, const char *type);
 int json_line_end(struct report *);
 int json_line_end_of(struct report *, bool hit);
 
-/* Seconds since the run began, from a time on the records' clock; of several
-   processes, which one. */
+/* Append the seconds from the beginning of the run to a time on the records'
+   clock; and, if there are several processes, the watch's process. */
 void json_field_time(struct buffer *, const char *name, const struct report *,
     uint64_t time);
 void json_field_pid(struct buffer *, const struct ex_watch *);
 
-/* Where a frame is in source files. */
+/* Append a frame's place in source files. */
 void json_field_place(struct buffer *, const struct ex_frame *);
 
-/* The name of a backtrace; and where that has to lead to frames, which of those
-   that have it: they are the same places at other addresses. */
+/* Append the name of a backtrace; if the name alone has to identify its frames,
+   with a number that tells apart backtraces of the same places at different
+   addresses. */
 void json_field_stack(struct buffer *, const char *name, const struct report *,
     const struct ex_stack *);
 
-/* The same, and its frames; in a hit, or only its name if that leads to a
-   line. */
+/* The same with its frames; and for a hit, for which the name alone is enough
+   if it leads to a line. */
 void json_put_stack(struct buffer *, const struct report *,
     const struct ex_stack *);
 void json_hit_stack(struct report *, const struct ex_stack *);
 
-/* Write the line of a backtrace, unless it is written.  0 or -errno. */
+/* Write the line of a backtrace, unless it has been written.  0 or -errno. */
 int json_name_stack(struct report *, const struct ex_stack *);
 
-/* Those that are kept are not needed any more. */
+/* Drop the kept fields of backtraces. */
 void json_forget_stacks(struct json *);
 
-/* One writer that is stray, or may be, at the place that is to be blamed. */
+/* Write a finding: a stray or possibly stray writer, at the culprit's place. */
 int json_put_finding(struct report *, const struct finding *);
 
 /* As of struct report_ops. */
 int json_hit(struct report *, const struct ex_hit *);
 int json_damage(struct report *, const struct report_damage *);
 
-/* All that there is to say at the end.  0 or -errno. */
+/* Write the lines of the end.  0 or -errno. */
 int json_put_end(struct report *, const struct report_end *);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * merge: `watchctl report FILE...` of several files, or of JSON Lines: one
- * table of all of them.
+ * merge: `watchctl report FILE...` of several files, or of JSON Lines, as one
+ * table.
  */
 #ifndef MERGE_H
 #define MERGE_H
@@ -9,12 +9,11 @@
 
 #include "option/options.h"
 
-/* Whether that is what is to be done: there are several files, or one whose
-   first character is that of JSON Lines.  Of standard input nothing is taken.
-   */
+/* Whether files are to be merged: there are several, or the first character of
+   the only one is that of JSON Lines.  Standard input is not read for this. */
 bool merge_wanted(const struct options *);
 
-/* Do it.  Result: the exit status. */
+/* Merge and report.  Result: the exit status. */
 int merge(const struct options *);
 
 #endif

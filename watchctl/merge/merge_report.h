@@ -1,5 +1,5 @@
 /*
- * merge_report: the merged report, as text or as JSON Lines.
+ * merge_report: writes the merged report, as text or as JSON Lines.
  */
 #ifndef MERGE_REPORT_H
 #define MERGE_REPORT_H
@@ -8,12 +8,12 @@
 
 #include "merge/merged.h"
 
-/* What became of lines. */
+/* What became of the lines. */
 struct merge_count {
 	uint64_t repeated, left_out;
 };
 
-/* Write it.  0 or -errno. */
+/* Write the report.  0 or -errno. */
 int merge_report_json(struct merged *, const struct merge_count *, FILE *);
 int merge_report_text(struct merged *, FILE *);
 

@@ -5,9 +5,9 @@
 #include "base/table.h"
 #include "merge/merged.h"
 
-/* Hits from one number to another. */
+/* A range of hit numbers. */
 struct merged_span {
-	uint64_t from, to;	/* both are among them */
+	uint64_t from, to;	/* inclusive */
 };
 
 struct merged_run_watch {
@@ -18,15 +18,15 @@ struct merged_run_watch {
 struct merged_run {
 	uint64_t hash[2];
 	unsigned number, place;
-	const char *refused;	/* why it cannot be taken; NULL: it is */
+	const char *refused;	/* why the run is refused; NULL: it is not */
 	bool timed;
 	int64_t wall;
 	struct merged_run_watch *watch;
 	size_t nwatches, watches_cap;
 	struct merged_span *span;	/* ascending */
 	size_t nspans, spans_cap;
-	struct ex_table lines;	/* hashes of those that have no number */
-	struct merged_row *last;	/* which was found before */
+	struct ex_table lines;	/* hashes of lines without a number */
+	struct merged_row *last;	/* the row that was found last, */
 	uint64_t last_watch;
 	uint64_t hits;
 	struct merged_end end;
@@ -45,14 +45,14 @@ struct merged {
 	struct ex_table by_key;	/* rows */
 	struct ex_table stacks;
 	size_t stack_bytes, nspans, nthreads, run_watches;
-	uint64_t moves;		/* that were made */
-	struct merged_row *sorted;	/* what merged_rows() gave, */
-	size_t nsorted;		/* and their threads */
+	uint64_t moves;		/* entries moved so far */
+	struct merged_row *sorted;	/* the result of merged_rows(), */
+	size_t nsorted;		/* which owns its threads */
 };
 
 extern const char merged_no_memory[];
 
-/* A watch of a run; NULL: it is not described. */
+/* A watch of a run by its id; NULL: the run did not describe it. */
 const struct merged_run_watch *merged_watch_of(const struct merged_run *,
     uint64_t id);
 

@@ -14,19 +14,19 @@ struct on_hit {
 		ON_HIT_EXEC,
 		ON_HIT_CORE,
 	} what;
-	const char *command;		/* EXEC: the caller's */
-	int ms;				/* EXEC: what is left for it; 0: it may
-					   take any time */
-	pid_t left, left_tid;		/* PAUSE, once it is done: the process
-					   that is to be left stopped, and the
-					   thread that hit there; 0: none */
+	const char *command;		/* EXEC: belongs to the caller */
+	int ms;				/* EXEC: the time left for it; 0: no
+					   limit */
+	pid_t left, left_tid;		/* PAUSE, afterwards: the process to be
+					   left stopped, and the thread that hit
+					   there; 0: none */
 	uint64_t left_seq;		/* the hit's number; 0: it is not
 					   explained yet */
 	uint64_t reported[4];		/* EXEC: bit n: it was reported that
 					   the command ended with status n */
 };
 
-/* Take the option's argument apart.  0; -EINVAL after a line on stderr. */
+/* Parse the option's argument.  0; -EINVAL after a line on stderr. */
 int on_hit_parse(const char *text, struct on_hit *);
 
 #endif

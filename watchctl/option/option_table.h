@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* What options without a letter are to getopt_long(3).  None is a letter's,
-   which then shows which form was misused. */
+/* The getopt_long(3) values of options without a letter.  They differ from all
+   letters, so a value shows which form was misused. */
 enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
 	OPT_ERROR_EXITCODE, OPT_JUNIT, OPT_SARIF, OPT_GITHUB, OPT_LEARN,
 	OPT_POLICY, OPT_INSIDE, OPT_STOP, OPT_ON_HIT, OPT_NO_ASLR,
@@ -23,29 +23,29 @@ enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
 	OPT_AFTER_FREE, OPT_FREE_FUNCTION,
 	OPT_HEAP, OPT_HEAP_RUNS, OPT_HEAP_QUARANTINE,
 	OPT_HELP, OPT_VERSION,
-	OPT_END };	/* how many there are, with the letters */
+	OPT_END };	/* the number of values, including letters */
 
-/* The forms of a command line, and one thing more. */
+/* The forms of a command line, and a flag for the synopsis. */
 enum {
 	OPTION_ATTACH = 1,	/* -p, --exe, --cgroup or --all-cpus */
 	OPTION_COMMAND = 2,
 	OPTION_INSIDE = 4,	/* a command, with --inside */
 	OPTION_REPORT = 8,
 	OPTION_HEAP = 32,	/* a command, with --heap */
-	OPTION_APART = 16	/* in a synopsis it is not among the others */
+	OPTION_APART = 16	/* not listed with the others in a synopsis */
 };
 
 struct option_entry {
 	char letter;		/* NUL: none */
 	const char *name;	/* without its dashes; NULL: none */
-	int value;		/* of the name, to getopt_long(3) */
-	const char *argument;	/* what the help calls it; in small letters: the
-				   only one that there is; "[=...": it may be
-				   left out, and is never another word; NULL: it
-				   takes none */
-	const char *words;	/* what it may be, with blanks between; NULL:
-				   not to be listed */
-	unsigned forms;		/* that it is for */
+	int value;		/* for getopt_long(3) */
+	const char *argument;	/* its name in the help; in lower case: the only
+				   accepted argument; "[=...": may be left out,
+				   and is never a separate word; NULL: it takes
+				   none */
+	const char *words;	/* accepted words, separated by blanks; NULL:
+				   not listed */
+	unsigned forms;		/* the forms that accept it */
 	const char *help;	/* lines, the last without its end */
 };
 
@@ -62,13 +62,13 @@ option_is_for(const struct option_entry *entry, unsigned forms)
    optional_argument. */
 int option_takes(const struct option_entry *);
 
-/* The entry of an option, by its letter or its value; and how it is called on a
-   command line: "-n", "--each". */
+/* The entry of an option, by its letter or value; and its name on a command
+   line: "-n", "--each". */
 const struct option_entry *option_of(int);
 const char *option_called(int);
 
-/* For getopt_long(3): what `first' begins, with the letters behind it, and the
-   names.  Good until it is called again. */
+/* For getopt_long(3): `first' followed by the letters, and the names.  Valid
+   until the next call. */
 struct option_names {
 	char letters[64];
 	const struct option *names;	/* the last is all zero */

@@ -22,21 +22,21 @@ enum {
 	STATUS_NOT_FOUND = 127,
 };
 
-/* How hits come: by BPF programs where they can, by them or not at all, or by
-   the kernel's rings alone. */
+/* How hits are delivered: by BPF programs where they work, by BPF programs or
+   not at all, or by the kernel's rings alone. */
 enum delivery { DELIVERY_USUAL, DELIVERY_BPF, DELIVERY_RING };
 
 enum form { FORM_TEXT, FORM_JSON, FORM_FOLDED, FORM_PERF, FORM_SUMMARY,
 	FORM_SUMMARY_JSON, FORM_GCC, FORM_TRACE, FORM_HTML };
 
-/* What is written beside the report. */
+/* Files that are written in addition to the report. */
 enum side { SIDE_JUNIT, SIDE_SARIF, SIDE_GITHUB, SIDE_LEARN, SIDES };
 
-/* --heap-quarantine, if it is not given; and what is done then. */
+/* --heap-quarantine: not given; and the default. */
 #define QUARANTINE_NONE UINT64_MAX
 #define QUARANTINE_USUAL ((uint64_t)1 << 20)
 
-/* --heap: the writer is found in a further run, or in the only one. */
+/* --heap: the writer is found in further runs, or in the only one. */
 enum heap_way { HEAP_NONE, HEAP_RERUN, HEAP_SAMPLE };
 
 /* The same of --heap-runs. */
@@ -46,20 +46,23 @@ enum { HEAP_RUNS_USUAL = 3 };
 enum { FREE_FUNCTIONS_MAX = 4 };
 
 struct options {
-	char **argv;		/* as they were given */
+	char **argv;		/* the command line */
 	struct spec *spec;	/* nspecs of them, in the order given */
 	size_t nspecs;
 	pid_t *pid;		/* npids of them */
 	size_t npids;
-	char **name;		/* nnames of them, malloc'd: what -p calls other
-				   processes; "@CHILDREN:PID" is such a name */
+	char **name;		/* nnames of them, malloc'd: processes that -p
+				   gives by name, which includes
+				   "@CHILDREN:PID" */
 	size_t nnames;
 	const char *exe;	/* --exe; NULL: none */
 	const char *cgroup;	/* --cgroup; NULL: none */
 	bool all_cpus;		/* --all-cpus: all processes */
 	char **command;		/* NULL-terminated; NULL: none */
-	const char *file;	/* report: what to read; NULL: not that */
-	char **files;		/* nfiles of them: all that it is to read */
+	const char *file;	/* report: the file to read; NULL: another
+				   form */
+	char **files;		/* nfiles of them: all files that report is to
+				   read */
 	size_t nfiles;
 	bool follow;		/* -f */
 	bool follow_pointers;	/* --follow */
@@ -85,9 +88,9 @@ struct options {
 	bool skip_missing;	/* --if-missing skip */
 	bool stop;		/* --stop, or --on-hit, which takes it */
 	struct on_hit on_hit;	/* --on-hit */
-	bool top;		/* --top: form is summary */
+	bool top;		/* --top; form is FORM_SUMMARY */
 	enum form form;		/* -o */
-	const char *output;	/* -O, of origin_name(); NULL: none, or "-" */
+	const char *output;	/* -O, from origin_name(); NULL: none, or "-" */
 	bool to_stdout;		/* -O - */
 	bool stacks_once;	/* --stacks once */
 	bool verbose;		/* -v */
@@ -109,26 +112,27 @@ struct options {
 	const char *side[SIDES];	/* --junit, --sarif, --learn: the file;
 					   --github: ""; NULL: not asked for */
 	const char *policy_path;	/* --policy; NULL: none */
-	struct policy_file policy;	/* what is in it */
+	struct policy_file policy;	/* its content */
 };
 
 /*
- * Take a command line apart, from argv[1] on; of `watchctl report` (argv[0] is
- * "report") with its own options.  0; 1 when it was --help or --version, which
- * is then done; -EINVAL after one line on stderr.  Texts in *o are argv's; free
- * it in any case.
+ * Parse a command line, from argv[1] on; of `watchctl report` (argv[0] is
+ * "report") with its own options.  0; 1 for --help or --version, which is then
+ * done; -EINVAL after one line on stderr.  Texts in *o belong to argv; free it
+ * in any case.
  */
 int options_parse(int argc, char **argv, struct options *);
 int options_parse_report(int argc, char **argv, struct options *);
 void options_free(struct options *);
 
-/* What there is without --delivery: as the environment asks, or USUAL. */
+/* The delivery without --delivery: as the environment asks, or
+   DELIVERY_USUAL. */
 enum delivery options_usual_delivery(void);
 
-/* Of a name "@CHILDREN:PID" the process; 0: it is another name. */
+/* The process of a name "@CHILDREN:PID"; 0: it is another name. */
 pid_t options_children_of(const char *name);
 
-/* The option by which processes are watched that may come later; NULL: none. */
+/* The option that selects processes which may appear later; NULL: none. */
 static inline const char *
 options_scope(const struct options *o)
 {
@@ -136,43 +140,44 @@ options_scope(const struct options *o)
 	    o->all_cpus ? "--all-cpus" : NULL;
 }
 
-/* Whether these execute any programs, of which some have what is watched. */
+/* Whether selected processes may execute any program, and only some have the
+   SPECs. */
 static inline bool
 options_any_program(const struct options *o)
 {
 	return o->cgroup != NULL || o->all_cpus;
 }
 
-/* Whether processes are given that run. */
+/* Whether running processes are watched. */
 static inline bool
 options_attach(const struct options *o)
 {
 	return o->npids > 0 || o->nnames > 0 || options_scope(o) != NULL;
 }
 
-/* Whether what runs on any processor is watched, whatever it is. */
+/* Whether everything that runs on any processor is watched (kernel SPECs). */
 static inline bool
 options_everywhere(const struct options *o)
 {
 	return o->nspecs > 0 && o->spec[0].kernel;
 }
 
-/* Whether it is about what a function returns (alloc:). */
+/* Whether objects that a function returns are watched (alloc:). */
 static inline bool
 options_objects(const struct options *o)
 {
 	return o->nspecs > 0 && o->spec[0].allocator != NULL;
 }
 
-/* Whether it is about memory that processes share (shm:, file:), of those that
-   map it. */
+/* Whether memory that processes share (shm:, file:) is watched, in all that map
+   it. */
 static inline bool
 options_shared(const struct options *o)
 {
 	return o->nspecs > 0 && o->spec[0].shared != NULL;
 }
 
-/* With --last and --until all hits are explained as they come, and so many
+/* With --last and --until all hits are explained as they come, and this many
    samples wait in the explainer: they are in the memory that it shares. */
 uint64_t options_held_samples(const struct options *);
 
@@ -184,16 +189,16 @@ options_ci(const struct options *o)
 	    o->side[SIDE_GITHUB] != NULL;
 }
 
-/* Whether it matters that nothing stray was missed: to the exit status, or to
-   them. */
+/* Whether a missed stray access matters: to the exit status or to test
+   systems. */
 static inline bool
 options_vouch(const struct options *o)
 {
 	return o->error_status != 0 || options_ci(o);
 }
 
-/* Whether accesses are to be judged: by --allow, by --policy, or each is stray;
-   but what --heap finds is damage, by whomever. */
+/* Whether accesses are judged: by --allow, by --policy, or every access is
+   stray.  With --heap none is: findings are damage, whoever made it. */
 static inline bool
 options_judge(const struct options *o)
 {
@@ -201,20 +206,20 @@ options_judge(const struct options *o)
 	    options_vouch(o));
 }
 
-/* One of the options that have them judged; NULL: none does. */
+/* An option that requests judging; NULL: none does. */
 const char *options_judging(const struct options *);
 
-/* How an option of enum side is called. */
+/* The name of a side file's option. */
 const char *options_side_name(enum side);
 
-/* Whether hits are left out, whatever they are. */
+/* Whether hits are left out regardless of what they are. */
 static inline bool
 options_thin(const struct options *o)
 {
 	return o->every != 0 || o->max_rate != 0 || o->once || o->last != 0;
 }
 
-/* Whether the report is written at the end, of sums of its hits. */
+/* Whether the report is written at the end, from sums of the hits. */
 static inline bool
 options_sum(const struct options *o)
 {
@@ -222,7 +227,7 @@ options_sum(const struct options *o)
 	    o->form == FORM_SUMMARY_JSON || o->form == FORM_HTML;
 }
 
-/* Whether it is for a reader, or for a program, line by line. */
+/* Whether the report is text; or JSON. */
 static inline bool
 options_text(const struct options *o)
 {
@@ -242,7 +247,7 @@ options_choose(const struct options *o)
 	return o->condition.root != NULL || o->changed || options_thin(o);
 }
 
-/* Whether the kernel may make accesses that are asked for. */
+/* Whether accesses by the kernel may be hits. */
 static inline bool
 options_kernel_may_access(const struct options *o)
 {
@@ -253,8 +258,8 @@ options_kernel_may_access(const struct options *o)
 	return data && !o->user_only;
 }
 
-/* Whether hits need only be counted where it is known how they would be
-   reported: it matters for nothing which hit it is. */
+/* Whether a hit whose report is already known need only be counted, because no
+   option depends on which hit it is. */
 static inline bool
 options_tally(const struct options *o)
 {

@@ -8,9 +8,9 @@
  *	writer = config.c!config_load
  *	allow = test_*
  *
- * A [watch] for each SPEC.  Values go to the end of the line, whatever is in
- * them.  A line that begins with '#' or ';' is a comment; it and blank lines
- * belong to the line that follows, and are kept.
+ * There is a [watch] for each SPEC.  A value extends to the end of the line,
+ * whatever it contains.  A line that begins with '#' or ';' is a comment;
+ * comments and blank lines belong to the line that follows, and are kept.
  */
 #ifndef POLICY_FILE_H
 #define POLICY_FILE_H
@@ -28,33 +28,34 @@ struct policy_line {
 	enum policy_key key;
 	char *before;		/* comments and blank lines; "": none */
 	char *value;		/* "" of POLICY_WATCH */
-	unsigned number;	/* in the file, from 1; 0: it is new */
+	unsigned number;	/* line number in the file, from 1; 0: it is
+				   new */
 };
 
 struct policy_watch {
 	struct policy_line *line;	/* n of them, the first is [watch] */
 	size_t n, cap;
-	const char *spec;	/* a line's value */
-	unsigned spec_line;	/* which is this one */
+	const char *spec;	/* the value of a line, */
+	unsigned spec_line;	/* the index of that line */
 	enum wp_access access;
 };
 
 struct policy_file {
-	char *path;		/* NULL: it has none */
-	char *text;		/* len bytes: what was read */
+	char *path;		/* NULL: there is no file */
+	char *text;		/* len bytes that were read */
 	size_t len;
-	char *after;		/* what follows the last line; NULL: nothing */
+	char *after;		/* comments after the last line; NULL: none */
 	unsigned lines;
 	struct policy_watch *watch;	/* n of them */
 	size_t n, cap;
 };
 
-/* Take a text apart, which is copied; path is what messages call it.  0;
-   -EINVAL after a line on stderr: "PATH:LINE: reason".  Free it in any case. */
+/* Parse a text, which is copied; path is its name in messages.  0; -EINVAL
+   after a line on stderr: "PATH:LINE: reason".  Free it in any case. */
 int policy_file_parse(struct policy_file *, const char *path, const char *text,
     size_t len);
 
-/* The same of a regular file. */
+/* Read and parse a regular file. */
 int policy_file_read(struct policy_file *, const char *path);
 
 void policy_file_free(struct policy_file *);
@@ -72,7 +73,7 @@ int policy_file_add(struct policy_file *, const char *spec, enum wp_access,
    -ENOMEM. */
 int policy_file_join(struct policy_file *, const struct policy_file *from);
 
-/* Write it as a file; the writers of each [watch] are sorted. */
+/* Append it in the file's format; the writers of each [watch] are sorted. */
 void policy_file_put(const struct policy_file *, struct buffer *);
 
 #endif

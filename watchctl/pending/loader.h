@@ -29,14 +29,14 @@ uint64_t loader_hook_of(pid_t);
 /* Whether the program names a loader, which may not have begun. */
 bool loader_is_needed(pid_t);
 
-/* How far in front of a thread's control block the thread-local storage begins
-   of the program itself, whose vaddrs have base added to them: linkers put that
-   into its code, whatever its C library is.  False: it has none, or base is
-   another module's. */
+/* The distance from the program's own thread-local storage to the thread's
+   control block behind it; the program's vaddrs have base added to them.
+   Linkers put it into the code, so it does not depend on the C library.  False:
+   there is no such storage, or base is another module's. */
 bool loader_program_storage(pid_t, uint64_t base, uint64_t *distance);
 
-/* Where the loader keeps what it knows of the module whose vaddrs have base
-   added to them (struct link_map); 0: there is none. */
+/* The address of the loader's description (struct link_map) of the module whose
+   vaddrs have base added to them; 0: there is none. */
 uint64_t loader_module(pid_t, uint64_t base);
 
 /* Whether the loader's list of modules is complete now, and not just being

@@ -9,21 +9,22 @@
 
 #include "broker/live_broker.h"
 
-/* Which option keeps a run from watching each thread's; NULL: none does. */
+/* The option that prevents a run from watching each thread's instance; NULL:
+   none does. */
 struct options;
 const char *thread_local_not_with(const struct options *);
 
 /* As live_broker_resolve, in a process that runs or is held by the calling
-   thread, and also for the instance that the SPEC's thread has of a thread-local
-   variable; that thread is stopped for a moment.  each: if the SPEC names no
-   thread, for the instances of all threads.  -EAGAIN: the thread has none now,
-   and may get one. */
+   thread, and also for a thread-local variable: the instance of the SPEC's
+   thread, which is stopped for a moment; each: if the SPEC names no thread, the
+   instances of all threads. -EAGAIN: the thread has no instance now, and may
+   get one. */
 int thread_local_resolve(struct live_broker *, pid_t, struct spec *, bool each,
     bool early, struct spec_place *, struct wp_cause *);
 
-/* When its instances are watched in a process: whether the thread of each SPEC
-   was there until then, whose end is not seen if it came before.  0 or -errno
-   with a cause.  Of a process that ends it is not asked. */
+/* Check, when instances are watched in a process, that the thread of each SPEC
+   has lived until then; an earlier end is not noticed otherwise.  0 or -errno
+   with a cause.  A process that ends is not checked. */
 int thread_local_check(pid_t, const struct spec *, size_t n, struct wp_cause *);
 
 #endif

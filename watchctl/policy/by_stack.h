@@ -1,6 +1,6 @@
 /*
  * by_stack: a map from backtraces, by their index, to items of any type.  The
- * number of items is bounded: one may take the place of another backtrace's.
+ * number of items is bounded, so an item may replace another backtrace's.
  */
 #ifndef BY_STACK_H
 #define BY_STACK_H
@@ -12,11 +12,12 @@ enum { BY_STACK_MAX = 1 << 16 };
 /* All zero: empty. */
 struct by_stack {
 	void *items;		/* n of them, NULL: none; by the index, modulo
-				   BY_STACK_MAX, */
-	unsigned *of;		/* the owner of each: its index + 1; 0: none */
+				   BY_STACK_MAX */
+	unsigned *of;		/* the owner of each: the backtrace's index + 1;
+				   0: none */
 	size_t n;
-	void (*forget)(void *item);	/* called before an item is; NULL:
-					   nothing is */
+	void (*forget)(void *item);	/* called before an item is dropped; may
+					   be NULL */
 };
 
 /* The item of a backtrace, all zero at first; size is that of an item, the same

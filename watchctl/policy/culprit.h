@@ -15,8 +15,8 @@ const struct ex_frame *culprit_of(const struct ex_stack *);
    are reserved for them. */
 bool culprit_is_library(const struct ex_frame *);
 
-/* Whether a frame is the dynamic loader's own; in a position-independent static
-   program, what takes its place. */
+/* Whether a frame is the dynamic loader's own, or, in a position-independent
+   static program, of the code that relocates it. */
 bool culprit_is_loader(const struct ex_frame *);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * findings: hits that are stray, and those that may be, by watch and place.
+ * findings: sums up stray hits, and hits that may be stray, by watch and place.
  */
 #ifndef FINDINGS_H
 #define FINDINGS_H
@@ -14,13 +14,13 @@ struct finding {
 	const char *access;	/* of the first hit */
 	uint64_t count;		/* hits */
 	uint64_t first_seq;	/* seq of the first */
-	bool incomplete;	/* its hits are not judged: their backtraces are
-				   not whole, or not the accesses' */
+	bool incomplete;	/* its hits are unjudged: their backtraces are
+				   incomplete, or not those of the accesses */
 	bool late;		/* its hits came late: their backtraces are not
 				   the accesses' */
 };
 
-/* All zero: none. */
+/* All zero: empty. */
 struct findings {
 	void *tree;		/* by watch and place */
 	struct findings_list {	/* in order of first sight */
@@ -29,8 +29,8 @@ struct findings {
 	} stray, unjudged;
 };
 
-/* Count a hit that is one of these so many times, in *last, if that is its
-   finding, else in its own, which is then *last.  0 or -ENOMEM. */
+/* Count a stray or unjudged hit `times' times. *last is a cache: the finding
+   that is tried first, and then the hit's own.  0 or -ENOMEM. */
 int findings_count(struct findings *, struct finding **last,
     const struct ex_hit *, uint64_t times);
 

@@ -6,11 +6,11 @@
 
 #include "policy/policy.h"
 
-/* Hits whose writers are in no rule. */
+/* Hits whose writers could not be learned. */
 struct learned_rest {
-	uint64_t unnamed;	/* their functions have no names, or such that
-				   no line can hold */
-	uint64_t missing;	/* functions may be missing on their
+	uint64_t unnamed;	/* their functions have no names, or names that
+				   cannot be in a line */
+	uint64_t missing;	/* functions may be missing in their
 				   backtraces */
 	uint64_t late;		/* their backtraces are not the accesses' */
 };
@@ -21,14 +21,16 @@ struct learned;
 struct learned *learned_new(void);
 void learned_free(struct learned *);
 
-/* Take a hit in, which stands for so many; what the dynamic loader writes
-   itself is nobody's.  0 or -ENOMEM.  Hot path, as policy_judge is. */
+/* Learn from a hit that stands for `times' hits; what the dynamic loader itself
+   writes is ignored.  0 or -ENOMEM.  Hot path, as policy_judge is. */
 int learned_take(struct learned *, const struct ex_hit *, uint64_t times);
 
-/* Write a [watch] for it even if it was never accessed. 0 or -ENOMEM. */
+/* Write a [watch] for this watch even if it was never accessed.  0 or
+   -ENOMEM. */
 int learned_watch(struct learned *, const struct ex_watch *);
 
-/* Append what was learned, as a policy file; result: what was not. */
+/* Append what was learned, as a policy file.  Result: hits that are not covered
+   by it. */
 struct learned_rest learned_put(const struct learned *, struct buffer *);
 
 #endif

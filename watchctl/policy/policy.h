@@ -1,23 +1,24 @@
 /*
- * policy: which code may touch the watched memory, and which touched it without
- * being allowed.
+ * policy: decides which code may access the watched memory, and finds the code
+ * that accessed it without being allowed.
  *
  * A hit is allowed when a function of its backtrace, inlined ones included, or
- * the source file of one is among those allowed: they may, and so may whatever
- * they call.  Any other hit is stray, if its backtrace is whole; otherwise an
- * allowed caller could be missing, and the hit is not judged.  Nor is one that
- * came late, whose backtrace is not that of the access.  Only the program's
- * frames count, for a hit of the kernel too.  What the dynamic loader writes
- * itself, such as a pointer that it relocates, is never stray.
+ * the source file of one matches a pattern: such a function, and everything
+ * that it calls, may access the memory.  Any other hit is stray if its
+ * backtrace is complete; otherwise an allowed caller could be missing, and the
+ * hit is not judged.  Nor is a hit that came late, because its backtrace is not
+ * that of the access.  Only the program's frames count, even for a hit by the
+ * kernel.  What the dynamic loader itself writes, such as a pointer that it
+ * relocates, is never stray.
  *
- * A policy file (option/policy_file.h) allows more at one watch: patterns, and
- * writers, by their exact names (culprit_name.h).  These may, and what of the C
- * and C++ library they call, but nothing else that they call.
+ * A policy file (option/policy_file.h) allows more for single watches:
+ * patterns, and writers by their exact names (culprit_name.h).  A writer allows
+ * itself and functions of the C and C++ library that it calls, but nothing else
+ * that it calls.
  *
- * Stray hits, and those not judged, are summed up in findings: one for each
- * watch and place in the program that is to be blamed.  That is the innermost
- * function that is not of the C or C++ library: the function that calls memcpy,
- * not memcpy.
+ * Stray and unjudged hits are summed up in findings: one for each watch and
+ * culprit.  The culprit is the innermost function that is not of the C or C++
+ * library: the function that calls memcpy, not memcpy.
  */
 #ifndef POLICY_H
 #define POLICY_H
@@ -31,58 +32,54 @@
 struct policy;
 
 /*
- * A policy by these patterns (fnmatch(3)), which outlive it.  Each may match
- *  - a function's name, demangled and without parameters; one with a '(' or '_'
- *    at its beginning also that with parameters, and the mangled one;
- *  - a source file's name: its last part; if the pattern has a '/', its path or
- *    what follows a '/' of it.
- * NULL: out of memory.
+ * Create a policy of these patterns (fnmatch(3)), which must outlive it.  A
+ * pattern may match
  */
 struct policy *policy_new(const char *const *allow, size_t n);
 void policy_free(struct policy *);
 
-/* Before the first hit: the rules of this file, which outlives it, too.  False:
-   out of memory. */
+/* Add the rules of a file, which must outlive the policy, before the first
+   hit.  False: out of memory. */
 bool policy_add_file(struct policy *, const struct policy_file *);
 
-/* The i'th of its rules, from 0, that allowed nothing; NULL: there are not so
-   many. */
+/* The i'th rule, from 0, that allowed nothing; NULL: there are fewer. */
 const struct policy_line *policy_unused(const struct policy *, size_t i);
 
-/* Set hit->stray, unless it is set already, or hit->unjudged, and count the hit
-   when one is.  Hits come from one explainer, which outlives the policy's last
-   use.  0, or -ENOMEM: one is, but the findings are no longer complete.
-   Hot path: with a backtrace seen before, a look-up by its index. */
+/* Set hit->stray, unless it is already set, or hit->unjudged, and count the hit
+   if one is set.  All hits come from one explainer, which outlives the policy's
+   last use.  0, or -ENOMEM: one is set, but the findings are incomplete.  Hot
+   path: a known backtrace takes a look-up by its index. */
 int policy_judge(struct policy *, struct ex_hit *);
 
-/* The same, for a hit that stands for as many as this, all with its
-   backtrace. */
+/* The same for a hit that stands for `times' hits with its backtrace. */
 int policy_recall(struct policy *, struct ex_hit *, uint64_t times);
 
-/* Whether a frame is of a function that a pattern matches. */
+/* Whether a pattern matches a frame's function. */
 bool policy_names(const struct policy *, const struct ex_frame *);
 
-/* Whether no allowed function can be missing on a backtrace; NULL: one may
+/* Whether no allowed function can be missing in a backtrace; NULL: one may
    be. */
 bool policy_is_whole(struct policy *, const struct ex_stack *);
 
-/* Append the name of a backtrace's writer; NAMED: it is proved that this is the
+/* Append the name of a backtrace's writer.  NAMED: it is proved to be the
    innermost function that is not of the C or C++ library. */
 enum policy_writer {
 	POLICY_WRITER_NAMED,
-	POLICY_WRITER_UNNAMED,	/* it has no name, or none for a line */
-	POLICY_WRITER_MISSING	/* another may be missing on the backtrace */
+	POLICY_WRITER_UNNAMED,	/* it has no name, or one that cannot be in a
+				   line */
+	POLICY_WRITER_MISSING	/* another function may be missing in the
+				   backtrace */
 };
 enum policy_writer policy_writer(struct policy *, const struct ex_stack *,
     struct buffer *);
 
-/* All findings of stray hits, or of those not judged, in order of their first
-   hits; valid until the next hit. */
+/* All findings of stray or of unjudged hits, in order of their first hits;
+   valid until the next hit. */
 size_t policy_findings(const struct policy *, bool unjudged,
     const struct finding *const **);
 
-/* What the n findings are, for a sentence: "writer", "writers"; where one did
-   not write, "place", "places". */
+/* The noun for n findings: "writer", "writers"; if one is no write, "place",
+   "places". */
 static inline const char *
 policy_word(const struct finding *const *findings, size_t n)
 {

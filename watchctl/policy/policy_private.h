@@ -8,32 +8,33 @@
 struct policy {
 	const char *const *allow;	/* n patterns */
 	size_t n;
-	bool whole;		/* one of them, or of the file's, is for whole
-				   or mangled names */
+	bool whole;		/* some pattern, here or in the file, is for
+				   full or mangled names */
 	const struct policy_file *file;	/* NULL: none */
-	bool *used;		/* which of its lines were, by their numbers */
-	const struct ex_watch *watch;	/* of the last hit, and those of it that
-					   are in force there; NULL: none */
+	bool *used;		/* by line number: the line has allowed
+				   something */
+	const struct ex_watch *watch;	/* the watch of the last hit, and the
+					   file's rules for it; NULL: none */
 	const struct policy_watch *rules;
 	struct by_stack verdicts;	/* of struct verdict */
-	void *asked;		/* a tree of what was asked about jumps
+	void *asked;		/* a tree of known answers about jumps
 				   (policy_whole.c) */
 	struct findings findings;
 };
 
-/* Whether a pattern is meant for a name with its parameters, or a mangled one.
-   Others are kept from them: "*config*" is not to match all functions that are
-   passed a config. */
+/* Whether a pattern is meant for names with parameters or for mangled names.
+   Other patterns are not matched with these, because "*config*" shall not match
+   every function that is passed a config. */
 bool policy_is_for_whole(const char *pattern);
 
 /* Whether a pattern matches a frame's function, or its source file. */
 bool policy_allows(const struct policy *, const struct ex_frame *);
 
-/* The line that names a frame's function as a writer; NULL: none does. */
+/* The line that names a frame's function as a writer; NULL: there is none. */
 const struct policy_line *policy_writer_line(const struct policy *,
     const struct ex_frame *);
 
-/* A line of the file has allowed something. */
+/* Record that a line of the file has allowed something. */
 void policy_use(const struct policy *, const struct policy_line *);
 
 #endif

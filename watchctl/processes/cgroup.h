@@ -14,25 +14,24 @@
 #include "os/tracepoint.h"
 
 struct cgroup {
-	char *name;		/* as /proc/PID/cgroup has it, without an end of
+	char *name;		/* as in /proc/PID/cgroup, without a trailing
 				   "/"; malloc'd */
 };
 
-/* The group of a path: of its directory, or below where groups are mounted, or
-   as /proc/PID/cgroup has it.  0; or -errno after a line on stderr, which says
-   why it is none. */
+/* Find a group by its directory, by its path below the cgroup mount, or by its
+   name in /proc/PID/cgroup.  0; or -errno after a line on stderr. */
 int cgroup_find(struct cgroup *, const char *path);
 void cgroup_free(struct cgroup *);
 
 /* Whether a process is in it. */
 bool cgroup_has(const struct cgroup *, pid_t);
 
-/* Whether the group that a process is in is frozen (cgroup.freeze): it does not
-   run.  False, too, if that cannot be read. */
+/* Whether the group of a process is frozen (cgroup.freeze), so that it does not
+   run.  False also if that cannot be read. */
 bool cgroup_is_frozen(pid_t);
 
-/* The tracepoint by which the kernel reports that a process was moved from a
-   group to another. 0; -ENOENT: it cannot be known so here. */
+/* The tracepoint by which the kernel reports moves of processes between
+   groups.  0; -ENOENT: not available here. */
 int cgroup_moves(struct wp_tracepoint *);
 
 #endif

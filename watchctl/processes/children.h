@@ -42,25 +42,25 @@ struct children {
 	struct child *child;		/* n of them, undecided so far */
 	size_t n, cap, many;		/* from many on, ended ones are looked
 					   for and removed */
-	struct child went_on;		/* the first that did; pid 0: none */
-	bool ended;			/* that one, by now */
-	bool unknown;			/* others may have gone on */
+	struct child went_on;		/* the first that ran on; pid 0: none */
+	bool ended;			/* it has ended by now */
+	bool unknown;			/* others may have run on */
 };
 
-/* From now on the ends of the processes that this one creates are recorded.  To
-   be called before it can create any that matters. */
+/* From now on record the ends of the processes that this one creates.  To be
+   called before it can create one that matters. */
 void children_track(struct children *, pid_t);
 
-/* A process was created, as a record of the watches' own events says; the same
-   may be said twice. */
+/* A process was created, according to a record of the watches' own events; it
+   may be reported twice. */
 void children_made(struct children *, pid_t pid, pid_t parent, uint64_t time);
 
-/* Where nothing is recorded: the same, of one whose creator waits until it has
-   executed a program or ended; and now it has. */
+/* Where nothing is recorded: a process was created whose creator waits until it
+   has executed a program or ended; and now it has. */
 void children_await(struct children *, pid_t pid, pid_t parent, uint64_t time);
 void children_awaited(struct children *, pid_t pid, bool executed);
 
-/* Look at the records. */
+/* Read the records. */
 void children_look(struct children *);
 
 /* Decide about the undecided ones.  A child that was created less than ms ago

@@ -21,23 +21,24 @@
 struct descendant {
 	struct child child;
 	long threads;			/* by their records */
-	uint64_t gone;			/* ns: when it was seen to be no longer
-					   watched; 0: it was not */
+	uint64_t gone;			/* ns: when it was found to be no longer
+					   watched; 0: it is */
 };
 
 /* All zero: there are none. */
 struct descendants {
 	struct descendant *one;		/* n of them, that have not ended */
-	size_t n, cap, many;		/* from many on, it is looked who is
-					   gone */
-	uint64_t left;			/* ns: the watch ended then; 0: it has
-					   not */
-	struct child executed;		/* the first that did; pid 0: none */
+	size_t n, cap, many;		/* from many on, ended ones are looked
+					   for */
+	uint64_t left;			/* ns: the end of the watch; 0: it has
+					   not ended */
+	struct child executed;		/* the first that executed a program;
+					   pid 0: none */
 	bool unknown;			/* one was perhaps forgotten */
 };
 
-/* A record, in the order of time; and whether a process was caught as it
-   executed a program, after it was created at this time, ns. */
+/* Add a record, in the order of time. caught tells whether a process was held
+   when it executed a program after it had been created. */
 void descendants_made(struct descendants *, const struct child *,
     bool (*caught)(void *arg, const struct child *), void *arg);
 void descendants_thread(struct descendants *, pid_t, bool ended);

@@ -19,18 +19,18 @@ struct event_dups {
 	int err;			/* why not all were available: an errno
 					   value, or 0 */
 	struct event_dup {
-		uint32_t serial;	/* whose; 0: none */
-		unsigned nslots;	/* that it has */
+		uint32_t serial;	/* of the watch; 0: none */
+		unsigned nslots;	/* slots of the watch */
 		int fd[8];		/* -1: none */
 	} of[WP_WATCHES_MAX];
 };
 
-/* Copy those of all watches that are open now.  pidfd: of the program.  Whether
-   all were available. */
+/* Duplicate the events of all watches that are open now. pidfd: of the
+   program.  Result: whether all were available. */
 bool event_dups_take(struct event_dups *, struct wp_channel *, int pidfd);
 void event_dups_close(struct event_dups *);
 
-/* Stop what is counted by them. */
+/* Disable the events. */
 void event_dups_disable(struct event_dups *);
 
 /* For how long, in ns, each slot of a watch was on since it was opened, in all
@@ -38,7 +38,7 @@ void event_dups_disable(struct event_dups *);
 bool event_dups_running(const struct event_dups *, unsigned watch,
     uint64_t on[WP_SLOTS_MAX]);
 
-/* How many accesses to watch i were counted.  False: that cannot be said. */
+/* How many accesses to watch i were counted.  False: unknown. */
 bool event_dups_counted(const struct event_dups *, unsigned i,
     uint64_t *counted);
 

@@ -16,25 +16,27 @@
 struct exec_monitor {
 	struct wp_channel *channel;
 	pid_t program;
-	int pidfd;			/* of it, the caller's */
+	int pidfd;			/* the program's; belongs to the
+					   caller */
 	int event;			/* that reports execve(2); -1: none */
-	struct perf_event_mmap_page *ring;	/* its; NULL: none */
+	struct perf_event_mmap_page *ring;	/* the event's; NULL: none */
 	pthread_t thread;
-	bool awake;			/* there is one */
-	int leave;			/* that it sleeps on too: written to
-					   when it is to end */
+	bool awake;			/* the thread runs */
+	int leave;			/* eventfd that tells the thread to
+					   end */
 	sem_t begun;			/* posted when it has begun */
-	_Atomic bool executed;		/* the program is another now */
-	_Atomic bool gone;		/* it has ended */
+	_Atomic bool executed;		/* the program has executed another
+					   one */
+	_Atomic bool gone;
 };
 
 /* Begin.  Where watching for execve(2) is not permitted, only the end is
-   seen; without a thread, only by exec_monitor_ended. */
+   noticed; without a thread, only by exec_monitor_ended. */
 void exec_monitor_begin(struct exec_monitor *, struct wp_channel *,
     pid_t program, int pidfd);
 void exec_monitor_end(struct exec_monitor *);
 
-/* The program is the one that is meant: from now on execve(2) means another. */
+/* The right program runs now: from now on execve(2) means another one. */
 void exec_monitor_enable(struct exec_monitor *);
 
 /* Whether it has ended. */

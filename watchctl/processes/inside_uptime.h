@@ -14,31 +14,34 @@
 #include "ring/uptime.h"
 #include "processes/event_dups.h"
 
-/* All zero: it has not begun. */
+/* All zero: not begun. */
 struct inside_uptime {
 	const struct event_dups *dups;
 	pid_t pid;
-	int clock;			/* -EBUSY: none, as it had several
-					   threads; other -errno: none */
-	uint64_t since;			/* ns: it had one thread then */
-	unsigned made;			/* threads that it made later */
-	uint64_t on[WP_WATCHES_MAX][WP_SLOTS_MAX];	/* by the copies */
+	int clock;			/* -EBUSY: none, because the program had
+					   several threads; other -errno:
+					   none */
+	uint64_t since;			/* ns: when it began, with one thread */
+	unsigned made;			/* threads that the program has created
+					   since */
+	uint64_t on[WP_WATCHES_MAX][WP_SLOTS_MAX];	/* by the duplicates */
 	bool measured[WP_WATCHES_MAX];
 };
 
-/* Begin, in a program that has one thread, which waits: with several it would
-   not be known which of them creates more.  The duplicates live as long.
+/* Begin, in a program with one thread, which waits; with several it would be
+   unknown which of them creates more.  The duplicates must outlive this.
    until_exec: the clock ends, as the watches do, when the program executes
-   another one, so that there is no gap then. */
+   another one, so that no gap appears. */
 void inside_uptime_begin(struct inside_uptime *, const struct event_dups *,
     pid_t, bool until_exec);
 
-/* It has made another thread, at that time, ns. */
+/* The program created another thread at this time, ns. */
 void inside_uptime_thread(struct inside_uptime *, uint64_t time);
 
-/* Up to now, of a program that may run or have ended: not known if it has not
-   begun, or there is no clock, or a watch is not to be measured.  uptime.watch
-   is the channel's index; uptime.threads are those that were reported. */
+/* Determine the times up to now, of a program that may run or have ended.  They
+   are unknown if this has not begun, or there is no clock, or a watch cannot be
+   measured. uptime.watch is the channel's index; uptime.threads counts the
+   reported threads. */
 void inside_uptime_end(struct inside_uptime *, struct wp_uptime *);
 
 void inside_uptime_close(struct inside_uptime *);

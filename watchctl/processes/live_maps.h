@@ -7,30 +7,31 @@
 
 #include "module/module.h"
 
-/* What a process is, and maps, when it begins to be watched. */
+/* Identifies a process's program and its mappings when it begins to be
+   watched. */
 struct live_maps_origin {
 	uint64_t program;	/* wp_proc_program, */
-	bool known;		/* if that is known */
-	uint64_t code;		/* wp_proc_code of what is known to be mapped;
-				   0: nothing is */
+	bool known;		/* whether it is known */
+	uint64_t code;		/* wp_proc_code when the mappings were learned;
+				   0: they were not */
 };
 
 struct live_maps {
 	struct ex_space *space;
 	pid_t pid;
-	struct live_maps_origin is;	/* the program that is meant, and what
-					   was learnt last */
-	uint64_t looked;	/* when, ns */
-	uint64_t cost;		/* what looking took, ns */
-	uint64_t doubted[64];	/* pcs that a look did not help, hashed; 0:
-				   none */
+	struct live_maps_origin is;	/* the watched program, and what was
+					   learned last */
+	uint64_t looked;	/* time of the last check, ns */
+	uint64_t cost;		/* duration of a check, ns */
+	uint64_t doubted[64];	/* pcs, hashed, for which a check found nothing
+				   new; 0: none */
 };
 
-/* What a process is that has executed the program that is meant; nothing is
-   known of that yet. */
+/* Fill in the origin of a process that executes the watched program; nothing is
+   known of its mappings yet. */
 void live_maps_origin(pid_t pid, struct live_maps_origin *);
 
-/* Begin with a process that was that. */
+/* Begin with a process of this origin. */
 void live_maps_begin(struct live_maps *, struct ex_space *, pid_t pid,
     const struct live_maps_origin *);
 
@@ -39,11 +40,11 @@ void live_maps_begin(struct live_maps *, struct ex_space *, pid_t pid,
    its hits wrongly. */
 int live_maps_look(struct live_maps *);
 
-/* The same, if this sample of the process says that something has, or it is
-   time again. */
+/* The same, if this sample of the process indicates a change, or the last check
+   is long ago. */
 void live_maps_check(struct live_maps *, const struct ex_sample *);
 
-/* The same, of a process that has mapped nothing since the last check. */
+/* The same for a process that has mapped nothing since the last check. */
 void live_maps_check_again(struct live_maps *, const struct ex_sample *);
 
 #endif

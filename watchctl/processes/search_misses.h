@@ -19,12 +19,12 @@ struct search_misses {
 	size_t n, cap;
 };
 
-/* The files that a process has mapped to execute, as they are now; early as of
-   live_broker_resolve.  Empty: that is not known for certain. */
+/* The files that a process has mapped executable, as they are now; early as in
+   live_broker_resolve.  Empty: they are not known for certain. */
 struct buffer search_misses_set(pid_t, bool early);
 
-/* Whether there was such a set before; remember one.  Both leave the set to its
-   owner. */
+/* Whether such a set was remembered; remember one.  The caller keeps the
+   set. */
 bool search_misses_has(const struct search_misses *, const struct buffer *set);
 void search_misses_add(struct search_misses *, const struct buffer *set);
 

@@ -1,6 +1,6 @@
 /*
- * selected: finds the processes of -p at this moment: pids, names, and
- * descendants.
+ * selected: finds the processes that -p selects at this moment: pids, names,
+ * and descendants.
  */
 #ifndef SELECTED_H
 #define SELECTED_H
@@ -16,19 +16,18 @@ struct selected {
 	size_t n, cap;
 };
 
-/* 0; or -errno after a line on stderr: there is none of a name, or no memory.
-   fits: also those for which it returns true, of which there need not be any;
-   NULL: none.  All zero at first; free its pids in any case. */
+/* Find them. fits: also add those for which it returns true, if there are any;
+   NULL: none.  0; or -errno after a line on stderr: a name has no process, or
+   there is no memory.  All zero at first; free the pids in any case. */
 int selected_find(struct selected *, const struct options *,
     bool (*fits)(void *arg, pid_t), void *arg);
 
-/* Call fn with what each process may be called, its own name and that of what
-   it executes, "" where that is not known. */
+/* Call fn for each process with the names that select it: its own and that of
+   its executable, "" where unknown. */
 void selected_names(void (*fn)(void *arg, const char *name), void *arg);
 
-/* Whether there is a process now that descends from one of -p @CHILDREN:PID and
-   is not among these, as one may be that was created meanwhile: its id, or
-   0. */
+/* A process that descends from one of -p @CHILDREN:PID and is not among these,
+   because it was created meanwhile; 0: none. */
 pid_t selected_missing(const struct selected *, const struct options *);
 
 #endif

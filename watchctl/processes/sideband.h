@@ -26,21 +26,23 @@ struct wp_rings;
 struct sideband_stream {
 	struct wp_rings *rings;		/* NULL: nothing is known */
 	struct wp_events events;	/* with children */
-	uint64_t format;		/* of what is read of them */
-	bool lost;			/* records */
+	uint64_t format;		/* the sample format of its records */
+	bool lost;			/* records were lost */
 };
 
 /* All zero: not open. */
 struct sideband {
-	pid_t pid;			/* whose it is, */
-	struct sideband_stream tasks;	/* what is created, */
-	struct sideband_stream maps;	/* what is mapped */
-	struct wp_cause cause;		/* why one of them is not open ... */
-	bool refused;			/* ... and nor is any other event */
+	pid_t pid;			/* the process that it was opened for */
+	struct sideband_stream tasks;	/* creations of processes and threads */
+	struct sideband_stream maps;	/* mappings */
+	struct wp_cause cause;		/* why one of the streams is not open
+					   ... */
+	bool refused;			/* ... and no other event can be opened
+					   either */
 	struct wp_shared_vm lent;
 };
 
-/* What has been mapped, or has another protection. */
+/* A new mapping, or one with a new protection. */
 struct sideband_mapping {
 	pid_t pid;
 	uint64_t start, end;
@@ -48,48 +50,50 @@ struct sideband_mapping {
 	uint64_t time;			/* ns */
 };
 
-/* A process that another one made, by fork(2) or else. */
+/* A process that another one created, by fork(2) or otherwise. */
 struct sideband_child {
 	pid_t pid;
-	pid_t parent, tid;		/* which process, and its thread */
+	pid_t parent, tid;		/* the creator, and its thread */
 	uint64_t time;			/* ns */
 };
 
-/* What is to be done when it becomes known. */
+/* Called when something becomes known; a function that may be NULL is not
+   needed. */
 struct sideband_calls {
-	/* a process has made a thread of its own, at that time, ns; NULL:
-	   nothing is to be done */
+	/* a process created a thread of its own at this time, ns; may be
+	   NULL */
 	void (*thread)(void *arg, pid_t, uint64_t time);
 	void (*mapped)(void *arg, const struct sideband_mapping *);
 	void (*made)(void *arg, const struct sideband_child *);
-	/* another process may have this one's memory, or had it since the last
-	   look; NULL: nothing is to be done */
+	/* another process may share this one's memory, or did since the last
+	   call; may be NULL */
 	void (*lent)(void *arg, pid_t);
-	/* a process ended, and had executed no other program; or executes one,
-	   which is not always said; NULL: nothing is to be done */
+	/* a process ended that had executed no other program; or one executes a
+	   program, which is not always reported; may be NULL */
 	void (*ended)(void *arg, pid_t);
 	void (*executed)(void *arg, pid_t);
 };
 
-/* Of all threads of a program, and those to come; and of its children, until
-   they execute another program.  Where that is not permitted nothing is known
-   of it.  A process that is covered already is covered again. */
+/* Record for all threads of a program, present and future, and for its
+   children, until they execute another program.  Where that is not permitted
+   nothing is known.  A process that is already covered is covered twice. */
 void sideband_open(struct sideband *, pid_t);
 void sideband_close(struct sideband *);
 
-/* Add a process, for what it creates only, not for what it maps.  All zero at
+/* Record only what another process creates, not what it maps.  All zero at
    first.  0; -ESRCH: it has ended; or -errno with a cause in the sideband:
    nothing is known of any process. */
 int sideband_add(struct sideband *, pid_t);
 
 /* Whether all threads and children are known that were created before the last
-   look. */
+   sideband_look. */
 bool sideband_knows_tasks(const struct sideband *);
 
-/* Whether all is known that was mapped before the last look. */
+/* Whether all mappings are known that were made before the last
+   sideband_look. */
 bool sideband_knows_maps(const struct sideband *);
 
-/* Look.  Result: whether all that was done is known. */
+/* Read the records.  Result: whether everything is known that was done. */
 bool sideband_look(struct sideband *, const struct sideband_calls *, void *arg);
 
 #endif

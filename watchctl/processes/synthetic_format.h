@@ -7,7 +7,7 @@
 
 #include "record/record.h"
 
-/* To decode them by.  NULL: out of memory. */
+/* The formats to decode such records.  NULL: out of memory. */
 struct ex_formats *synthetic_format_new(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * synthetic_records: the state before the watch, as records.  They are kept,
- * because both explaining and a recording begin with them.
+ * synthetic_records: the state before the watch, as records.  They are kept
+ * because explaining and recordings both begin with them.
  */
 #ifndef SYNTHETIC_RECORDS_H
 #define SYNTHETIC_RECORDS_H
@@ -10,17 +10,18 @@
 struct synthetic_records {
 	uint8_t *bytes;		/* records, one after the other */
 	size_t len, cap;
-	struct ex_formats *formats;	/* to decode them by; NULL: none yet */
+	struct ex_formats *formats;	/* for decoding them; NULL: none yet */
 };
 
-/* Add the records of a process as it is now.  0 or -errno. */
+/* Add records of a process's present state.  0 or -errno. */
 int synthetic_records_take(struct synthetic_records *, pid_t);
 
-/* Those from there on are of a process that has executed another program since
-   others of it. */
+/* The records from this offset on are of a process that has executed another
+   program since its earlier records. */
 void synthetic_records_executed(struct synthetic_records *, size_t at);
 
-/* Other processes have this one's memory: all that it maps is shared. */
+/* Mark all mappings of a process as shared, because other processes have its
+   memory. */
 void synthetic_records_shared(struct synthetic_records *, pid_t);
 
 /* Call fn for each record, in order. */

@@ -17,24 +17,26 @@
 
 struct remote_entries {
 	struct shared_memory memory;
-	uint8_t *bytes;			/* in it */
+	uint8_t *bytes;			/* the same, as bytes */
 	size_t first, taken, end;
-	size_t written;		/* what is before it is read, and in the report;
-				   0: that is not known */
-	size_t asked;		/* it is being read up to here; 0: it is not */
-	size_t waiting;		/* samples that are not settled */
-	bool has_channels;	/* there are hits of channels */
+	size_t written;		/* everything before this is read, and in the
+				   report; 0: not known */
+	size_t asked;		/* it is being read up to here; 0: no reading is
+				   in progress */
+	size_t waiting;		/* samples that are not settled yet */
+	bool has_channels;	/* it contains hits of channels */
 	struct buffer later;
-	bool urged;		/* none came of urging those that wait */
+	bool urged;		/* urging waiting samples has brought no
+				   result */
 	struct buffer log;
-	size_t log_more;	/* so large it is made smaller, bytes, */
-	size_t allowed_more;	/* or when so many processes may be asked
-				   about */
+	size_t log_more;	/* size at which the log is shrunk, bytes */
+	size_t allowed_more;	/* or the number of processes that may be asked
+				   about at which it is */
 	const struct past_hits *past;
 	struct answers *answers;
 };
 
-/* Make them empty.  0 or -errno. */
+/* Create them, empty.  0 or -errno. */
 int remote_entries_begin(struct remote_entries *, const struct past_hits *,
     struct answers *);
 void remote_entries_free(struct remote_entries *);
@@ -45,7 +47,7 @@ remote_entry_at(const struct remote_entries *k, size_t at)
 	return (struct journal_entry *)(void *)(k->bytes + at);
 }
 
-/* Whether hits come of it; and whether it is not known what became of them. */
+/* Whether an entry leads to hits; and whether their fate is still unknown. */
 static inline bool
 remote_entry_is_sample(const struct journal_entry *e)
 {
@@ -59,7 +61,7 @@ remote_entry_is_waiting(const struct journal_entry *e)
 	return remote_entry_is_sample(e) && !e->settled;
 }
 
-/* It is known now. */
+/* Its fate is known now. */
 static inline void
 remote_entry_settle(struct remote_entries *k, struct journal_entry *e)
 {
@@ -67,33 +69,34 @@ remote_entry_settle(struct remote_entries *k, struct journal_entry *e)
 	k->waiting--;
 }
 
-/* Whether there is room for one more in memory. */
+/* Whether the memory has room for another entry. */
 bool remote_entries_has_room(const struct remote_entries *, size_t size);
 
-/* Put one there, or where there is no room for it yet; `entry' says what it is,
-   and its bytes are what follows.  False: out of memory. */
+/* Append an entry to memory or, without has_room, to `later'; `entry' describes
+   it, the two parts are its bytes.  False: out of memory. */
 bool remote_entries_put(struct remote_entries *, bool has_room,
     const struct journal_entry *entry, const void *part, size_t len,
     const void *more, size_t more_len);
 
-/* Samples that wait for others are not to wait any longer. */
+/* Do not let samples wait for others any longer. */
 void remote_entries_urge(struct remote_entries *);
 
-/* All that is in memory is read: put there what there was no room for.  False:
-   no more can be, and it is dropped. */
+/* Everything in memory is read: move there what is in `later'.  False: nothing
+   can be added any more, and it is dropped. */
 bool remote_entries_refill(struct remote_entries *);
 
-/* Drop what is done with; what must survive, and comes before all that is
-   waiting, goes into the log.  The same if it is much. */
+/* Drop entries that are finished; those that a new explainer needs, and that
+   precede all waiting ones, go into the log.  And the same only if there are
+   many. */
 void remote_entries_tidy(struct remote_entries *);
 void remote_entries_tidy_if_large(struct remote_entries *);
 
-/* Nothing is read: another explainer will read all that it has to know.
-   Tallies that were not read are in the past, as those that were. */
+/* Mark all as unread: a new explainer will read everything that it has to
+   know.  Unread tallies count as past, like those that were read. */
 void remote_entries_rewind(struct remote_entries *);
 
-/* Hits of a thread do not keep it waiting any longer.  Whether there are
-   any. */
+/* The hits of a thread do not keep it waiting any longer.  Result: whether
+   there are any. */
 bool remote_entries_pass(struct remote_entries *, pid_t tid);
 
 #endif

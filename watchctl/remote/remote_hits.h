@@ -13,14 +13,14 @@
 #include "remote/remote_entries.h"
 #include "remote/remote_session.h"
 
-enum { KEPT_DETAILS_MAX = 64 };	/* hits of one stop */
+enum { KEPT_DETAILS_MAX = 64 };	/* details of the hits of one stop */
 
 struct remote_hits {
 	struct session *session;
 	struct broker *broker;
 	struct remote_entries *entries;
 	struct past_hits *past;
-	/* as of remote_session_act, and remote_session_observe; NULL: none */
+	/* set by remote_session_act and remote_session_observe; NULL: none */
 	void (*act)(void *arg, const struct remote_hit *);
 	void *act_arg;
 	void (*observe)(void *arg, const void *hit,
@@ -31,19 +31,20 @@ struct remote_hits {
 		struct buffer environment;
 	} detail[KEPT_DETAILS_MAX];	/* ndetails of them */
 	size_t ndetails;
-	uint64_t counted;	/* hits, by their numbers `begun' */
+	uint64_t counted;	/* the number `begun' up to which hits are
+				   counted */
 };
 
-/* Take what an explainer says of a hit before it is written (BROKER_DETAILS),
-   and answer.  False: the message lies. */
+/* Take an explainer's details of a hit before it is written (BROKER_DETAILS),
+   and answer.  False: the message is invalid. */
 bool remote_hits_take_details(struct remote_hits *,
     const struct broker_message *);
 void remote_hits_forget_details(struct remote_hits *);
 
-/* So many hits are written: settle what is settled by that. */
+/* This many hits are written: settle the samples that depend on them. */
 void remote_hits_settle(struct remote_hits *, uint64_t hits);
 
-/* Another explainer has read the past: what it calls these backtraces. */
+/* A new explainer has read the past: learn its numbers of the backtraces. */
 void remote_hits_renumber(struct remote_hits *);
 
 #endif

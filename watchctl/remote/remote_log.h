@@ -11,29 +11,29 @@
 
 #include "util/buffer.h"
 
-/* A hit of a process that has to be sent again: what it had mapped then is
-   needed. */
+/* A hit that has to be sent again, for which its process's mappings at that
+   time are needed. */
 struct remote_log_use {
-	uint64_t time;		/* as its records have it */
+	uint64_t time;		/* the time in its records */
 	pid_t pid;
 };
 
-/* Who needs what of it; each is handed arg. */
+/* What of the log is needed. */
 struct remote_log_calls {
 	const struct remote_log_use *use;	/* nuses of them, by their
 				   times */
 	size_t nuses;
-	/* whether a process that has ended is needed all the same */
+	/* whether a process is needed although it has ended */
 	bool (*needs)(void *arg, pid_t);
-	/* nothing is left of a process */
+	/* nothing of a process is left */
 	void (*gone)(void *arg, pid_t);
 	void *arg;
 };
 
 /* Drop from entries of a journal the records of threads and processes that have
-   ended, as they say themselves, unless others have inherited from them; and
-   those of mappings that others have replaced, unless what was there before was
-   inherited, or used.  Without memory nothing is dropped. */
+   ended according to the records, unless others have inherited from them; and
+   records of mappings that were replaced, unless the old ones were inherited or
+   used.  Without memory nothing is dropped. */
 void remote_log_shrink(struct buffer *, const struct remote_log_calls *);
 
 #endif

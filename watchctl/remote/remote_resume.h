@@ -1,5 +1,5 @@
 /*
- * remote_resume: the state that another explainer needs before it continues a
+ * remote_resume: writes the state that a new explainer needs to continue a
  * session.
  */
 #ifndef REMOTE_RESUME_H
@@ -9,8 +9,8 @@
 #include "session/session.h"
 #include "util/buffer.h"
 
-/* Append entries of a journal (session/journal.h): the log, how far the session
-   is, and its hits of before.  Without memory the buffer has failed. */
+/* Append entries of a journal (session/journal.h): the log, the session's
+   state, and its past hits.  Without memory the buffer has failed. */
 void remote_resume_put(struct buffer *, const struct buffer *log,
     const struct session *, const struct past_hits *);
 

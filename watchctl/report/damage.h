@@ -1,14 +1,14 @@
-/* damage: findings in a program's heap, as text. */
+/* damage: describes findings in a program's heap. */
 #ifndef DAMAGE_H
 #define DAMAGE_H
 
 #include "guard/evidence.h"
 #include "util/buffer.h"
 
-/* "overflow", "use-after-free", ...: as JSON has it. */
+/* "overflow", "use-after-free", ..., as in JSON. */
 const char *damage_kind(const struct hg_finding *);
 
-/* "free", "exit", ...: when it was noticed; and for a reader. */
+/* When it was noticed: "free", "exit", ..., as in JSON; and in words. */
 const char *damage_when(const struct hg_finding *);
 const char *damage_when_words(const struct hg_finding *);
 
@@ -16,7 +16,7 @@ const char *damage_when_words(const struct hg_finding *);
 const char *damage_allocator(const struct hg_finding *);
 const char *damage_freer(const struct hg_finding *);
 
-/* How many of the damaged bytes are there to show. */
+/* The number of damaged bytes that can be shown. */
 unsigned damage_bytes(const struct hg_finding *);
 
 /* "3 bytes past the end of a 40-byte block" */

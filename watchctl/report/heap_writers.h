@@ -1,11 +1,11 @@
-/* heap_writers: the backtraces of hits, by their numbers, which findings in
-   heaps refer to. */
+/* heap_writers: the backtraces of hits, by their numbers, to which findings in
+   heaps refer. */
 #ifndef HEAP_WRITERS_H
 #define HEAP_WRITERS_H
 
 #include "hit/hit.h"
 
-/* All zero: none. */
+/* All zero: empty. */
 struct heap_writers {
 	struct heap_writer {
 		uint64_t seq;
@@ -14,10 +14,10 @@ struct heap_writers {
 	size_t n, cap;
 };
 
-/* Remember one, if there is memory, and a bounded number of them. */
+/* Remember a hit, if there is memory, up to a limit. */
 void heap_writers_add(struct heap_writers *, const struct ex_hit *);
 
-/* NULL: it is not known. */
+/* The backtrace of a hit; NULL: not known. */
 const struct ex_stack *heap_writers_find(const struct heap_writers *,
     uint64_t seq);
 

@@ -9,19 +9,19 @@
 
 struct last_hits;
 
-/* Room for so many hits, at least one, of so many samples in all.  NULL: out of
-   memory. */
+/* Make room for this many hits, at least one, with this many samples in total.
+   NULL: out of memory. */
 struct last_hits *last_hits_new(size_t hits, size_t samples);
 void last_hits_free(struct last_hits *);
 
-/* Whether the oldest has to go before this one is held. */
+/* Whether the oldest hit has to be dropped before this one can be kept. */
 bool last_hits_is_full(const struct last_hits *, const struct ex_hit *);
 
-/* Hold a copy, for which there is room; its backtrace and all else that it
-   points to have to stay. */
+/* Keep a copy, for which there is room; its backtrace and everything else that
+   it points to must stay valid. */
 void last_hits_put(struct last_hits *, const struct ex_hit *);
 
-/* The oldest; NULL: none is held.  Let it go. */
+/* The oldest hit; NULL: none is kept.  And drop it. */
 struct ex_hit *last_hits_first(struct last_hits *);
 void last_hits_pop(struct last_hits *);
 

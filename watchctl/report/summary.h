@@ -1,12 +1,13 @@
 /*
- * summary: one row for each distinct backtrace of a watch, with the number of
- * hits, the times of the first and the last, and the threads; and one more row
- * for its late hits.  Watches with the same number, in several processes, count
+ * summary: counts hits in one row for each distinct backtrace of a watch, with
+ * the times of the first and the last hit, and the threads; late hits have a
+ * row of their own.  Watches with the same number, in several processes, count
  * as one.
  *
- * Of very many rows those with the most hits are kept.  What the rest counted
- * is in one row for each watch; and a backtrace that comes again after that has
- * a new row, which is marked, as hits of it may be in the other.
+ * If there are very many rows, those with the most hits are kept, and the rest
+ * is added up in one row for each watch.  A backtrace that comes again after
+ * that gets a new row, which is marked, because earlier hits of it may be in
+ * the other row.
  */
 #ifndef SUMMARY_H
 #define SUMMARY_H
@@ -18,20 +19,21 @@ struct value_range;
 struct summary_row {
 	const struct ex_watch *watch;	/* of the first hit */
 	const struct ex_stack *stack;
-	bool others;		/* not of one backtrace: of all whose rows are
-				   not kept; what follows, up to count, is of
-				   none, and so are threads */
-	bool partial;		/* it may have been among those */
+	bool others;		/* the row of all backtraces without a row of
+				   their own; members from here to count, and
+				   threads, are not set */
+	bool partial;		/* earlier hits may be in the row of others */
 	const char *access;	/* of the first hit */
 	bool kernel;
 	const char *syscall, *work;	/* of the first hit, as of struct
 					   ex_syscall */
-	bool stray, unjudged;	/* as all hits of a backtrace are, or none */
-	bool late;		/* came late: the backtrace is not theirs */
+	bool stray, unjudged;	/* the same for all hits of a backtrace */
+	bool late;		/* its hits came late, so the backtrace is not
+				   that of the accesses */
 	uint64_t count;
 	uint64_t first_seq;	/* seq of the first hit */
 	uint64_t first, last;	/* ns on the records' clock */
-	unsigned nthreads;	/* how many distinct */
+	unsigned nthreads;	/* number of distinct threads */
 	const pid_t *threads;	/* in order of first sight */
 	struct value_range *values;	/* malloc'd by the form that records
 					   them; NULL: not recorded */
@@ -39,10 +41,10 @@ struct summary_row {
 
 struct summary;
 
-/* So many rows are enough for a report. */
+/* The number of rows that is enough for a report. */
 enum { SUMMARY_ROWS = 1 << 13 };
 
-/* One that keeps so many rows.  NULL: out of memory. */
+/* Create a summary that keeps at most max rows.  NULL: out of memory. */
 struct summary *summary_new(size_t max);
 void summary_free(struct summary *);
 
@@ -51,17 +53,17 @@ void summary_free(struct summary *);
 int summary_add(struct summary *, const struct ex_hit *,
     struct summary_row **row);
 
-/* Add what another had counted of hits with this one's backtrace.  0 or
+/* Add hits with this one's backtrace that another summary had counted.  0 or
    -ENOMEM. */
 int summary_recall(struct summary *, const struct ex_hit *,
     const struct summary_row *);
 
-/* The row of such hits, maybe a new one, of none; valid until the next call.
-   NULL: out of memory. */
+/* The row of hits like this one, possibly a new row without hits; valid until
+   the next call.  NULL: out of memory. */
 struct summary_row *summary_row_of(struct summary *, const struct ex_hit *);
 
-/* All rows, the most frequent first, then the earliest, and those of others
-   last; *rows is valid until the next call.  None, too, when out of memory. */
+/* All rows, sorted by descending count, then by time, with those of others
+   last; *rows is valid until the next call.  Also 0 when out of memory. */
 size_t summary_rows(struct summary *, const struct summary_row **rows);
 
 #endif

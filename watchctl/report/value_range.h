@@ -1,11 +1,11 @@
 /*
- * value_range: the values that the hits of a backtrace left, as far as these
- * are proved: the first, the last, the smallest and the largest.
+ * value_range: the values that the hits of a backtrace left: the first, the
+ * last, the smallest and the largest, as far as they are proved.
  *
- * Each is left out where it is not known: the first and the last if that hit's
- * is not; the least and the largest if any hit's is not, or if hits touched
- * different bytes, or bytes that are no number.  Bytes without a type are
- * compared as a number without a sign.
+ * Each may be unknown: the first and the last if that hit's value is; the
+ * smallest and the largest if any hit's value is, or if hits touched different
+ * bytes, or bytes that are no number.  Bytes without a type are compared as
+ * unsigned numbers.
  */
 #ifndef VALUE_RANGE_H
 #define VALUE_RANGE_H
@@ -17,37 +17,37 @@
 
 struct range_value {
 	bool known;
-	bool comparable;	/* it is a number: */
+	bool comparable;	/* the value is a number: */
 	struct ex_number number;
-	unsigned from, len;	/* which bytes of the watch it is */
+	unsigned from, len;	/* the bytes of the watch that it is of */
 	uint8_t byte[EX_VALUE_MAX];	/* len of them */
-	char text[40];		/* as the program's; "": it has no such text.
-				   From the target */
+	char text[40];		/* as the program's type has it, untrusted; "":
+				   none */
 };
 
 struct value_range {
 	struct range_value first, last;
-	struct range_value least, largest;	/* of all, or not known */
+	struct range_value least, largest;	/* of all hits */
 };
 
-/* What the hit left in the bytes that it touched, if that is proved; of a read,
-   what it found. */
+/* Take the value that a hit left in the bytes that it touched, or that a read
+   found, if it is proved. */
 void value_range_take(struct range_value *, const struct ex_hit *);
 
-/* Add a hit; alone: it is the first of its row. */
+/* Add a hit; alone: its row has no other. */
 void value_range_add(struct value_range *, const struct ex_hit *, bool alone);
 
-/* The same for one that was made before the last one. */
+/* The same for a hit that was made before the last one. */
 void value_range_add_late(struct value_range *, const struct ex_hit *);
 
-/* Add hits that were only counted, like this one; alone: there are no others;
-   and which of the row's ends are among them. */
+/* Add hits like this one that BPF programs counted; alone: the row has no
+   others; and which of the row's first and last hits are among them. */
 enum value_range_ends { VALUE_RANGE_FIRST = 1, VALUE_RANGE_LAST = 2 };
 void value_range_tally(struct value_range *, const struct ex_hit *,
     const struct wp_target_tally *, bool alone, enum value_range_ends);
 
-/* Append a value that is known: for a program, 0x and digits; for a reader, as
-   the program's own, or a number. */
+/* Append a known value: in hexadecimal for programs; for readers, as the
+   program's type has it, or as a number. */
 void value_range_put_hex(struct buffer *, const struct range_value *);
 void value_range_put(struct buffer *, const struct range_value *);
 
