@@ -7,7 +7,7 @@
 
 #include "doctor.h"
 
-/* What attributes are called; the last is all zero. */
+/* The names of features; the last is all zero. */
 struct doctor_feature {
 	const char *name;
 	size_t offset;		/* of the bool in struct wp_features */
@@ -15,19 +15,19 @@ struct doctor_feature {
 extern const struct doctor_feature doctor_features[];
 bool doctor_has_feature(const struct doctor *, const struct doctor_feature *);
 
-/* How hits come, as watchctl reports it at its start, NULL: not at all; and why
-   it is not bpf. */
+/* How hits are delivered, as watchctl reports it at its start, NULL: not at
+   all; and why it is not bpf. */
 const char *doctor_delivery(const struct doctor *);
 const char *doctor_delivery_reason(const struct doctor *);
 
 /* The best way that works; DOCTOR_WAYS: none. */
 int doctor_best_way(const struct doctor *);
 
-/* What reads others' files can do nothing else.  Where a user namespace has no
-   user nobody, it is root there, without what makes one. */
+/* Whether the explainer can do nothing but compute.  Where a user namespace has
+   no user nobody, it is root there, but without capabilities. */
 bool doctor_is_sandboxed(const struct doctor *);
 
-/* What it can still do, and what was said of it. */
+/* Append what it can still do, and its messages. */
 void doctor_describe_box(const struct doctor *, struct buffer *);
 
 /* Whether free and all slots are known. */

@@ -1,5 +1,5 @@
 /*
- * watch: the main job: watch live processes, or a command, and report the hits.
+ * watch: watches live processes, or a command, and reports the hits.
  */
 #ifndef WATCH_H
 #define WATCH_H

@@ -7,9 +7,10 @@
 
 #include "run/run.h"
 
-/* Take a record into the session; with a hit of one watch also those of others
-   that the same access is going to touch.  A watch with which the program would
-   never get on is disarmed.  False: no more are wanted. */
+/* Pass a record to the session; with a hit of one watch also those of the other
+   watches that the same access is about to touch.  A watch that would keep the
+   program from ever continuing is disarmed.  False: no more records are
+   wanted. */
 bool before_record(struct run *, const struct ex_record *);
 
 #endif

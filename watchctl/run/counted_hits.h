@@ -9,17 +9,17 @@
 
 #include "run/run.h"
 
-/* Take in a record that may say that such a backtrace holds no more. */
+/* Take notice of a record that may invalidate a known backtrace. */
 void counted_hits_learn(const struct run *, const struct ex_record *);
 
-/* Look at what was counted, now and then; records were taken in up to the
-   horizon, ns.  --top is told what it is by now. */
+/* Check the counts now and then; records up to the horizon, ns, have been
+   processed. --top gets the present state. */
 void counted_hits_look(struct run *, uint64_t horizon);
 
-/* Hand it all to the session. */
+/* Pass all counts to the session. */
 void counted_hits_take(struct run *);
 
-/* The same; the explainer that knew the backtraces has died. */
+/* The same, when the explainer that knew the backtraces has died. */
 void counted_hits_save(struct run *);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * run: one watch of live processes, as its stages share it.  They are, in
- * order:
+ * run: the state of one watch of live processes, which its stages share.  In
+ * order, they are:
  *
  *	watchctl/watch.c	begins and ends it
  *	setup			from the command line to armed watches
@@ -8,7 +8,7 @@
  *				each, or by debug registers
  *	pending, follow		what comes or moves meanwhile
  *
- * Here is what all of them use:
+ * This room has what all of them use:
  *
  *	run.c			when it sleeps, goes on and ends
  *	process.c		its processes and their watches
@@ -46,293 +46,311 @@ struct process;
 struct rotate;
 struct run;
 
-/* The pid of the one process of a run that watches all, for which it stands. */
+/* The pid of the single process that stands for all in a run that watches
+   everything. */
 #define EVERYWHERE (-1)
 
-/* ms between looks, where nothing wakes the loop. */
+/* ms between checks, where nothing wakes the loop. */
 enum { RUN_LOOK_MS = 20 };
 
-/* One way for hits to be delivered. */
+/* A way of delivering hits. */
 struct run_ops {
-	const char *mode;	/* as the report names it */
-	bool registers;		/* no events: debug registers are set */
-	/* no event can be opened, for this cause: if another way does what is
-	   asked for, choose that, and set run->features to what it allows.  0;
-	   -errno with the cause, or another.  NULL: there is none */
+	const char *mode;	/* its name in the report */
+	bool registers;		/* it sets debug registers instead of opening
+				   events */
+	/* No event can be opened, for this cause: if another way can do what is
+	   asked for, choose it, and set run->features accordingly.  0; -errno
+	   with this or another cause.  NULL: there is no other way. */
 	int (*without_events)(struct run *, struct wp_cause *);
-	/* be ready, once there is a target; NULL: nothing is needed.  0, or
-	   -errno after a line on stderr */
+	/* Prepare, once there is a target; may be NULL.  0, or -errno after a
+	   line on stderr. */
 	int (*open)(struct run *);
-	/* start the command, held; without one, whatever has to be there before
-	   the watches are looked for.  0 or -errno with a cause */
+	/* Start the command, held; without a command, start what is needed
+	   before watches are resolved.  0 or -errno with a cause. */
 	int (*launch)(struct run *, struct wp_cause *);
-	/* watch one process, or the held command.  0 or -errno with a cause */
+	/* Watch one process, or the held command.  0 or -errno with a cause. */
 	int (*attach)(struct run *, const struct process *, struct wp_cause *);
-	/* how many threads were covered when it began */
+	/* The number of threads that were covered at the beginning. */
 	unsigned (*threads)(const struct run *);
-	/* take all records there are: a process is another program from here
-	   on */
+	/* Take all records that exist: a process executes another program
+	   now. */
 	void (*settle)(struct run *);
-	/* let a held process go on, armed with its watches if it has any, and
-	   be notified when it executes another program and when it calls its
-	   hook.  0 or -errno with a cause */
+	/* Let a held process continue, armed with its watches if it has any; be
+	   notified when it executes another program or calls its loader's
+	   hook.  0 or -errno with a cause. */
 	int (*pass)(struct run *, const struct process *, struct wp_cause *);
-	/* what only the tracer of this thread can do; false: it is not stopped
-	   at a hit.  NULL: none ever is */
+	/* What only the tracer of this thread can do; false: it is not stopped
+	   at a hit.  NULL: no thread ever is. */
 	bool (*tracer)(struct run *, pid_t pid, pid_t tid,
 	    struct on_hit_tracer *);
-	/* disarm one watch, by its index in the target; NULL: it stays armed,
-	   and its hits are not reported */
+	/* Disarm one watch, by its index in the target.  NULL: it stays armed,
+	   and its hits are not reported. */
 	void (*turn_off)(struct run *, size_t watch);
-	/* a process that was running is armed, and it is known whether others
-	   have its memory (lent).  NULL: that is not asked */
+	/* A process that had been running is armed, and it is known whether
+	   others have its memory (lent).  NULL: not needed. */
 	void (*lend)(struct run *, const struct process *);
-	/* have pointers watched, by watches of their own target: those of a
-	   process that is to be attached.  0 or -errno with a cause */
+	/* Watch pointers, by watches of a separate target, in a process that is
+	   about to be attached.  0 or -errno with a cause. */
 	int (*scout)(struct run *, struct wp_target *, pid_t, size_t first,
 	    size_t n, struct wp_cause *);
-	/* move a watch of one of the two.  0 or -errno */
+	/* Move a watch of either target.  0 or -errno. */
 	int (*move)(struct run *, pid_t, struct wp_target *, size_t watch,
 	    const struct wp_region *);
-	/* whether it is known since then that nobody else has mapped what is
-	   there.  NULL: it is not */
+	/* Whether it is certain that since the call of lend no other process
+	   maps these bytes.  NULL: never. */
 	bool (*owns)(const struct run *, pid_t, uint64_t addr, uint64_t len);
-	/* say what is not watched this way */
+	/* Print what this way does not watch. */
 	void (*announce)(struct run *);
-	/* report hits until there is a reason to end; then disarm */
+	/* Report hits until there is a reason to end; then disarm. */
 	void (*loop)(struct run *);
-	/* what was counted and not delivered is lost; NULL: all that is
-	   counted is delivered.  0 or -ENOMEM */
+	/* Add as lost what was counted and not delivered.  NULL: everything
+	   counted is delivered.  0 or -ENOMEM. */
 	int (*account)(struct run *);
-	/* then: for how long watches were on.  NULL: nothing is known */
+	/* Afterwards: for how long watches were on.  NULL: unknown. */
 	void (*uptime)(const struct run *, struct wp_uptime *);
-	/* free what open and launch made; a command that was not watched yet
-	   ends.  NULL: there is nothing */
+	/* Free what open and launch created; a command that was not watched yet
+	   ends.  May be NULL. */
 	void (*close)(struct run *);
 };
 
 struct run {
 	const struct options *options;
 	const struct run_ops *ops;
-	void *own;			/* of these; NULL: nothing */
+	void *own;			/* the state of ops; NULL: none */
 	struct wp_features features;
-	struct wp_filter filter;	/* what --if leaves to the kernel */
+	struct wp_filter filter;	/* the part of --if that the kernel
+					   evaluates */
 	struct wp_target *target;
-	struct live_broker live;	/* finds out what the SPECs mean */
+	struct live_broker live;	/* explainers that resolve SPECs */
 	struct session session;
 	struct remote_session *remote;	/* NULL: a recording is made */
 	struct ex_formats *formats;	/* of the armed events */
-	struct synthetic_records synthetic;	/* what was there before the
-						   watch */
+	struct synthetic_records synthetic;	/* the state before the watch */
 	struct process {
 		pid_t pid;
-		char comm[64];		/* its name, when it was learnt */
-		size_t first, n;	/* its watches; one for each SPEC,
+		char comm[64];		/* its name when it was last learned */
+		size_t first, n;	/* its watches: one for each SPEC,
 					   and */
-		bool rotates;		/* more for those that rotate; or */
-		bool some;		/* those that are found there; or */
-		bool program;		/* those of one that was executed while
-					   the watch was on, */
-		uint64_t since;		/* as of this time, ns, */
-		bool alone;		/* and that is traced no more: */
-		size_t spec[WP_SLOTS_MAX];	/* of these SPECs, if either
-						   is so; */
-		uint64_t hook;		/* what its loader calls when it has
-					   mapped a module, 0: nothing waits for
-					   that; */
-		bool *waits;		/* which SPECs do, NULL: none; */
-		bool module;		/* they are in one that came so */
-		bool each;		/* its threads, which are traced, are
-					   armed one by one */
-		struct spec_place *place;	/* what each SPEC means there */
-		long threads;		/* covered, by its records: those
-					   there were, and made, and ended */
-		bool executed;		/* another program, as reported
-					   already */
-		bool replaced;		/* it has ended, and another one that
-					   is watched has its number */
-		bool disarmed;		/* it has ended, and others go on */
-		bool lent;		/* others have had its memory since
-					   before it was watched: */
-		pid_t sharer;		/* one that is not watched, 0: none */
+		bool rotates;		/* more for SPECs that rotate; or */
+		bool some;		/* those for the SPECs found there;
+					   or */
+		bool program;		/* those of a program executed during
+					   the watch, */
+		uint64_t since;		/* since this time, ns, */
+		bool alone;		/* which is no longer traced: */
+		size_t spec[WP_SLOTS_MAX];	/* the SPECs, if any of these is
+						   set; */
+		uint64_t hook;		/* its loader's hook, called when a
+					   module was mapped; 0: no SPEC waits
+					   for one */
+		bool *waits;		/* by SPEC: it waits; NULL: none */
+		bool module;		/* a waiting SPEC was found in a
+					   module */
+		bool each;		/* its threads are traced, and armed one
+					   by one */
+		struct spec_place *place;	/* by SPEC: its place in the
+						   process */
+		long threads;		/* covered threads, by records of their
+					   creation and end */
+		bool executed;		/* it has executed another program,
+					   which was reported */
+		bool replaced;		/* it has ended, and another watched
+					   process has its number */
+		bool disarmed;		/* it has ended, and others continue */
+		bool lent;		/* other processes have had its memory
+					   since before it was watched: */
+		pid_t sharer;		/* one of these that is not watched; 0:
+					   none */
 	} *process;			/* nprocesses of them */
 	size_t nprocesses;
-	struct selected chosen;		/* what -p meant */
-	struct follow *follow;		/* --follow; NULL: it was not given */
-	struct instances {		/* of thread-local variables, that were
-					   hit */
+	struct selected chosen;		/* the processes of -p */
+	struct follow *follow;		/* --follow; NULL: not given */
+	struct instances {		/* instances of thread-local
+					   variables */
 		struct instance {
 			unsigned whole;	/* the id of the variable's watch */
 			uint64_t addr;
 		} *at;
 		size_t n, cap;
 		pthread_mutex_t lock;	/* of what follows: */
-		struct instances_said {	/* of a thread, what was not taken yet
-					   (instances.h) */
+		struct instances_said {	/* news of a thread (instances.h) that
+					   were not processed yet */
 			struct wp_target_event event;
 			uint64_t time;	/* ns */
 			pid_t pid, tid;
 			bool left;
 		} *said;
 		size_t nsaid, said_cap;
-		bool starved;		/* there was no memory for that */
-		atomic_bool any;	/* something was said */
+		bool starved;		/* news were lost for want of memory */
+		atomic_bool any;	/* there are news */
 	} instances;
-	struct held_modules *held_modules;	/* that come while threads stop
-					   at hits; NULL: none do */
-	struct rotate *rotate;		/* --slots rotate; NULL: it was not
-					   given */
-	struct objects *objects;	/* alloc:; NULL: it was not given */
-	uint64_t wake;			/* the loop is not to sleep longer, ns;
-					   0: than it does */
-	struct arrivals *arrivals;	/* processes that come; NULL: those are
-					   not watched */
-	struct wp_cause skipped;	/* why one of them could not be, as it
-					   began, and */
+	struct held_modules *held_modules;	/* modules mapped while threads
+						   stop at hits; NULL: not
+						   awaited */
+	struct rotate *rotate;		/* --slots rotate; NULL: not given */
+	struct objects *objects;	/* alloc:; NULL: not given */
+	uint64_t wake;			/* the loop must wake up by then, ns; 0:
+					   no limit */
+	struct arrivals *arrivals;	/* new processes; NULL: not watched */
+	struct wp_cause skipped;	/* why a new process could not be
+					   watched at the beginning, and */
 	pid_t skipped_pid;		/* which; 0: none */
 	struct mappers *mappers;	/* shm: and file:, processes that map
-					   them; NULL: it is not about these */
-	unsigned threads_made;		/* under watch, by records */
-	struct children children;	/* that are not watched */
-	struct descendants descendants;	/* that are, with -f */
-	bool child_reported;		/* that one went on */
-	bool each;			/* each thread has its own of what is to
-					   be watched */
-	bool waits;			/* nothing is armed before a program is
-					   executed that has it */
+					   them; NULL: no such SPEC */
+	unsigned threads_made;		/* new threads under watch, by
+					   records */
+	struct children children;	/* children that are not watched */
+	struct descendants descendants;	/* children that are watched, with -f */
+	bool child_reported;		/* it was reported that an unwatched
+					   child runs on */
+	bool each;			/* each thread has its own instance of
+					   the variable */
+	bool waits;			/* nothing is armed until a program with
+					   the SPECs is executed */
 	size_t npending;		/* the session's first watches, which
-					   say so */
-	size_t *described;		/* which of the session's each of the
-					   target's is: */
-	size_t ndescribed, described_cap;	/* of so many */
-	bool found;			/* there was such a program */
-	bool refused;			/* the command was ended, since it has
-					   not what it must have */
-	struct search_misses absent;		/* what has nothing of it */
-	bool missed_module;		/* one may have been mapped unseen; */
-	pid_t missed_child;		/* one was by this process; 0: none */
-	struct exec_tracer *tracer;	/* of those that have none; NULL */
-	bool unprivileged_reported;	/* that a process runs without
-					   privileges that its file gives */
-	struct on_hit on_hit;		/* what it remembers, while hits are
-					   acted at */
-	bool missed;			/* a hit was not, as reported */
-	struct {			/* at its hit, until run_act_pass */
-		pid_t pid, tid;		/* tid 0: none is */
-	} stopped;
-	pid_t command;			/* as it was launched; 0: there is
+					   stand for pending SPECs */
+	size_t *described;		/* by watch of the target: the session's
+					   watch, */
+	size_t ndescribed, described_cap;	/* for this many */
+	bool found;			/* a program with the SPECs was
+					   executed */
+	bool refused;			/* the command was ended because it
+					   lacks a required SPEC */
+	struct search_misses absent;		/* sets of files without any
+						   SPEC */
+	bool missed_module;		/* a module may have been mapped
+					   unseen; */
+	pid_t missed_child;		/* this process mapped one unwatched; 0:
 					   none */
-	int command_status;		/* as of waitpid(2); < 0: it runs */
-	struct pollfd *poll;		/* signals, processes, rings, the
-					   tracer; npoll */
+	struct exec_tracer *tracer;	/* traces processes without watches; may
+					   be NULL */
+	bool unprivileged_reported;	/* it was reported that a process runs
+					   without privileges that its file
+					   gives */
+	struct on_hit on_hit;		/* --on-hit's state while its action is
+					   enabled */
+	bool missed;			/* it was reported that a hit had no
+					   action */
+	struct {			/* the thread stopped at its hit, until
+					   run_act_pass */
+		pid_t pid, tid;		/* tid 0: none */
+	} stopped;
+	pid_t command;			/* the launched command; 0: none */
+	int command_status;		/* as of waitpid(2); < 0: it still
+					   runs */
+	struct pollfd *poll;		/* descriptors of signals, processes,
+					   rings and the tracer; npoll */
 	size_t npoll;
 	uint64_t began;			/* ns */
-	uint64_t also;			/* hits of which another watch's samples
-					   tell (before.h) */
-	bool uncovered_reported;	/* that a processor is not watched */
-	uint64_t processors_due;	/* ns: when they are looked at next */
-	long counted_hits_due;		/* ms: when they are looked at next */
+	uint64_t also;			/* hits known from samples of another
+					   watch (before.h) */
+	bool uncovered_reported;	/* it was reported that a processor is
+					   not watched */
+	uint64_t processors_due;	/* ns: when processors are checked
+					   next */
+	long counted_hits_due;		/* ms: when the counts are checked
+					   next */
 	unsigned counted_hits_looks;
-	bool crashed;			/* a process was ended by a signal, and
-					   that is not reported yet */
-	uint64_t tell;			/* --last: what came before then, ns, is
-					   to be reported, for this reason; */
-	const char *tell_reason;	/* NULL: nothing is */
-	const char *reason;		/* why it ended; NULL: it has not */
-	bool failed;			/* it ended too early, because what
-					   delivers hits was killed */
-	uint64_t *counts;		/* --count, at the end: the hits of each
-					   watch */
+	bool crashed;			/* a process was killed by a signal,
+					   which is not reported yet */
+	uint64_t tell;			/* --last: hits from before this time,
+					   ns, are to be reported, for this
+					   reason; */
+	const char *tell_reason;	/* NULL: none are */
+	const char *reason;		/* why the run ended; NULL: it has
+					   not */
+	bool failed;			/* it ended early because the process
+					   that delivers hits was killed */
+	uint64_t *counts;		/* --count: the hits of each watch, at
+					   the end */
 };
 
-/* ms until the time of -t is over; without -t longer than any run. */
+/* ms until the time of -t is over; without -t a time longer than any run. */
 double run_left_ms(const struct run *);
 
 /* The same for callers that count in int; 0: there is no -t. */
 int run_left_for_wait(const struct run *);
 
-/* Whether the loop will end, or look at a signal, as soon as it comes to that:
-   then nothing that takes long is to be begun. */
+/* Whether the loop will end or handle a signal as soon as it is reached: then
+   start nothing that takes long. */
 bool run_is_ending(const struct run *);
 
-/* From what takes long, in the loop's thread: take signals, and look at the
-   time.  Whether the run goes on. */
+/* For slow operations in the loop's thread: take signals, and check the time.
+   Result: whether the run continues. */
 bool run_goes_on(struct run *);
 
-/* Take the signals that have come. */
+/* Handle the signals that have arrived. */
 void run_take_signals(struct run *);
 
-/* A signal for watchctl: it ends, or passes it on to the command. */
+/* Handle a signal for watchctl: end, or pass it to the command. */
 void run_signal(struct run *, int sig);
 
-/* For how many ms, at most so many, the loop is to sleep. */
+/* For how many ms the loop may sleep, at most ms. */
 int run_sleep_ms(const struct run *, int ms);
 
-/* Sleep until something of a poll set comes, but not for long.  Its first
-   descriptor is that of the signals; take these. */
+/* Sleep for a limited time until an event on a poll set.  Its first descriptor
+   is that of the signals, which are handled. */
 void run_poll(struct run *, struct pollfd *, size_t n);
 
-/* A round begins in which threads that wait are let go on
-   (remote/remote_session.h), if they do. */
+/* Begin a round in which waiting threads are released
+   (remote/remote_session.h), if there are any. */
 void run_round(struct run *);
 
-/* Decode a record.  False: nothing is to be done with it; what is of no known
-   event is counted. */
+/* Decode a record.  False: ignore it; records of unknown events are counted. */
 bool run_decode(struct run *, const struct perf_event_header *,
     struct ex_record *);
 
-/* Give the reason to end when the time of -t is over. */
+/* Set the reason to end when the time of -t is over. */
 void run_check_time(struct run *);
 
-/* Have the hits that are kept (--last) reported, when all that came before now
-   is there. */
+/* Have the kept hits (--last) reported when everything from before now has
+   arrived. */
 void run_tell(struct run *, const char *reason);
 
-/* A process has executed a program while it was traced: report, once, that it
-   runs without privileges that the file gives. */
+/* Report, once, that a process which executed a program while traced runs
+   without privileges that the file gives. */
 void run_check_privileges(struct run *, pid_t);
 
-/* A process executed another program: report it, once. */
+/* Report, once, that a process executed another program. */
 void run_executed(struct run *, pid_t);
 
-/* Children that are not watched: track those of a process, as far as they have
-   to be known; take in a record that one was created; see what has become of
-   them. */
+/* Children that are not watched: track those of a process, as far as needed;
+   process a record of a creation; check what has become of them. */
 void run_track_children(struct run *, const struct process *);
 void run_take_child(struct run *, const struct ex_record *);
 void run_check_children(struct run *);
 
-/* The last word on them, when the watch has ended. */
+/* Decide about them finally, when the watch has ended. */
 void run_settle_children(struct run *);
 
-/* Take in that a thread has ended: its instance of a thread-local variable is
-   no more. */
+/* Process the end of a thread, and with it of its instance of a thread-local
+   variable. */
 void run_take_thread_end(struct run *, const struct ex_record *);
 
-/* Children that are watched, of a run whose status has to vouch for it: take in
-   a record; the watch is about to be switched off, and all records from before
-   this time, ns, have been taken in; all have been.  One that executed another
-   program is reported. */
+/* Children that are watched, in a run whose status has to vouch for them:
+   process a record; note that the watch is about to end, when all records from
+   before this time, ns, have been processed; and, when all have been, report
+   one that executed another program. */
 void run_take_descendant(struct run *, const struct ex_record *);
 void run_leave_descendants(struct run *, uint64_t since);
 void run_settle_descendants(struct run *);
 
-/* Where a SPEC, by its index, is watched in a process that it was found in. */
+/* The region of a SPEC, by its index, in a process where it was found. */
 struct wp_region run_region(const struct run *, const struct process *,
     size_t i);
 
-/* Take records of what a process maps now, and learn them; executed: nothing of
-   before holds.  Even of one that may not be looked into the name is known:
-   that is learnt too.  0 or -errno, -EACCES or -EPERM in that case. */
+/* Add records of a process's present mappings, and learn them; executed:
+   earlier ones no longer hold.  Even of a process that may not be inspected the
+   name is learned.  0 or -errno, in that case -EACCES or -EPERM. */
 int run_learn_records(struct run *, pid_t, bool executed);
 
-/* The same, with its name, of one that is to be watched.  0 or -errno with a
-   cause. */
+/* The same, and the name, for a process that shall be watched.  0 or -errno
+   with a cause. */
 int run_learn(struct run *, struct process *, bool executed,
     struct wp_cause *);
 
-/* Pass an armed watch of a process to the session.  Result: how many events it
-   has, for a recording, with ids to be freed; or -errno. */
+/* Pass an armed watch of a process to the session.  Result: the number of its
+   events, which a recording needs, with ids to be freed; or -errno. */
 int run_describe_watch(struct run *, const struct process *, size_t w,
     struct ex_perf_event *events);
 
@@ -343,41 +361,40 @@ int run_describe_armed(struct run *, const struct process *, size_t w);
 /* Add a process.  NULL: out of memory. */
 struct process *run_new_process(struct run *, pid_t);
 
-/* Which process has a watch of the target's; and one of a SPEC, by its index,
-   as the session knows it; NULL: there is none. */
+/* The process that has a watch of the target; and a session's watch of a SPEC,
+   by its index; NULL: none. */
 const struct process *run_process_of(const struct run *, size_t w);
 const struct ex_watch *run_spec_watch(const struct run *, size_t i);
 
-/* Which SPEC a watch of a process is for, by its index in the target. */
+/* The SPEC of a watch of a process, by its index in the target. */
 size_t run_spec_of(const struct process *, size_t w);
 
-/* A watch of the target's, as the session knows it; its index there; and which
-   of the target's one of the session's is, by its index, if it is one that is
-   armed (-1: it is not). */
+/* The session's watch for a watch of the target; its index; and the reverse, -1
+   if that one is not armed. */
 const struct ex_watch *run_watch(const struct run *, size_t w);
 size_t run_session_index(const struct run *, size_t w);
 ssize_t run_target_index(const struct run *, size_t watch);
 
-/* What several ways of delivery do alike. */
+/* Shared by several ways of delivery. */
 int run_launch(struct run *, struct wp_cause *);
 unsigned run_threads(const struct run *);
 void run_announce_kernel(struct run *);
 
-/* From here on hits are acted at, as --on-hit says, or no longer. */
+/* Enable the action of --on-hit; and disable it. */
 void run_act_begin(struct run *);
 void run_act_end(struct run *);
 
-/* The thread that is stopped (run->stopped) goes on, and its hit was explained,
-   if that did not take too long: then it is acted at now.  False: its process
-   is to be left stopped. */
+/* Act at the hit of the stopped thread (run->stopped), which is about to
+   continue, if the hit was explained in time.  False: its process is to be left
+   stopped. */
 bool run_act_pass(struct run *);
 
-/* Describe a slot of another place (a watch of the session) of a watch of the
-   target that moves.  0 or -errno. */
+/* Describe a slot of the place (a watch of the session) to which a watch of the
+   target moves.  0 or -errno. */
 int run_describe_place(struct run *, int watch, size_t w,
     const struct wp_slot *);
 
-/* The last process has been added: sleep on it, too.  0 or -ENOMEM. */
+/* Include the last added process in the poll set.  0 or -ENOMEM. */
 int run_poll_add(struct run *, pid_t);
 
 /* Whether a process has events of its own, which it loses when it ends or
@@ -387,24 +404,24 @@ bool run_is_armed(const struct run *, const struct process *);
 /* Disarm the watches of a process that has ended. */
 void run_disarm(struct run *, struct process *);
 
-/* Disarm those watches of which --each wants no more hits. */
+/* Disarm watches that have had all hits of --each. */
 void run_turn_off(struct run *);
 
-/* A watch of the target is disarmed, because the program uses its word by pairs
-   of instructions that never succeed while it is watched: report it. */
+/* Report that a watch of the target is disarmed because the program uses its
+   word with pairs of instructions that never succeed while it is watched. */
 void run_report_exclusive(struct run *, size_t watch);
 
 /* Leave process i out, as if it had not been given. */
 void run_leave_out(struct run *, size_t i);
 
-/* Begin the file of -o perf with what was there before, and events as armed.
-   0 or -errno. */
+/* Begin the file of -o perf with the state before the watch, and the armed
+   events.  0 or -errno. */
 int perf_output_begin(struct run *, const struct ex_perf_event *, size_t n);
 
-/* Take a record that may be of a process that has mapped something. */
+/* Process a record, which may be of a new mapping. */
 void perf_output_learn(struct run *, const struct ex_record *);
 
-/* What the modules were, for a reader of the file on another day. */
+/* Add the modules' build ids, for a reader of the file on another day. */
 void perf_output_build_ids(struct run *);
 
 #endif

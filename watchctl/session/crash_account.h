@@ -11,11 +11,11 @@
 
 struct session;
 
-/* Once, at the start of the program. */
+/* Call this once, at the start of the program. */
 void crash_account_install(void);
 
-/* From here on there is an account to give, of this session, or of something
-   without one (NULL); until it has been given. */
+/* Begin: from here on the account of this session, or of work without a session
+   (NULL), has to be given; until the end. */
 void crash_account_begin(const struct session *);
 void crash_account_end(void);
 

@@ -1,5 +1,6 @@
 /*
- * environment: a hit as variables of a command's environment (--on-hit exec).
+ * environment: writes a hit as variables of a command's environment (--on-hit
+ * exec).
  */
 #ifndef ENVIRONMENT_H
 #define ENVIRONMENT_H
@@ -11,12 +12,12 @@
 
 enum {
 	ENVIRONMENT_MAX = 32,			/* variables */
-	ENVIRONMENT_TEXT_MAX = 128 << 10,	/* bytes that execve(2) takes
+	ENVIRONMENT_TEXT_MAX = 128 << 10,	/* bytes that execve(2) accepts
 						   in one */
 };
 
-/* Append NAME=VALUE with NUL for each that is known of a hit, at most so many
-   bytes in all; begin: how its report did. */
+/* Append NAME=VALUE with NUL for each known property of a hit, at most max
+   bytes in all; begin: how its report began. */
 void environment_put(struct buffer *, const struct report_start *begin,
     const struct ex_hit *, size_t max);
 

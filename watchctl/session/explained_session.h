@@ -7,34 +7,36 @@
 
 #include "session/session.h"
 
-/* How a report goes on that somebody else began, and did not live to end. */
+/* The state of a report that another process began and did not finish. */
 struct session_resume {
 	bool begun;		/* its first lines are written, ... */
-	uint64_t hits;		/* ... and these; UINT64_MAX: all of it */
+	uint64_t hits;		/* ... and this many hits; UINT64_MAX:
+				   everything */
 };
 
-/* A session for a report that goes into an open stream, which stays the
-   caller's; of a space, which is the session's then, or
-   NULL: a new one.  As session_open otherwise. */
+/* Open a session whose report goes to an open stream, which remains the
+   caller's; the session takes over the space, NULL: a new one.  Otherwise as
+   session_open. */
 int explained_session_open(struct session *, const struct options *,
     enum ex_source, struct ex_space *, FILE *out,
     const struct output_screen *, const struct session_resume *);
 
-/* The same of one that is open.  0, or -ENOMEM after a line on stderr. */
+/* The same for a session that is open.  0, or -ENOMEM after a line on
+   stderr. */
 int explained_session_begin(struct session *, enum ex_source,
     struct ex_space *);
 
-/* All that was there before somebody else left the report to this process is
-   known, after a time in which s->resuming was set: it goes on from here. */
+/* The state that another process left has been read, during which s->resuming
+   was set: continue from here. */
 void explained_session_resumed(struct session *);
 
-/* All hits up to this one, by its number `begun', are reported or left out. */
+/* The number `begun' up to which all hits are reported or left out. */
 uint64_t explained_session_done(const struct session *);
 
-/* How many hits are written when what is being written now is. */
+/* The number of hits that are written when the present write is complete. */
 uint64_t explained_session_writing(const struct session *);
 
-/* As session_object; SPEC NULL: none. */
+/* As session_object; SPEC NULL: there is none. */
 int explained_session_object(struct session *, pid_t, const struct spec *,
     uint64_t addr, uint64_t len);
 

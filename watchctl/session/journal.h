@@ -18,35 +18,35 @@
 #include "util/origin.h"
 
 enum journal_what {
-	JOURNAL_NOTHING,	/* that is no more to be done */
+	JOURNAL_NOTHING,	/* an entry that no longer applies */
 	JOURNAL_FORMAT,		/* bytes: struct perf_event_attr, and ids */
 	JOURNAL_IDS,		/* value[0]: the format, from 0; bytes: ids */
-	JOURNAL_LEARN,		/* bytes: a record that is reported already;
-				   value[0] 1: one of session_learn;
+	JOURNAL_LEARN,		/* bytes: a record whose hits are already
+				   reported; value[0] 1: of session_learn;
 				   value[1]: its time */
 	JOURNAL_WATCH,		/* bytes: struct journal_watch; tid: a process
-				   in which its symbol is to be found; 0: it has
-				   none, or that one */
+				   in which to find its symbol; 0: none, or that
+				   of the entry */
 	JOURNAL_SLOT,		/* bytes: struct journal_slot */
 	JOURNAL_READY,
-	JOURNAL_VALUES,		/* value[0]: enum journal_values, together */
+	JOURNAL_VALUES,		/* value[0]: a set of enum journal_values */
 	JOURNAL_UNSEEN,		/* value[0]: the watch, from 0 */
 	JOURNAL_MISSED_PART,	/* the same */
-	JOURNAL_KNOWN,		/* the same; value[1]: when; tid: the process;
-				   bytes: what was known then */
+	JOURNAL_KNOWN,		/* the same; value[1]: a time; tid: the process;
+				   bytes: the values known then */
 	JOURNAL_MAPPED,		/* tid: a process, whose mappings are not
 				   reported by records; bytes: struct
 				   journal_mapped */
 	JOURNAL_OBJECT,		/* tid: a process; value: address and length;
 				   bytes: the SPEC, with its NUL */
 	JOURNAL_START,		/* bytes: struct journal_start */
-	JOURNAL_RECORD,		/* bytes: a record; of samples of watches
+	JOURNAL_RECORD,		/* bytes: a record; for samples of watches
 				   value[0]: its number; value[1]: its time;
 				   tid: its thread */
 	JOURNAL_CHANNEL_HIT,	/* bytes: struct channel_hit, and its record;
 				   value[0]: its number; value[1]: its time;
 				   tid: its thread */
-	JOURNAL_HINTS,		/* tid: a thread that is stopped; 0: none is */
+	JOURNAL_HINTS,		/* tid: a stopped thread; 0: none */
 	JOURNAL_FLUSH,		/* value[0]: of session_flush */
 	JOURNAL_FORESEE,	/* bytes: a record that will come */
 	JOURNAL_LEFT_OUT,	/* value[0]: hits */
@@ -56,23 +56,22 @@ enum journal_what {
 	JOURNAL_EVENT,		/* bytes: struct watch_event */
 	JOURNAL_INSTANCE,	/* bytes: struct object_event, and a sample */
 	JOURNAL_DAMAGE,		/* bytes: struct hg_finding */
-	JOURNAL_TALLY,		/* bytes: struct wp_target_tally, of hits that
-				   were only counted; its watch is the
-				   session's */
+	JOURNAL_TALLY,		/* bytes: struct wp_target_tally of hits that
+				   BPF programs counted, with the session's
+				   watch */
 	JOURNAL_RESUME,		/* bytes: struct journal_resume */
 	JOURNAL_RECALL,		/* bytes: struct journal_recall */
-	JOURNAL_MISSED,		/* what was there before is not known of
-				   values */
+	JOURNAL_MISSED,		/* earlier values are unknown */
 	JOURNAL_THREADS,	/* bytes: struct wp_thread_count, several */
 	JOURNAL_COVERAGE,	/* bytes: struct coverage, several */
 	JOURNAL_END,		/* bytes: struct journal_end */
 };
 
 struct journal_entry {
-	uint32_t size;		/* in all, a multiple of 8 */
+	uint32_t size;		/* total size, a multiple of 8 */
 	uint16_t what;		/* enum journal_what */
-	uint8_t settled;	/* a sample: nothing comes of it any more */
-	uint8_t passed;		/* its thread was stopped, and goes on */
+	uint8_t settled;	/* a sample: its fate is known */
+	uint8_t passed;		/* its thread was stopped, and was released */
 	uint32_t len;		/* of the bytes */
 	int32_t tid;
 	int32_t pid;		/* of a sample's thread */
@@ -106,7 +105,7 @@ struct journal_watch {
 	uint64_t object;	/* as of session_instance, like since */
 	uint64_t freed;		/* as of struct ex_watch, like freed_by */
 	pid_t freed_by;
-	uint32_t symbol;	/* where it is in text; 0: it has none */
+	uint32_t symbol;	/* its offset in text; 0: none */
 	char text[];		/* the SPEC */
 };
 
@@ -128,11 +127,11 @@ struct journal_start {
 struct journal_mapped {
 	uint64_t program, code;
 	bool known;
-	pid_t parent;		/* it maps what this one did, if it maps nothing
-				   any more; 0: it is not known */
+	pid_t parent;		/* its mappings are those of this process, if it
+				   has none of its own any more; 0: not known */
 };
 
-/* How far it is, for one that goes on where another left off. */
+/* The state of a session, for an explainer that continues it. */
 struct journal_resume {
 	uint64_t reported, rejected, unchanged, thinned, stray, unjudged,
 	    dropped;
@@ -141,8 +140,8 @@ struct journal_resume {
 	struct hit_filter_count count[];	/* ncounts of them */
 };
 
-/* The hits with one backtrace, before it.  value[1] of the entry: 0; or what it
-   has is a struct channel_hit and its record, of this watch, from 1. */
+/* Past hits with one backtrace. value[1] of the entry: 0; or the watch, from 1,
+   of a channel's hit: the record is a struct channel_hit and its record. */
 struct journal_recall {
 	uint64_t count, first_seq, first, last;
 	uint32_t nthreads;
@@ -160,17 +159,16 @@ struct journal_end {
 	uint64_t count[];
 };
 
-/* Where entries are put. */
+/* Receives the entries. */
 struct journal {
-	/* Add one: of `what', tid and value as in entry, its bytes from two
-	   parts. */
+	/* Append an entry with what, tid and value of this one, and bytes from
+	   two parts. */
 	void (*put)(struct journal *, const struct journal_entry *,
 	    const void *part, size_t len, const void *more, size_t more_len);
-	/* Have all of it read; records up to this time (ns) are there.  False:
-	   no more is wanted. */
+	/* Have everything read; all records up to this time (ns) are there.
+	   False: no more is wanted. */
 	bool (*flush)(struct journal *, uint64_t now);
-	/* The same, of a journal that is at its end.  Result: the exit
-	   status. */
+	/* The same, at the journal's end.  Result: the exit status. */
 	int (*end)(struct journal *);
 };
 

@@ -2,16 +2,16 @@
  * session: one run from its records to its report, whether the records come
  * from the rings or from a file.
  *
- * Life-cycle: session_open opens the report's stream; the caller finds out what
- * is watched and adds that; session_ready fixes it; session_start begins the
- * report; session_record takes each record; session_end closes the account:
+ * Life-cycle: session_open opens the report's stream; the caller resolves and
+ * adds the watches; session_ready fixes them; session_start begins the report;
+ * session_record takes each record; session_end closes the account:
  *
  *	hits = reported + rejected + unchanged + skipped + handled + lost
  *
  * The records are used in one of three ways.  They are recorded (-o perf).  Or
- * another process keeps the session: then everything is written to its journal
- * (journal.h), and this process knows the state of the report as of the last
- * session_flush.  Or, in that other process, the records are explained
+ * another process keeps the session: everything is written to its journal
+ * (journal.h), and this process only knows the state of the report as of the
+ * last session_flush.  Or, in that other process, the records are explained
  * (explained_session.h).  This file does not depend on the code that explains,
  * and neither does watchctl.
  *
@@ -33,20 +33,20 @@
 #include "attach/target.h"
 #include "ring/uptime.h"
 
-/* What becomes of a hit. */
+/* The fate of a hit. */
 enum session_fate {
 	SESSION_REPORTED,
 	SESSION_REJECTED,	/* by --if */
 	SESSION_UNCHANGED,	/* by --changed */
 	SESSION_SKIPPED,	/* by --every, --once, --max-rate or --last */
-	SESSION_BEYOND,		/* those that --each asked for, or the end of
-				   the thread whose instance is watched; it
-				   does not count */
+	SESSION_BEYOND,		/* after those of --each, or after the end of
+				   the thread whose instance is watched; it does
+				   not count */
 };
 
 /* When a thread of a process ended, ns. */
 struct thread_end {
-	pid_t pid;		/* 0: it has not */
+	pid_t pid;		/* 0: it has not ended */
 	uint64_t time;
 };
 
@@ -57,22 +57,21 @@ struct learned;
 struct ci;
 struct session;
 
-/* What a session does that explains its hits itself; each is called by the
-   function of its name. */
+/* The functions of a session that explains its hits itself; each is called by
+   the function of the same name. */
 struct session_ops {
 	int (*ready)(struct session *);
-	void (*slot)(struct session *);	/* there is one more */
+	void (*slot)(struct session *);	/* a slot was added */
 	void (*start)(struct session *, const struct report_start *);
 	void (*record)(struct session *, const struct ex_record *);
 	void (*flush)(struct session *, uint64_t now);
-	void (*tell)(struct session *);	/* hits that are held */
+	void (*tell)(struct session *);	/* report the held hits */
 	void (*tally)(struct session *, const struct wp_target_tally *);
-	/* of the explainer; NULL: there is none yet */
+	/* the explainer's tally; NULL: there is none yet */
 	const struct ex_tally *(*explained)(const struct session *);
-	/* fill in those of the policy */
+	/* fill in the policy's findings */
 	void (*findings)(struct session *, struct report_end *);
-	/* say what the policy says at the end, and put what is written beside
-	   the report */
+	/* print the policy's final notes, and write the side files */
 	void (*sides)(struct session *, const struct report_end *);
 	void (*damage)(struct session *, const struct hg_finding *);
 	void (*close)(struct session *);
@@ -80,25 +79,27 @@ struct session_ops {
 
 struct session {
 	const struct options *options;
-	const struct session_ops *ops;	/* NULL: recorded, or another's to
-					   keep */
+	const struct session_ops *ops;	/* NULL: records are recorded or written
+					   to a journal */
 	struct ex_space *space;
-	struct ex_watch **watches;	/* nwatches of them, with their
+	struct ex_watch **watches;	/* nwatches of them, which own their
 					   strings */
 	size_t nwatches;
 	struct ex_slot *slots;		/* by format index; nslots of them */
 	size_t nslots;
 	struct ex_explainer *explainer;	/* NULL without ops */
-	struct journal *journal;	/* for the process that keeps the
-					   session; NULL: this one */
-	const struct summary_row *recall;	/* what is explained now was
-						   reported, as often as this
-						   says; NULL: it was not */
-	void (*progress)(void);		/* called when a recording's record was
-					   read; NULL: not */
+	struct journal *journal;	/* to the process that keeps the
+					   session; NULL: none */
+	const struct summary_row *recall;	/* the hits that are explained
+						   now were already reported, as
+						   counted here; NULL: they were
+						   not */
+	void (*progress)(void);		/* called after each record of a
+					   recording; may be NULL */
 	void (*given)(void *arg, const struct ex_hit *, enum session_fate);
-	void *given_arg;		/* called with each hit; NULL: not */
-	struct {			/* of what watches are added: as of */
+	void *given_arg;		/* called with each hit; may be NULL */
+	struct {			/* properties of watches that are added
+					   next: as of */
 		unsigned number;	/* session_of_process */
 		pid_t pid;
 		char comm[32];
@@ -111,140 +112,140 @@ struct session {
 		uint64_t object;	/* session_instance */
 	} of;
 	struct output output;
-	struct ex_perfwriter *recording;	/* -o perf, once it has begun */
+	struct ex_perfwriter *recording;	/* -o perf, once begun */
 	struct report report;
 	char comm[32];			/* of the first process; "": not
 					   known */
-	uint64_t skip;			/* hits that the reader has already; */
-	bool skipping;			/* what is written until then is to be
-					   dropped */
-	bool resuming;			/* and what was before is not told to
-					   its end */
-	bool on_stderr;			/* the report goes there, as text */
+	uint64_t skip;			/* hits that were already written; */
+	bool skipping;			/* drop what is written until then */
+	bool resuming;			/* the past has not been read
+					   completely */
+	bool on_stderr;			/* the report goes to stderr, as text */
 	bool ready;			/* as of session_ready */
 	bool started;			/* the report has begun */
-	uint64_t samples;		/* of watches that were delivered */
-	uint64_t *watch_samples;	/* the same of each, in a run with
+	uint64_t samples;		/* delivered samples of watches */
+	uint64_t *watch_samples;	/* the same by watch, in a run with
 					   --each */
 	size_t nwatch_samples;
 	uint64_t channel_hits;		/* as of session_channel_hit */
 	uint64_t reported;		/* hits */
-	uint64_t last_hit;		/* when the last of them was made, ns;
-					   0: there is none; UINT64_MAX: it is
-					   not known */
-	uint64_t written;		/* those of them that are in the report,
+	uint64_t last_hit;		/* time of the last reported hit, ns; 0:
+					   none; UINT64_MAX: not known */
+	uint64_t written;		/* reported hits that are in the output,
 					   whatever may become of watchctl */
 	uint64_t unchanged;		/* hits not reported: --changed, */
 	uint64_t rejected;		/* --if, */
 	uint64_t thinned;		/* --every, --once, --max-rate, or
 					   --last */
 	uint64_t told;			/* reported, as of session_last; */
-	bool told_unknown;		/* that is not known */
+	bool told_unknown;		/* their number is unknown */
 	struct hit_filter *filter;
-	/* before this explainer: */
+	/* Before this explainer: */
 	uint64_t before;		/* hits */
-	uint64_t dropped;		/* accesses that were not wanted */
-	uint64_t joined;		/* samples that were one more of a
+	uint64_t dropped;		/* accesses of no wanted kind */
+	uint64_t joined;		/* samples joined to another one's
 					   hit */
-	uint64_t handled;		/* hits not reported: for handlers of
-					   the program alone */
-	uint64_t merged;		/* accesses that are part of hits that
-					   came late, beyond the first; */
-	uint64_t late_unknown;		/* hits of which that is not known */
+	uint64_t handled;		/* hits that only handlers of the
+					   program got */
+	uint64_t merged;		/* accesses of late hits beyond each
+					   one's first; */
+	uint64_t late_unknown;		/* late hits whose number of accesses is
+					   unknown */
 	uint64_t lost;			/* hits, as reported so far */
 	struct wp_uptime uptime;	/* of the watches */
 	uint64_t skipped;		/* records of unknown type */
 	struct policy *policy;		/* of --allow; NULL without ops, or */
 	struct learned *learned;	/* of --learn, */
 	struct ci *ci;			/* of --junit, --sarif, --github, */
-	struct hit_condition *condition;	/* of --if; when it was not
-				   asked for */
+	struct hit_condition *condition;	/* of --if; NULL: not given */
 	struct hit_condition *ends;		/* of --until; */
-	uint64_t ended;			/* of the hit for which it held, its
-					   number `begun'; 0: it has not */
-	struct thread_end *thread_ends;	/* those of the SPECs, by their index;
-					   NULL: none has ended */
+	uint64_t ended;			/* the number `begun' of the hit at
+					   which it held; 0: it has not */
+	struct thread_end *thread_ends;	/* by SPEC: the end of its thread; NULL:
+					   none has ended */
 	struct last_hits *held;		/* NULL: hits are reported at once */
-	uint64_t stray;			/* hits; with --count at the end */
+	uint64_t stray;			/* stray hits; with --count at the
+					   end */
 	uint64_t unjudged;		/* hits; ... */
-	uint64_t unjudged_late;		/* ... of these, came late */
+	uint64_t unjudged_late;		/* ... of these, late ones */
 	struct wp_thread_count *threads;	/* as of session_thread_counts:
 					   nthreads of them */
 	size_t nthreads;
 	struct coverage *coverage;	/* as of session_coverage: ncoverage of
 					   them */
 	size_t ncoverage;
-	uint64_t damage;		/* findings of heaps, but for those of
+	uint64_t damage;		/* findings of heaps, except those of
 					   --allow: */
 	uint64_t allowed;
-	struct policy *known;		/* of those; NULL: none is allowed */
+	struct policy *known;		/* their patterns; NULL: none */
 	struct heap_writers heap_writers;
 	char doubt[320];		/* why the run cannot be vouched for;
-					   "": it can, as far as is known */
+					   "": no reason is known */
 	int (*put_side)(unsigned side, const char *bytes, size_t len);
-					/* as of enum side; 0 or -errno; NULL:
-					   nobody wants them */
-	struct report *reply;		/* gets each hit, too; NULL: none */
-	bool reply_only;		/* and nothing else does */
+					/* writes a side file (enum side): 0 or
+					   -errno; NULL: none is wanted */
+	struct report *reply;		/* a second report that gets each hit;
+					   NULL: none */
+	bool reply_only;		/* only that one gets hits */
 	bool quiet;			/* no account on stderr when nothing was
-					   hit, or beside a report that has
-					   it */
-	bool full;			/* -n hits are there, or ... */
-	bool until;			/* ... that of --until is */
+					   hit, or when the report has it */
+	bool full;			/* -n is reached, or ... */
+	bool until;			/* ... the condition of --until held */
 	int err;			/* first -errno of the report's
 					   stream */
 };
 
-/* A session for these options (which outlive it); out is where its report goes
-   without -O.  A file that is there keeps its contents until the report or the
-   recording begins; one that is not is made now, and removed by session_close
-   if nothing began.  0, or -errno after a line on stderr. */
+/* Open a session for these options, which must outlive it; out is the report's
+   stream without -O.  An existing file keeps its contents until the report or
+   recording begins; a new one is created now, and removed by session_close if
+   nothing began.  0, or -errno after a line on stderr. */
 int session_open(struct session *, const struct options *, FILE *out);
 
-/* The first process is known, and by it what -O names: open that, if it is not
+/* The first process is known, and thereby the name of -O: open it, if it is not
    open.  0 or as above. */
 int session_first_process(struct session *, pid_t);
 
-/* Keep the first failure of the report's stream: nothing, or -errno. */
+/* Keep the first failure of the report's stream: 0, or -errno. */
 void session_note(struct session *, int err);
 
-/* The watches that are added from here on are of one of several processes, and
-   a reader knows them by this number; 0, 0, "": of any, by their order. */
+/* Watches added from here on belong to one of several processes, and are
+   reported under this number; 0, 0, "": to no particular one, and are numbered
+   in order. */
 void session_of_process(struct session *, unsigned number, pid_t,
     const char *comm);
 
-/* The watches that are added from here on are not armed, or are again: what is
-   watched for them, when it is there, are others of their numbers. */
+/* Watches added from here on are pending, or no longer: when their variables
+   exist, other watches with their numbers are armed. */
 void session_pending(struct session *, bool);
 
-/* The watches that are added from here on are of thread-local variables; or the
-   parts are a thread's own, with this control block, 0: they are not. */
+/* Watches added from here on are of thread-local variables; or, with a control
+   block, parts that are the instance of that thread (0: they are not). */
 void session_local(struct session *, bool, uint64_t block);
 
-/* The watches that are added from here on are places of watches that move,
-   where they are since a time, ns: a line for the event says that, so none is
-   for the watch; 0: since the start. */
+/* Watches added from here on are places of watches that move, where they are
+   since this time, ns: the line of the event reports that instead of a line for
+   the watch; 0: since the start. */
 void session_moves(struct session *, bool moves, uint64_t since);
 
-/* The watches that are added from here on are parts of this one, by its id,
-   over which slots move; they are not reported; 0: they are no parts. */
+/* Watches added from here on are parts, over which slots move, of the watch
+   with this id; they are not reported; 0: they are no parts. */
 void session_part(struct session *, unsigned whole);
 
-/* Then: that part is the object of this number, which is there since a time,
-   ns. */
+/* After session_part: the part is the object with this number, which exists
+   since this time, ns. */
 void session_instance(struct session *, uint64_t object, uint64_t since);
 
-/* A watch's region as a reader sees it; symbol may be NULL; strings are copied.
-   A report that has begun gets it.  0 or -ENOMEM. */
+/* Add a watch, as the report shows it; symbol may be NULL; strings are copied.
+   A report that has begun is told.  0 or -ENOMEM. */
 int session_add_watch(struct session *, const char *spec, const char *symbol,
     uint64_t addr, uint64_t len, enum wp_access access, unsigned slots);
 
-/* The same for one of a process that is given by its address alone: with a
-   journal, whoever explains finds the symbol. */
+/* The same for an address in a process; with a journal, the explainer finds its
+   symbol. */
 int session_add_place(struct session *, pid_t, const char *spec, uint64_t addr,
     uint64_t len, enum wp_access access, unsigned slots);
 
-/* What the next format index is a slot of; watch -1: of none.  0 or -ENOMEM. */
+/* Say which slot the next format index is; watch -1: of none.  0 or -ENOMEM. */
 int session_add_slot(struct session *, int watch, uint64_t addr, uint64_t len);
 
 /* Records of an event with these ids have its layout. */
@@ -255,34 +256,33 @@ void session_format(struct session *, const struct perf_event_attr *,
 void session_ids(struct session *, size_t format, const uint64_t *ids,
     size_t n);
 
-/* All watches and slots are there: be ready for records.  0 or -ENOMEM. */
+/* All watches and slots are added: prepare for records.  0 or -ENOMEM. */
 int session_ready(struct session *);
 
 /*
- * These are for a session with a journal alone.
+ * The following are only for a session with a journal.
  */
 
-/* Look for what a region is in the debug information now: with much of it that
-   takes longer than hits could wait.  It is what that SPEC means.  0; -EINVAL
-   after a line on stderr: the condition cannot be meant for it. */
+/* Look up the variable of a region, which that SPEC means, in the debug
+   information now, because with much of it that takes longer than hits could
+   wait.  0; -EINVAL after a line on stderr: the condition does not fit it. */
 int session_object(struct session *, pid_t, const struct spec *,
     uint64_t addr, uint64_t len);
 
-/* The same, when it moves there; nothing is waited for. */
+/* The same, without waiting, when a watch moves there. */
 void session_place(struct session *, pid_t, const struct spec *, uint64_t addr,
     uint64_t len);
 
-/* The mappings of a process are not reported by records: the process that
-   explains its samples looks for them. */
+/* No records report the mappings of a process: the explainer looks for them. */
 void session_mapped(struct session *, pid_t, const struct journal_mapped *);
 
-/* A record of the state that a process has had since then, ns, as
-   synthetic_records.h has them: for the hits from now on. */
+/* Learn a record of the state that a process has had since this time, ns
+   (synthetic_records.h), for the hits from now on. */
 void session_learn(struct session *, const struct ex_record *, uint64_t time);
 
 /* As ex_explainer_values, ex_explain_doubt (EX_UNSEEN; EX_MISSED),
    ex_explain_known, and ex_explain_hints for a thread that is stopped at its
-   hit; 0: none is. */
+   hit (0: none). */
 void session_values(struct session *, const struct ex_value_options *);
 void session_unseen(struct session *, const struct ex_watch *);
 void session_missed(struct session *, const struct ex_watch *);
@@ -290,105 +290,106 @@ void session_known(struct session *, const struct ex_watch *, pid_t,
     const uint8_t *bytes, size_t len, uint64_t time);
 void session_stopped(struct session *, pid_t tid);
 
-/* Take a hit that a program handed over, of so many bytes, with its record. */
+/* Take a hit that a program handed over, of size bytes, with its record. */
 void session_channel_hit(struct session *, const struct channel_hit *,
     size_t size, const struct ex_record *);
 
 /*
- * These are for all of them.
+ * The following are for all sessions.
  */
 
 /* Begin the recording of -o perf.  0, or -errno after a line on stderr. */
 int session_record_to_file(struct session *, const struct ex_perf_event *,
     size_t n);
 
-/* Begin the report; the watches are filled in here. */
+/* Begin the report; the watches are filled in by this function. */
 void session_start(struct session *, struct report_start *);
 
-/* Take a record.  False: no more are wanted (-n, or the report failed). */
+/* Take a record.  False: no more records are wanted (-n, or the report
+   failed). */
 bool session_record(struct session *, const struct ex_record *);
 
 /* Whether a record is a sample of a watch. */
 bool session_is_sample(const struct session *, const struct ex_record *);
 
-/* With a journal: a record will be taken later, when its process may be gone;
-   hits, of so many samples, that would have come next are left out. */
+/* With a journal: announce a record that will be taken later, when its process
+   may be gone; and leave out hits, of this many samples, that would have come
+   next. */
 void session_foresee(struct session *, const struct ex_record *);
 void session_left_out(struct session *, uint64_t hits, uint64_t samples);
 
-/* All that was taken, since the last time, are hits that were kept until now,
-   for this reason (report.h): write them, and that. */
+/* Everything taken since the last call are hits that were kept until now, for
+   this reason (report.h): write them, and a line about them. */
 void session_last(struct session *, const char *reason);
 
-/* Without a journal: they are written; say so. */
+/* Without a journal: write that line; the hits are written. */
 void session_told(struct session *, const char *reason);
 
-/* All records of before now (ns; UINT64_MAX: all there will be) are there:
-   write what can be written.  False as above. */
+/* All records from before now (ns; UINT64_MAX: all) are there: write what can
+   be written.  False as above. */
 bool session_flush(struct session *, uint64_t now);
 
-/* With a journal: hits that were only counted.  Without: they are reported. */
+/* With a journal: add hits that BPF programs counted.  Without: report them. */
 void session_tally(struct session *, const struct wp_target_tally *);
 
 void session_lost(struct session *, uint64_t count);
 
-/* Report what has become of a watch; as of the same time as the next record. */
+/* Report a change of a watch, at the time of the next record. */
 void session_event(struct session *, const struct watch_event *);
 
-/* The same of an object that is a part of one; with the len bytes of a sample
-   of where it happened, which are of the layout of the watches'; 0: there is
+/* The same for an object that is a part of a watch, with len bytes of a sample
+   of the place where it happened, in the layout of the watches' samples; 0:
    none. */
 void session_object_event(struct session *, const struct object_event *,
     const void *sample, size_t len);
 
-/* Report what was found in a program's heap. */
+/* Report a finding in a program's heap. */
 void session_damage(struct session *, const struct hg_finding *);
 
-/* Report the text of a warning that has been said. */
+/* Add to the report a warning that has been printed. */
 void session_report_warning(struct session *, const char *text);
 
-/* All records are there, and this many accesses were counted.  What was counted
-   and not delivered is lost, whatever records said of it: they leave out the
-   last ones, and count lost records that were no hits. */
+/* All records are there, and this many accesses were counted.  The difference
+   to those delivered is lost, whatever records of lost records say: these omit
+   the last losses, and count records that were no hits. */
 void session_counted(struct session *, uint64_t counts);
 
-/* How many samples of a watch have come. */
+/* The number of samples of a watch so far. */
 uint64_t session_samples(const struct session *, size_t watch);
 
-/* Whether the last hit has come that -n or --each asks for. */
+/* Whether -n or --each has had its last hit. */
 bool session_is_full(const struct session *);
 
 void session_warn(struct session *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Why something stray may have been missed, as half a sentence ("5 hits were
-   lost"); the first reason is kept. */
+/* Note why a stray access may have been missed, as half a sentence ("5 hits
+   were lost"); the first reason is kept. */
 void session_doubt(struct session *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* With --count, at the end: how often each thread hit, by watches.  0 or
+/* With --count, at the end: set the number of hits by watch and thread.  0 or
    -ENOMEM. */
 int session_thread_counts(struct session *, const struct wp_thread_count *,
     size_t n);
 
-/* At the end: for how long the slots were on each part of what they move over.
-   0 or -ENOMEM. */
+/* At the end: set for how long slots were on each part.  0 or -ENOMEM. */
 int session_coverage(struct session *, const struct coverage *, size_t n);
 
-/* For how long watches were on, when they are so no more; threads 0: in how
-   many threads is not known.  If one was off, this is reported. */
+/* At the end: set for how long watches were on; threads 0: in an unknown number
+   of threads.  A watch that was off meanwhile is reported. */
 void session_uptime(struct session *, const struct wp_uptime *);
 
 /*
- * End the report and say on stderr what became of the hits; counts as in
- * report_end.  Result: the exit status, which is 125 when the report could not
- * be written; with --error-exitcode its status when a hit was stray, or 120,
- * with a line on stderr, when one may have been missed; else status.
+ * End the report and print the account on stderr; counts as in report_end.
+ * Result: the exit status: 125 when the report could not be written; with
+ * --error-exitcode its status when a hit was stray, or 120, after a line on
+ * stderr, when one may have been missed; else status.
  */
 int session_end(struct session *, const char *reason, int status,
     const uint64_t *counts);
 
-/* Why it ended where no more is wanted. */
+/* The reason of an end because no more hits are wanted. */
 static inline const char *
 session_full_reason(const struct session *s)
 {

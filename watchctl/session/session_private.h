@@ -12,15 +12,15 @@ session_reports(const struct session *s)
 	return s->report.ops != NULL && s->err == 0;
 }
 
-/* Put an entry with these bytes into its journal. */
+/* Append an entry with these bytes to the journal. */
 void session_put(struct session *, enum journal_what, const void *bytes,
     size_t len);
 
-/* Put the watches and slots that there are into it; free them. */
+/* Append all watches and slots to the journal; and free them. */
 void session_put_watches(struct session *);
 void session_free_watches(struct session *);
 
-/* The file of records is whole.  0 or -errno. */
+/* Complete the file of the recording.  0 or -errno. */
 int session_end_recording(struct session *);
 
 #endif

@@ -3,12 +3,12 @@
  *
  *	new < 0 && comm == "worker"	caller("reload") || (access == "read")
  *
- * Parsed once, into a tree that is walked for each hit; what a name means for a
- * hit is the caller's to say.  What is not known of a hit makes no more unknown
- * than it must: with `false && unknown` the condition does not hold.
+ * A condition is parsed once, into a tree that is evaluated for each hit; the
+ * caller supplies the values of names.  An unknown value makes the result
+ * unknown only where it matters: `false && unknown` is false.
  *
- * The operands of && and || have no effects, so the one that is found out more
- * quickly is looked at first.
+ * The operands of && and || have no side effects, so the cheaper one is
+ * evaluated first.
  */
 #ifndef CONDITION_H
 #define CONDITION_H
@@ -20,7 +20,7 @@
 enum condition_kind {
 	CONDITION_NUMBER,	/* number */
 	CONDITION_NAME,		/* name: a number of the hit */
-	CONDITION_ENUMERATOR,	/* text: one of the watched type's */
+	CONDITION_ENUMERATOR,	/* text: an enumerator of the watched type */
 	CONDITION_EQUAL_TEXT,	/* name == text, of a hit's text */
 	CONDITION_IN,		/* text: a function */
 	CONDITION_CALLER,	/* text: a function */
@@ -32,9 +32,9 @@ enum condition_kind {
 	CONDITION_CAST_BOOL,	/* (bool)a */
 	CONDITION_OPERATOR,	/* a operator b */
 	CONDITION_AND,		/* a && b, */
-	CONDITION_OR,		/* a || b: a is the quicker one */
+	CONDITION_OR,		/* a || b: a is the cheaper one */
 	CONDITION_CHOICE,	/* a ? b : c */
-	CONDITION_TEXT,		/* text; in the parser alone */
+	CONDITION_TEXT,		/* text; only within the parser */
 };
 
 enum condition_name {
@@ -51,25 +51,25 @@ struct condition_node {
 	enum ex_operator operator;
 	struct ex_number number;
 	const char *text;	/* lives as long as the condition */
-	unsigned column;	/* of where it begins, from 1 */
-	unsigned call;		/* IN and CALLER: which of them, from 0 */
-	unsigned cost;		/* of finding it out, beside others */
+	unsigned column;	/* where it begins, from 1 */
+	unsigned call;		/* IN and CALLER: its number among these, from
+				   0 */
+	unsigned cost;		/* relative cost of evaluation */
 };
 
 struct condition {
 	const struct condition_node *root;
-	unsigned calls;		/* how many IN and CALLER there are */
+	unsigned calls;		/* number of IN and CALLER nodes */
 	bool typed;		/* it has enumerators */
-	const char *option;	/* "--if", for messages; whoever parses it sets
-				   it then */
-	/* condition.c's own */
+	const char *option;	/* "--if", for messages; set by the caller after
+				   parsing */
+	/* private to condition.c */
 	struct condition_node *nodes;
 	size_t n;
 	char *texts, *text_end;
 };
 
-/* What is wrong, and where: the column counts from 1, behind the end is one
-   more than there are. */
+/* An error and its column, from 1; one more than the last at the end. */
 struct condition_error {
 	unsigned column;
 	char text[160];
@@ -82,14 +82,14 @@ void condition_free(struct condition *);
 
 enum condition_truth { CONDITION_FALSE, CONDITION_TRUE, CONDITION_UNKNOWN };
 
-/* What is known of one hit. */
+/* Supplies the values of one hit. */
 struct condition_hit {
-	/* A number by its name; an enumerator.  False: it is not known. */
+	/* The number of a name; and of an enumerator.  False: unknown. */
 	bool (*number)(void *arg, enum condition_name, struct ex_number *);
 	bool (*enumerator)(void *arg, const char *text, struct ex_number *);
 	enum condition_truth (*is_text)(void *arg, enum condition_name,
 	    const char *text);
-	/* an IN or CALLER */
+	/* evaluates IN or CALLER */
 	enum condition_truth (*call)(void *arg, const struct condition_node *);
 	void *arg;
 };
@@ -97,7 +97,7 @@ struct condition_hit {
 enum condition_truth condition_holds(const struct condition *,
     const struct condition_hit *);
 
-/* Call fn for each node; its first false ends that, and is the result. */
+/* Call fn for each node, until it returns false, which is then the result. */
 bool condition_each(const struct condition *,
     bool (*fn)(void *arg, const struct condition_node *), void *arg);
 

@@ -1,5 +1,6 @@
 /*
- * condition_filter: the part of a condition that the kernel can evaluate.
+ * condition_filter: derives the part of a condition that the kernel can
+ * evaluate.
  */
 #ifndef CONDITION_FILTER_H
 #define CONDITION_FILTER_H
@@ -7,8 +8,8 @@
 #include "os/filter.h"
 #include "spec/condition.h"
 
-/* Whenever the filter is surely false, the condition is.  Result: whether it
-   ever can be. */
+/* Make a filter that rejects no hit for which the condition may hold.  Result:
+   whether it can reject any. */
 bool condition_filter(const struct condition *, struct wp_filter *);
 
 #endif

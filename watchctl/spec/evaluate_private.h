@@ -16,13 +16,13 @@ enum {
 };
 
 struct value {
-	bool is_object;		/* it lies at addr; else it is number */
+	bool is_object;		/* it is an object at addr; else it is number */
 	bool known;		/* it has a type */
 	struct ex_type type;
 	uint64_t addr;
 	uint64_t size;		/* bytes; 0: not known */
-	uint64_t bit;		/* of a bit-field: its lowest bit, */
-	unsigned bits;		/* and how many; 0: it is none */
+	uint64_t bit;		/* a bit-field's lowest bit, */
+	unsigned bits;		/* and its width; 0: no bit-field */
 	uint64_t number;	/* cut to the type's size */
 };
 
@@ -32,72 +32,74 @@ struct evaluation {
 	struct wp_cause *cause;
 	bool early;
 	bool types_only;	/* no memory is read */
-	struct trace *trace;	/* it is noted what would be; NULL: it is not */
-	struct value holder;	/* that the last member is a part of */
+	struct trace *trace;	/* records what would be read; NULL: nothing is
+				   recorded */
+	struct value holder;	/* the object that contains the last member */
 	int err;		/* why it failed */
 };
 
-/* The pointers that lead to an object: where each lies, if each before it
-   contains the same number. */
+/* The pointers that lead to an object: the address of each, if all before it
+   contain the same number. */
 enum { WAY_MAX = 64 };
 struct trace {
 	uint64_t contents;
-	uint64_t addr[WAY_MAX];	/* n of them; more are counted only */
+	uint64_t addr[WAY_MAX];	/* n of them; further ones are only counted */
 	unsigned n;
-	bool narrow;		/* they have 4 bytes */
-	const struct node *other;	/* what is no pointer, and counts too;
-					   NULL: nothing */
+	bool narrow;		/* they are 4 bytes wide */
+	const struct node *other;	/* a value on the way that is no
+					   pointer, and matters too; NULL:
+					   none */
 };
 
-/* A part of the SPEC, quoted. */
+/* Append a part of the SPEC, quoted. */
 void evaluate_put_part(struct buffer *, const char *begin, const char *end);
 
-/* End with what is in the buffer. */
+/* Fail with the text in the buffer. */
 bool evaluate_fail_with(struct evaluation *, const char *at, struct buffer *);
 bool evaluate_fail(struct evaluation *, const char *at, const char *why);
 
-/* "'server.clients' is of type int: " and what that means. */
+/* Fail with "'server.clients' is of type int: " and what that means. */
 bool evaluate_fail_type(struct evaluation *, const struct node *,
     const struct value *, const char *at, const char *means);
 
-/* Say that it is a value, and which object is perhaps meant. */
+/* Report that it is a value, and which object may be meant. */
 int value_error(struct evaluation *, const struct node *);
 bool value_is_pointer(const struct value *);
 bool value_is_signed(const struct value *);
 bool value_is_integer(const struct value *);
 
-/* A number's value at the width of 64 bits. */
+/* A number extended to 64 bits. */
 uint64_t value_extended(uint64_t number, unsigned bits, bool sign);
 void value_set_number(struct value *, const char *type, uint64_t number);
 
-/* What C's arithmetic gives: an int or a long. */
+/* Set the result of C arithmetic: an int or a long. */
 void value_set_result(struct value *, const struct ex_number *);
 struct ex_number value_number_of(const struct value *);
 void value_set_object(struct value *, const struct ex_type *, uint64_t addr,
     uint64_t size);
 
-/* A reference is what it refers to. */
+/* Replace a reference by what it refers to. */
 bool value_follow_reference(struct evaluation *, const struct node *,
     struct value *);
 bool evaluate_object(struct evaluation *, const struct node *, struct value *);
 
-/* An array is a pointer to its first element. */
+/* Replace an array by a pointer to its first element. */
 bool value_decay(struct value *);
 
-/* What an object contains. */
+/* Replace an object by its value. */
 bool value_load(struct evaluation *, const struct node *, struct value *);
 
-/* An operand of an operator is a number or a pointer. */
+/* Evaluate to a number or a pointer, as operands are. */
 bool value_take_number(struct evaluation *, const struct node *,
     struct value *);
 bool evaluate_number(struct evaluation *, const struct node *, struct value *);
 bool evaluate_integer(struct evaluation *, const struct node *, struct value *);
 bool evaluate_name(struct evaluation *, const struct node *, struct value *);
 
-/* What a function returns, as if that were 0. */
+/* The result of a function, taken as 0. */
 bool evaluate_result(struct evaluation *, const struct node *, struct value *);
 
-/* Fortran's pointers have the members of what they point to. */
+/* Follow a Fortran pointer, which has the members of what it points to. */
 bool value_follow_fortran(struct evaluation *, const struct node *,
     struct value *);
 bool evaluate_member(struct evaluation *, const struct node *, struct value *);
@@ -107,7 +109,7 @@ bool evaluate_dereference(struct evaluation *, const struct node *,
     struct value *);
 bool evaluate_address(struct evaluation *, const struct node *, struct value *);
 
-/* Fortran's a%b, a%b(i)%c: what is behind is of the object in front. */
+/* Fortran's a%b, a%b(i)%c: what follows is a member of the object in front. */
 bool value_member_chain(struct evaluation *, const struct value *,
     const struct node *, struct value *);
 bool evaluate_node(struct evaluation *, const struct node *, struct value *);

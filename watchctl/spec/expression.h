@@ -4,9 +4,9 @@
  *	server.clients->len  table[i + 1].next  *(long *)0x404090
  *	list.c::head  ns::Class<int>::member  module::name%member
  *
- * Nothing that calls, assigns or decides.  Whether `a % b` is a member of
- * Fortran's, and `(a)` a type, is seen when it is evaluated.  Pure; depth and
- * size of a tree are bounded.
+ * Calls, assignments and conditional operators are not accepted.  Whether `a %
+ * b` is a Fortran member, and `(a)` a type, is decided on evaluation.  Parsing
+ * is pure; depth and size of a tree are bounded.
  */
 #ifndef EXPRESSION_H
 #define EXPRESSION_H
@@ -16,7 +16,7 @@
 enum node_kind {
 	NODE_NUMBER,		/* number */
 	NODE_NAME,		/* text */
-	NODE_RESULT,		/* text: what the function of this name
+	NODE_RESULT,		/* text: what the function with this name
 				   returns */
 	NODE_MEMBER,		/* left.text */
 	NODE_ARROW,		/* left->text */
@@ -34,14 +34,14 @@ enum node_kind {
 	NODE_ADD, NODE_SUBTRACT, NODE_SHIFT_LEFT, NODE_SHIFT_RIGHT, NODE_AND,
 };
 
-/* Texts are those that were parsed. */
+/* Texts point into the parsed one. */
 struct node {
 	enum node_kind kind;
 	const struct node *left, *right;
 	const char *text;	/* len characters: the name */
 	size_t len;
-	const char *begin, *end;	/* all of it, and */
-	const char *at;		/* what of it a message points at */
+	const char *begin, *end;	/* the whole text of the node, and */
+	const char *at;		/* the character that a message points at */
 	struct token_number number;
 	struct token_type type;
 };
@@ -54,16 +54,16 @@ struct expression {
 	const struct node *root;
 };
 
-/* Parse from *p on as far as it goes; texts outlive the tree.  NULL; or what is
-   wrong at *p. */
+/* Parse as much as possible from *p on; the text must outlive the tree.  NULL;
+   or what is wrong at *p. */
 const char *expression_parse(const char **p, struct expression *);
 
-/* The same of the steps at *p from what a function of this name returns:
+/* The same for the steps at *p that begin with a function's result:
    "->member[1].name". */
 const char *expression_parse_steps(const char **p, const char *function,
     size_t len, struct expression *);
 
-/* Whether it is a value wherever it is, and no object: &x, p + 1. */
+/* Whether it is always a value and never an object: &x, p + 1. */
 bool expression_is_value(const struct node *);
 
 /* Whether the type of the object that it names comes from a cast:

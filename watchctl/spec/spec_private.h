@@ -6,7 +6,7 @@
 
 enum {
 	TEXT_SHOWN = 80,	/* characters of a SPEC in a message */
-	REST_SHOWN = 24,	/* and of what is left of it */
+	REST_SHOWN = 24,	/* and of its remainder */
 	NESTING_MAX = 64,	/* brackets within brackets in a name */
 };
 
@@ -14,22 +14,22 @@ bool spec_is_digit(char c);
 const char *spec_parse_number(const char **p, uint64_t *value);
 const char *spec_parse_length(const char **p, struct spec *);
 
-/* Say what is wrong at p in text.  Result: -EINVAL, or -ENOMEM. */
+/* Report what is wrong at p in text.  Result: -EINVAL, or -ENOMEM. */
 int spec_syntax_error(const char *text, const char *p, const char *wrong,
     struct wp_cause *);
 
-/* Where the path behind "shm:" or "file:" begins; NULL: a symbol is called so,
-   and what follows is a length. */
+/* The path after "shm:" or "file:"; NULL: that is the name of a symbol, and
+   what follows is a length. */
 const char *spec_shared_path(const char *text, bool *shm);
 
-/* One of those that spec_parse is called with. */
+/* Parse such a SPEC. */
 int spec_take_shared(const char *path, bool shm, struct spec *,
     struct wp_cause *);
 
-/* Where the function behind "alloc:" begins; NULL: a symbol is called so. */
+/* The function after "alloc:"; NULL: that is the name of a symbol. */
 const char *spec_allocator_name(const char *text);
 
-/* One of those that spec_parse is called with. */
+/* Parse such a SPEC. */
 int spec_take_allocator(const char *name, struct spec *, struct wp_cause *);
 
 #endif

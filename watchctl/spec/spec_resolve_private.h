@@ -10,48 +10,53 @@
 enum {
 	TEXT_SHOWN = 80,	/* characters of a SPEC in a message */
 	NAME_SHOWN = 40,	/* and of a candidate's names */
-	PROBLEM_SHOWN = 160,	/* and of why a module is of no use */
+	PROBLEM_SHOWN = 160,	/* and of the problem with a module */
 	FOUND_MAX = 64,		/* symbols of one name that are listed
 				   separately */
 	LISTED_MAX = 4,		/* candidates in a message */
-	OFFERED_MAX = 2000000,	/* symbols looked at for near names */
-	DEMANGLED_MAX = 20000,	/* and demangled for it */
+	OFFERED_MAX = 2000000,	/* symbols examined for near names */
+	DEMANGLED_MAX = 20000,	/* and demangled for that */
 };
 
-/* How well a module fits the name that a SPEC gives. */
+/* How well a module matches the module name of a SPEC. */
 enum fit {
 	FIT_NONE,
 	FIT_SONAME,		/* "libc" for libc.so.6 */
-	FIT_NAME,		/* its last part, or more of its path */
+	FIT_NAME,		/* the last part, or more, of its path */
 	FIT_PATH,		/* its whole path */
 	FIT_ANY,		/* no module was named */
 };
 
 struct search {
 	const struct spec *spec;
-	bool early;		/* libraries have still to be mapped */
-	const char *want;	/* modules of this name are asked; NULL: all */
-	const char *file;	/* for its static names; NULL: for any */
-	enum fit fit;		/* modules that fit so well are asked */
-	unsigned asked;		/* how many modules were */
-	struct ex_module *first;	/* of them */
-	/* while a module is asked: */
+	bool early;		/* libraries are still to be mapped */
+	const char *want;	/* only modules with this name are searched;
+				   NULL: all */
+	const char *file;	/* only static names of this source file; NULL:
+				   any */
+	enum fit fit;		/* only modules that match this well are
+				   searched */
+	unsigned asked;		/* number of modules searched */
+	struct ex_module *first;	/* the first of these */
+	/* while a module is searched: */
 	struct ex_module *module;
 	uint64_t base;
-	bool own_scope;		/* its global names come before all others */
-	bool executable;	/* its static ones are as good as a library's
-				   global ones */
+	bool own_scope;		/* its global names have precedence over all
+				   others */
+	bool executable;	/* its static names rank like a library's global
+				   names */
 	/* found: */
-	unsigned rank;		/* of all that are kept: the lowest seen */
+	unsigned rank;		/* the rank of all that are kept: the lowest
+				   found */
 	size_t n;		/* distinct addresses; FOUND_MAX are kept */
 	struct found_symbol found[FOUND_MAX];
-	/* when nothing is: */
+	/* if nothing is found: */
 	struct nearest near;
-	unsigned seen;		/* symbols looked at for near names */
-	unsigned of_first;	/* of them those of the first module */
+	unsigned seen;		/* symbols examined for near names */
+	unsigned of_first;	/* of these, symbols of the first module */
 	unsigned demangled;
-	bool local;		/* one of the first module's is not for others:
-				   it has not been stripped */
+	bool local;		/* the first module has a local symbol, so it is
+				   not stripped */
 };
 
 enum fit symbol_module_fit(const struct ex_module *, const char *want);
@@ -60,23 +65,24 @@ enum fit symbol_module_fit(const struct ex_module *, const char *want);
 bool symbol_wrong_kind(enum wp_access access, const struct ex_symbol *);
 
 /*
- * The lower, the likelier it is meant: of the right kind; the name that the
- * process's modules are bound to, or the module's that was named; what
- * libraries offer others or the program has for itself.  A library's static
- * names come last: the dynamic loader has its own of much of the C library.
+ * The lower the rank, the likelier the symbol is meant.  Ranked first are: the
+ * right kind; the name that the process's modules are bound to, or that of the
+ * named module; names that libraries export, or that the program has for
+ * itself.  Static names of libraries come last: the dynamic loader has its own
+ * copy of much of the C library.
  */
 unsigned symbol_rank_of(const struct search *, const struct ex_symbol *);
 
-/* Whether it is of the source file that was named, if one was; and not the
-   dynamic loader's own, which is not meant before the libraries are there. */
+/* Whether a symbol is of the named source file, if one was named; and not the
+   dynamic loader's own, which is ignored until libraries are mapped. */
 bool symbol_may_be_meant(const struct search *, const struct ex_symbol *);
 
-/* Ask a module for the symbol; the first of a process is the executable. */
+/* Search a module; the first of a process is the executable. */
 int symbol_ask_module(void *arg, struct ex_module *, uint64_t base);
 int symbol_is_of_file(void *arg, const struct ex_symbol *);
 int symbol_offer_symbol(void *arg, const struct ex_symbol *);
 
-/* The spec as a message shows it, in a buffer to be freed. */
+/* The spec as shown in messages, in a buffer to be freed. */
 struct buffer symbol_shown(const char *text);
 int symbol_module_unknown(struct search *, struct ex_process *,
     struct wp_cause *);

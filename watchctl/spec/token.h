@@ -1,8 +1,9 @@
 /*
- * token: the tokens of an expression: names, numbers, characters, types.
+ * token: recognizes the tokens of an expression: names, numbers, characters,
+ * types.
  *
- * A name is all that says which: scopes, template arguments, and the source
- * file of a static one ("list.c::head").  Pure; nothing is copied.
+ * A name includes everything that qualifies it: scopes, template arguments, and
+ * the source file of a static one ("list.c::head").  Pure; nothing is copied.
  */
 #ifndef TOKEN_H
 #define TOKEN_H
@@ -14,17 +15,18 @@
 /* Skip blanks. */
 const char *token_skip(const char *);
 
-/* How many characters of a name are at p: 0: none; *wrong: where it cannot go
-   on, as a template's '<' that is never closed; NULL: nothing is wrong. */
+/* The length of the name at p, 0: none; *wrong: where it is malformed, such as
+   a template's '<' that is never closed; NULL: it is not. */
 size_t token_name(const char *p, const char **wrong);
 
-/* How many of them name a source file, with the "::" behind it; 0: none do. */
+/* The length of the source file at the beginning of a name, including "::"; 0:
+   none. */
 size_t token_file(const char *p);
 
-/* How many of a single word are at p: letters, digits, '_' and '$'. */
+/* The length of the word at p: letters, digits, '_' and '$'. */
 size_t token_word(const char *p);
 
-/* Whether this word is at p, and ends there. */
+/* Whether exactly this word is at p. */
 bool token_is(const char *p, const char *word);
 
 /* A constant. */
@@ -34,7 +36,7 @@ struct token_number {
 	bool is_signed;
 };
 
-/* Advance over one.  NULL, or what is wrong at *p. */
+/* Advance over a constant.  NULL, or what is wrong at *p. */
 const char *token_number(const char **p, struct token_number *);
 const char *token_character(const char **p, struct token_number *);
 
@@ -42,18 +44,19 @@ const char *token_character(const char **p, struct token_number *);
 enum { TOKEN_DIMENSIONS = 3 };
 struct token_type {
 	enum token_tag { TAG_ANY, TAG_STRUCT, TAG_UNION, TAG_ENUM } tag;
-	const char *base;	/* C's own type; NULL: a name, */
+	const char *base;	/* a basic type of C; NULL: a name, */
 	const char *name;	/* len characters of it */
 	size_t len;
 	unsigned pointers;	/* to it */
-	unsigned ndims;		/* then to an array of these, with so many
+	unsigned ndims;		/* then to an array of these, with this many
 				   dimensions, */
 	uint64_t count[TOKEN_DIMENSIONS];
-	unsigned outer;		/* so many pointers; a function's are to void */
+	unsigned outer;		/* then this many pointers; function pointers
+				   become pointers to void */
 };
 
-/* Advance over one, and over the blanks behind it.  False: none is there, and
-   *p is as it was. */
+/* Advance over a type and the blanks after it.  False: there is none, and *p is
+   unchanged. */
 bool token_type(const char **p, struct token_type *);
 
 #endif

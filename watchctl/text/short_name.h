@@ -1,13 +1,14 @@
-/* short_name: a function's name, for a line of text. */
+/* short_name: shortens a function's name for a line of text. */
 #ifndef SHORT_NAME_H
 #define SHORT_NAME_H
 
-enum { SHORT_NAME_COLUMNS = 40 };	/* a name of so many is left as it is */
+enum { SHORT_NAME_COLUMNS = 40 };	/* a name of up to this many is left as
+					   it is */
 
 /*
- * A copy of a demangled name in which the arguments of templates, if it is
- * longer, are "<...>": std::map<...>::operator[].  Rust's <T as Trait>::method
- * keeps the type.  The caller frees it; NULL: no memory.
+ * A copy of a demangled name in which template arguments, if it is longer, are
+ * "<...>": std::map<...>::operator[]. Rust's <T as Trait>::method keeps the
+ * type.  The caller frees it; NULL: no memory.
  */
 char *short_name(const char *name);
 

@@ -1,12 +1,13 @@
 /*
- * top: --top, the writers as a table on the terminal, redrawn twice a second.
+ * top: --top, shows the writers in a table on the terminal, redrawn twice a
+ * second.
  *
  *	explainer: hits -> summary -> report_top: a frame now and then
  *	watchctl:  top_frame -> the table -> a thread that draws it (ncurses)
  *
- * A frame is lines that begin with a tab, which no other line of a text report
- * does: the account so far, and a line for each writer; its parts are between
- * tabs.  What else is said or reported meanwhile waits until the table is gone.
+ * The lines of a frame begin with a tab, which no other line of a text report
+ * does.  They hold the account so far, and a line for each writer, with fields
+ * separated by tabs.  Other output waits until the table is gone.
  */
 #ifndef TOP_H
 #define TOP_H
@@ -18,24 +19,24 @@
 
 struct report_ops;
 
-/* A summary, and frames (report.h). */
+/* The form of report that sums up hits and writes frames. */
 extern const struct report_ops report_top;
 
-/* Whether there is a terminal to draw on.  0, or -EINVAL after a line on
+/* Check that there is a terminal to draw on.  0, or -EINVAL after a line on
    stderr. */
 int top_check(const struct options *);
 
-/* Draw from now on, unless it is not asked for; and give the terminal back. */
+/* Draw from now on, with --top; and give the terminal back. */
 void top_begin(const struct options *);
 void top_end(void);
 
-/* Whether the terminal has the table. */
+/* Whether the table is shown. */
 bool top_is_on(void);
 
-/* Whether to ask for a frame, though nothing has come: of what came before. */
+/* Whether to ask for a frame although no hit has come since the last one. */
 bool top_is_due(void);
 
-/* Take a piece of a report if it is a frame.  False: it is none. */
+/* Take a piece of a report if it is a frame.  False: it is not. */
 bool top_frame(const char *text, size_t len);
 
 #endif

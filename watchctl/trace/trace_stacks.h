@@ -1,6 +1,6 @@
 /*
- * trace_stacks: the backtraces of a trace: frames, each with its caller, so
- * that the common part of backtraces is stored once.
+ * trace_stacks: stores the backtraces of a trace as frames, each with its
+ * caller, so that the common part of backtraces is stored once.
  */
 #ifndef TRACE_STACKS_H
 #define TRACE_STACKS_H
@@ -15,20 +15,19 @@
 /* All zero: empty. */
 struct trace_stacks {
 	struct buffer frames;	/* members of a JSON object, a line each */
-	struct ex_table by_text;	/* of struct trace_frame */
-	struct by_stack known;	/* of struct trace_stack */
+	struct ex_table by_text;	/* struct trace_frame */
+	struct by_stack known;	/* struct trace_stack */
 	unsigned n;		/* frames; their ids are 1 to n */
 };
 
-/* What is known of a backtrace. */
+/* A backtrace. */
 struct trace_stack {
-	unsigned frame;		/* the id of its innermost frame; 0: there was
-				   no room for it */
-	char *name;		/* of the function to be blamed, as a JSON
-				   string; malloc'd, NULL: not looked at yet */
+	unsigned frame;		/* the id of its innermost frame; 0: no room */
+	char *name;		/* the culprit function, as a JSON string;
+				   malloc'd, NULL: not determined yet */
 };
 
-/* That of a hit; valid until the next call.  NULL: out of memory. */
+/* The backtrace of a hit; valid until the next call.  NULL: out of memory. */
 const struct trace_stack *trace_stacks_of(struct trace_stacks *,
     const struct ex_hit *);
 

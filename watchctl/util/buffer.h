@@ -1,9 +1,8 @@
 /*
  * buffer: growing buffers, for lines that are written in one piece.
  *
- * A buffer that is all zero is empty.  When memory runs out it takes nothing
- * more and remembers that it failed, so that only the end of a line has to
- * check.
+ * A buffer that is all zero is empty.  When memory runs out, it accepts nothing
+ * more and remembers the failure, so that only the end of a line has to check.
  */
 #ifndef BUFFER_H
 #define BUFFER_H
@@ -18,7 +17,7 @@ struct buffer {
 	char *bytes;		/* malloc'd, no NUL at the end; NULL: none */
 	size_t len, cap;
 	bool failed;		/* out of memory: something is missing */
-	size_t written;		/* bytes that buffer_write last got rid of */
+	size_t written;		/* bytes that the last buffer_write wrote */
 };
 
 void buffer_free(struct buffer *);
@@ -26,7 +25,7 @@ void buffer_free(struct buffer *);
 /* Make room for len more bytes.  False, and failed, without memory. */
 bool buffer_grow(struct buffer *, size_t len);
 
-/* The same, for little. */
+/* The same, inline. */
 static inline bool
 buffer_room(struct buffer *b, size_t len)
 {
@@ -55,15 +54,15 @@ buffer_puts(struct buffer *b, const char *text)
 /* Append a character n times. */
 void buffer_fill(struct buffer *, char, size_t n);
 
-/* Append a number: decimal, hex with 0x, and both with at least so many digits,
-   at most 16 of hex. */
+/* Append a number: decimal, hex with 0x, and and both with at least this many
+   digits, at most 16 of hex. */
 void buffer_dec(struct buffer *, uint64_t);
 void buffer_hex(struct buffer *, uint64_t);
 void buffer_digits(struct buffer *, uint64_t, unsigned digits);
 void buffer_hex_digits(struct buffer *, uint64_t, unsigned digits);
 
-/* Append n / 10^digits as a decimal fraction of so many digits, at most 19,
-   with a point in every locale. */
+/* Append n / 10^digits as a decimal fraction with this many digits, at most 19,
+   and a point in every locale. */
 static inline void
 buffer_fixed(struct buffer *b, uint64_t n, unsigned digits)
 {
@@ -77,20 +76,20 @@ buffer_fixed(struct buffer *b, uint64_t n, unsigned digits)
 }
 
 /*
- * End what was begun at start: 0, or -ENOMEM when something is missing from
- * it, and then all of it is taken back.
+ * Complete what was begun at start: 0, or -ENOMEM when something is missing
+ * from it, and then it is removed completely.
  */
 int buffer_commit(struct buffer *, size_t start);
 
-/* The contents as a string, good until the next call; "" without memory. */
+/* The contents as a string, valid until the next call; "" without memory. */
 const char *buffer_text(struct buffer *);
 
-/* Write the contents to the stream, flush it, and be empty.  0 or -errno:
-   -EINTR: there is no reader, and a signal for watchctl is pending. */
+/* Write the contents to the stream, flush it, and empty the buffer.  0 or
+   -errno: -EINTR: there is no reader, and a signal for watchctl is pending. */
 int buffer_write(struct buffer *, FILE *);
 
-/* The same, but wait for a reader no longer than so many ms (-1: as long as it
-   takes): then -EAGAIN, and the rest stays in the buffer. */
+/* The same, but wait for a reader at most ms milliseconds (-1: no limit): then
+   -EAGAIN, and the rest stays in the buffer. */
 int buffer_write_for(struct buffer *, FILE *, int ms);
 
 #endif

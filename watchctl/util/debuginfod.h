@@ -1,6 +1,6 @@
 /*
- * debuginfod: debug information from servers, if the user's environment names
- * any (DEBUGINFOD_URLS).
+ * debuginfod: fetches debug information from servers, if the user's environment
+ * names any (DEBUGINFOD_URLS).
  */
 #ifndef DEBUGINFOD_H
 #define DEBUGINFOD_H
@@ -9,32 +9,32 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A process that fetches, while its parent does something else; it is ended
-   after a minute, or when a signal asks watchctl to end. */
+/* A process that fetches a file in the background; it is ended after a minute,
+   or when a signal asks watchctl to end. */
 struct debuginfod_fetch {
 	bool begun;
-	int from;		/* readable when there is something to look
-				   at */
-	int pidfd;		/* that process */
+	int from;		/* readable when debuginfod_look is to be
+				   called */
+	int pidfd;		/* the fetching process */
 	long until;		/* ms, as of wp_clock_ms */
 	size_t len;
-	char path[PATH_MAX];	/* that it has written so far */
+	char path[PATH_MAX];	/* what it has written so far */
 };
 
-/* Begin to fetch the debug information of what has this build id (lower-case
-   hex).  0 or -errno. */
+/* Begin to fetch the debug information with this build id (lower-case hex).  0
+   or -errno. */
 int debuginfod_begin(struct debuginfod_fetch *, const char *build_id);
 
-/* See how it goes, from time to time.  -EAGAIN: it goes on.  Or it has ended: a
-   descriptor of a file whose contents nobody has checked, or another -errno:
-   -ENOENT: none is to be had. */
+/* Check the progress, from time to time. -EAGAIN: it is still fetching.
+   Otherwise it has ended: a descriptor of a file with unchecked contents, or
+   another -errno: -ENOENT: there is none. */
 int debuginfod_look(struct debuginfod_fetch *);
 
 /* End it, if it was begun. */
 void debuginfod_abandon(struct debuginfod_fetch *);
 
-/* That process: `watchctl debuginfod BUILD-ID'.  It writes the file's path to
-   its standard output.  Result: its exit status. */
+/* The fetching process: `watchctl debuginfod BUILD-ID'.  It writes the file's
+   path to its standard output.  Result: its exit status. */
 int debuginfod(const char *build_id);
 
 #endif

@@ -26,19 +26,19 @@ int executable_find(const char *command, char path[PATH_MAX]);
 
 /*
  * Whether the dynamic loader can put a library of ours into a program (or into
- * the interpreter of a script).  0, or -ENOEXEC after a line on stderr.
- * Nothing is reported of what cannot be read.
+ * the interpreter of a script).  0, or -ENOEXEC after a line on stderr.  A file
+ * that cannot be read passes.
  */
 int executable_check(const char *path);
 
 /* Whether a process that has just executed a program did not get the privileges
-   that its file gives, as an ordinary user's tracer keeps it from.  False too
-   if it could not get any, or it is not known. */
+   that its file gives, because an ordinary user traces it.  False also if the
+   file gives none, or that is not known. */
 bool executable_lost_privileges(pid_t);
 
-/* Find a file that comes with watchctl: at one of n places, which are relative
-   to the directory of this program, as built or as installed; or else where it
-   is to be installed.  0 or -ENOENT. */
+/* Find a file that comes with watchctl: at one of n places relative to the
+   directory of this program (built or installed), or else at its installed
+   path.  0 or -ENOENT. */
 int executable_companion(const char *const *places, size_t n,
     const char *installed, char path[PATH_MAX]);
 

@@ -1,8 +1,8 @@
 /*
- * field: members of JSON objects.
+ * field: appends members of JSON objects.
  *
- * Names are nearly always constants, and then their lengths are, too: what is
- * done for every hit is done here.
+ * Names are nearly always constants, so their lengths are, too; therefore
+ * functions called for every hit are inline.
  */
 #ifndef FIELD_H
 #define FIELD_H
@@ -10,8 +10,8 @@
 #include "util/buffer.h"
 #include "util/visible.h"
 
-/* Append a name, behind a comma unless it is the first of its object; its value
-   is to follow. */
+/* Append a name, after a comma unless it is the first in its object; its value
+   must follow. */
 static inline void
 field(struct buffer *b, const char *name)
 {
@@ -29,8 +29,8 @@ field(struct buffer *b, const char *name)
 	b->len = (size_t)(to + len + 2 - b->bytes);
 }
 
-/* The same with a value: a number; one as a string in hexadecimal; a text,
-   which may be anything; a truth value. */
+/* The same with a value: a number; a number as a hexadecimal string; any text;
+   a truth value. */
 static inline void
 field_dec(struct buffer *b, const char *name, uint64_t value)
 {
@@ -47,7 +47,7 @@ field_hex(struct buffer *b, const char *name, uint64_t value)
 	buffer_put(b, "\"", 1);
 }
 
-/* A name of 64 bits, such as a backtrace's: all its digits, without 0x. */
+/* A 64-bit identifier, such as a backtrace's: all digits, without 0x. */
 static inline void
 field_id(struct buffer *b, const char *name, uint64_t id)
 {
@@ -57,7 +57,7 @@ field_id(struct buffer *b, const char *name, uint64_t id)
 	buffer_put(b, "\"", 1);
 }
 
-/* Seconds, of ns. */
+/* Seconds, from ns. */
 static inline void
 field_seconds(struct buffer *b, const char *name, uint64_t ns)
 {

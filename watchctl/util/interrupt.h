@@ -9,13 +9,13 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* Which they are. */
+/* The set of these signals. */
 void interrupt_signals(sigset_t *);
 
-/* A loop has taken one, and ends by it. */
+/* A loop has taken one, and ends because of it. */
 void interrupt_take(void);
 
-/* Whether one was taken so, or is there that no loop has taken yet. */
+/* Whether a loop has taken one, or one is pending. */
 bool interrupt_pending(void);
 
 #endif

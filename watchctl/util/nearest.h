@@ -18,8 +18,9 @@ struct nearest {
 	const char *want;	/* outlives this */
 	size_t len;		/* of want, bytes */
 	size_t head;		/* of it, before its parameters */
-	unsigned limit;		/* edits that still make a likeness */
-	unsigned part;		/* what a name counts as that holds want */
+	unsigned limit;		/* most edits of a similar name */
+	unsigned part;		/* edits that a name counts which contains
+				   want */
 	unsigned n;
 	struct {
 		char *name;	/* malloc'd */

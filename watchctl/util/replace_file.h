@@ -1,10 +1,10 @@
 /*
  * replace_file: replaces a file as a whole, or leaves it unchanged.
  *
- * Life-cycle: open it, which takes a lock on its directory, so that whoever
- * else adds to it in this way waits; read it; write it; close it.  A new file
- * takes its place by rename(2), with its mode and owner.  A symbolic link is
- * followed if it is the user's own, or root's.
+ * Life-cycle: open it, which locks its directory against others that use this
+ * module; read it; write it; close it.  A new file takes its place by
+ * rename(2), with its mode and owner.  A symbolic link is followed if it
+ * belongs to the user or to root.
  */
 #ifndef REPLACE_FILE_H
 #define REPLACE_FILE_H
@@ -16,22 +16,22 @@
 #include "util/buffer.h"
 
 struct replace_file {
-	char path[PATH_MAX];	/* where it really is */
+	char path[PATH_MAX];	/* the real path */
 	const char *name;	/* its last part */
 	int directory;		/* descriptor */
-	bool there;		/* it is, and st is what it is */
+	bool there;		/* it exists, and st describes it */
 	struct stat st;
 };
 
-/* 0, or -errno, and *why says which of its parts cannot be had.  The directory
-   has to be writable, and the file not somebody else's, but for root. */
+/* 0, or -errno, with what is unavailable in *why.  The directory must be
+   writable, and the file must not belong to somebody else, except root. */
 int replace_file_open(struct replace_file *, const char *path,
     const char **why);
 
-/* What it holds; nothing if it is not there.  0 or -errno. */
+/* Append its contents; nothing if it does not exist.  0 or -errno. */
 int replace_file_read(const struct replace_file *, struct buffer *);
 
-/* 0 or -errno: then it is as it was. */
+/* 0 or -errno, and the file is unchanged. */
 int replace_file_write(const struct replace_file *, const char *bytes,
     size_t len);
 

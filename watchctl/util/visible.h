@@ -12,8 +12,9 @@
 
 #include "util/buffer.h"
 
-/* Append text for a reader: \t \n \r, \xNN for one byte, \uNNNN for one
-   character.  A backslash stays one: this is to be read, not decoded. */
+/* Append text for a reader: \t \n \r, \xNN for a byte, \uNNNN for a character.
+   A backslash is not escaped, because the text is to be read and not
+   decoded. */
 void visible_put(struct buffer *, const char *text);
 
 /* The same, of at most max characters (escapes count as one); "..." says that
@@ -24,15 +25,15 @@ void visible_put_max(struct buffer *, const char *text, size_t max);
    becomes U+FFFD. */
 void visible_put_json(struct buffer *, const char *text);
 
-/* Whether a terminal may be given a text: of what controls one it has only line
-   ends, tabs and, where they are allowed, colours. */
+/* Whether a text is harmless to a terminal: its only control characters are
+   line ends, tabs and, where allowed, colours. */
 bool visible_is_harmless(const char *text, size_t len, bool colour);
 
-/* Cut the lines that a buffer has from start on at so many columns: "..." says
-   that there is more.  Colours cost no column, and are all kept. */
+/* Cut the lines of a buffer from start on after this many columns, with "..."
+   at the cut.  Colours cost no column, and are all kept. */
 void visible_cut(struct buffer *, size_t start, unsigned columns);
 
-/* How many characters a UTF-8 text shows: what to align columns by. */
+/* The number of visible characters of a UTF-8 text, for aligning columns. */
 size_t visible_columns(const char *text, size_t len);
 
 #endif

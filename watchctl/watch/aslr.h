@@ -1,4 +1,5 @@
-/* aslr: --no-aslr, which gives a command the same addresses in each run. */
+/* aslr: implements --no-aslr, which gives a command the same addresses in each
+   run. */
 #ifndef ASLR_H
 #define ASLR_H
 
@@ -6,15 +7,15 @@
 
 struct session;
 
-/* What is started from now on has its addresses as the options want them.
+/* Set how processes started from now on get their addresses, by the options.
    Result: for aslr_end; or -errno after a line on stderr. */
 int aslr_begin(const struct options *);
 
-/* As it was before. */
+/* Restore the previous setting. */
 void aslr_end(int before);
 
-/* The address that SPEC number i gives is not mapped yet: that may be a slip of
-   the pen. */
+/* Warn that the address of SPEC number i is not mapped yet, and so may be
+   mistyped. */
 void aslr_warn_unmapped(struct session *, const struct options *, size_t i);
 
 #endif

@@ -1,15 +1,15 @@
 /*
- * debugreg_time: for how long the debug registers of one thread were on, as its
- * tracer measures it.
+ * debugreg_time: measures for how long the debug registers of one thread were
+ * on, by its tracer.
  *
- * The kernel lets nobody but a thread's tracer set or clear its registers, and
+ * Only a thread's tracer can set or clear its registers, and the kernel
  * switches them with the thread.  So if the tracer finds them at the end as it
  * has set them, they were set for all the time that the thread ran in between.
  * The time is the scheduler's.
  *
- * If they are different at the end, it is not known when they were changed:
- * then all of that time counts as a gap.  Nothing is known of a thread that was
- * not stopped again before it ended.
+ * If they differ at the end, the time of the change is unknown, and all of that
+ * time counts as a gap.  Nothing is known of a thread that was not stopped
+ * again before it ended.
  */
 #ifndef DEBUGREG_TIME_H
 #define DEBUGREG_TIME_H
@@ -30,17 +30,19 @@ struct debugreg_time {
 	unsigned on;
 };
 
-/* The registers of a stopped thread have just been set so.  If none is on,
-   there is nothing to be measured. */
+/* The registers of a stopped thread have just been set in this way.  If none is
+   on, nothing is measured. */
 void debugreg_time_begin(struct debugreg_time *, pid_t tid,
     const struct wp_slot slot[WP_DEBUG_REGISTERS], unsigned on);
 
-/* They are about to be changed, or the thread is about to end; it is stopped.
-   A gap is counted for this watch.  Does nothing if it has not begun. */
+/* The registers are about to be changed, or the thread is about to end; it is
+   stopped.  A gap is counted for this watch.  Does nothing before
+   debugreg_time_begin. */
 void debugreg_time_end(struct debugreg_time *, pid_t tid, unsigned watch,
     struct wp_uptime *);
 
-/* The thread has ended, or is let go: if this had begun, it is not known. */
+/* The thread has ended or was released: if measuring had begun, the time is
+   unknown. */
 void debugreg_time_lost(struct debugreg_time *, struct wp_uptime *);
 
 #endif

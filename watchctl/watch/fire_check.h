@@ -1,18 +1,18 @@
 /*
- * fire_check: tries before the first use whether breakpoints fire on this
+ * fire_check: checks before the first use whether breakpoints fire on this
  * machine.
  *
  * Some hypervisors and emulators accept breakpoints that never trap.  Without
- * this check every program would be found innocent there.
+ * this check no access would be found there.
  */
 #ifndef FIRE_CHECK_H
 #define FIRE_CHECK_H
 
 #include <stdbool.h>
 
-/* Fire one on each processor that this thread may run on, or (registers) one by
-   ptrace.  0, also when that cannot be tried; -ENODEV after a line on stderr:
-   somewhere it did not fire. */
+/* Fire a breakpoint on each processor that this thread may run on, or
+   (registers) one set by ptrace.  0, also when that is impossible to try;
+   -ENODEV after a line on stderr: one did not fire. */
 int fire_check_try(bool registers);
 
 #endif

@@ -9,11 +9,11 @@
 
 #include "os/cause.h"
 
-/* Whether ptrace(2) works on a child of our own: it is fired. */
+/* Whether ptrace(2) works on a child of our own, by trying. */
 bool ptrace_works(void);
 
-/* What helps where ptrace(2) is refused, as the end of a sentence; command: one
-   is to be started, else a process runs. */
+/* What helps where ptrace(2) is refused, as the end of a sentence; command: for
+   a command to be started, else for a running process. */
 const char *ptrace_way_out(bool command);
 
 /* Why a process's threads cannot be held or traced; err > 0 is the errno.

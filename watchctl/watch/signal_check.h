@@ -12,15 +12,15 @@
 #include "handler/channel.h"
 
 /*
- * Why a channel's program does not get the signal of its hits, in words; or a
- * thread of it, if these are to be looked at, which takes longer.  False:
- * nothing says so.  A thread may be like that for a moment, in a signal
- * handler: only what is seen again after a while counts.
+ * Whether a channel's program does not get the signal of its hits, and why, in
+ * words; threads: check its threads as well, which takes longer.  A thread may
+ * be in that state briefly, in a signal handler: only what is found again after
+ * a while counts.
  */
 bool signal_check_blocked(const struct wp_channel *, int sig, bool threads,
     char *why, size_t size);
 
-/* Whether a program has this file (a memfd) mapped; true when it cannot be
+/* Whether a program has this file (a memfd) mapped; true if that cannot be
    seen. */
 bool signal_check_has(pid_t program, int fd);
 
