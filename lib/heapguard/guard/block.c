@@ -9,20 +9,12 @@ put(uint64_t at, uint64_t word)
 	memcpy((void *)(uintptr_t)at, &word, sizeof(word));
 }
 
-/* Bytes behind a block, as glibc's usable sizes: 8 more than a multiple of
-   16. */
-static size_t
-tail_of(size_t size)
-{
-	return ((size + 8 + 7) & ~(size_t)15) + 8 - size;
-}
-
 size_t
 hg_block_room(size_t size, size_t pad)
 {
 	if (size > (size_t)1 << 47)
 		return 0;
-	return pad + size + tail_of(size);
+	return pad + hg_block_end(size);
 }
 
 void
@@ -38,12 +30,6 @@ hg_block_seal(uint64_t block, size_t size, uint32_t number)
 	put(t.last, word);
 }
 
-static size_t
-filled(const struct hg_entry *e)
-{
-	return e->size < HG_FILL ? e->size : HG_FILL;
-}
-
 /* Most blocks are filled by a few stores, without a call. */
 void
 hg_block_fill(const struct hg_entry *e, uint64_t block)
@@ -51,40 +37,22 @@ hg_block_fill(const struct hg_entry *e, uint64_t block)
 	const int byte = (int)(hg_block_canary(block) & 0xff);
 	void *p = (void *)(uintptr_t)block;
 
-	if (hg_state.quarantine == 0)
-		return;
 	if (e->size < HG_FILL)
 		memset(p, byte, e->size);
 	else
 		memset(p, byte, HG_FILL);
 }
 
-static bool
-is_short_fill_whole(uint64_t block, size_t n, uint64_t word)
-{
-	uint64_t bad = 0;
-	size_t i;
-
-	for (i = 0; i + 8 <= n; i += 8)
-		bad |= hg_block_get(block + i) ^ word;
-	for (; i < n; i++)
-		bad |= *(uint8_t *)(uintptr_t)(block + i) ^ (word & 0xff);
-	return bad == 0;
-}
-
+/* All is one byte then, from the front canary on, to the end of what is filled
+   and, of a short block, of the tail: so each is as the one 8 bytes before. */
 static bool
 is_fill_whole(const struct hg_entry *e, uint64_t block)
 {
-	const uint64_t word = hg_block_canary(block);
-	uint64_t bad = 0;
+	const void *front = (void *)(uintptr_t)(block - 8),
+	    *p = (void *)(uintptr_t)block;
 
-	if (hg_state.quarantine == 0)
-		return true;
-	if (e->size < HG_FILL)
-		return is_short_fill_whole(block, e->size, word);
-	for (size_t i = 0; i < HG_FILL; i += 8)
-		bad |= hg_block_get(block + i) ^ word;
-	return bad == 0;
+	return e->size < HG_FILL ? memcmp(front, p, hg_block_end(e->size)) ==
+	    0 : memcmp(front, p, HG_FILL) == 0;
 }
 
 bool
@@ -130,14 +98,14 @@ hg_block_damage(const struct hg_entry *e, uint64_t block, struct hg_damage *d)
 {
 	const bool freed = atomic_load(&e->state) == HG_FREED;
 	const int64_t size = (int64_t)e->size;
+	const int64_t filled = size < HG_FILL ? size : HG_FILL;
 
 	*d = (struct hg_damage){0};
 	d->kind = HG_USE_AFTER_FREE;
-	if (freed && hg_state.quarantine > 0 &&
-	    find(e, block, 0, (int64_t)filled(e), d))
+	if (freed && find(e, block, 0, filled, d))
 		return true;
 	d->kind = freed ? HG_USE_AFTER_FREE : HG_OVERFLOW;
-	if (find(e, block, size, size + (int64_t)tail_of(e->size), d))
+	if (find(e, block, size, (int64_t)hg_block_end(e->size), d))
 		return true;
 	d->kind = freed ? HG_USE_AFTER_FREE : HG_UNDERFLOW;
 	return find(e, block, -16, 0, d);

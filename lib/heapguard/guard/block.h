@@ -17,6 +17,14 @@
 
 enum { HG_HEAD = 16, HG_FILL = 64 };
 
+/* Where the tail ends, from the start of the block: like glibc's usable sizes, 8
+   more than a multiple of 16. */
+static inline size_t
+hg_block_end(size_t size)
+{
+	return ((size + 15) & ~(size_t)15) + 8;
+}
+
 /* The size to ask the allocator for, with pad bytes in front of the block; 0:
    it is too large. */
 size_t hg_block_room(size_t size, size_t pad);
