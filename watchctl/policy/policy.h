@@ -34,6 +34,14 @@ struct policy;
 /*
  * Create a policy of these patterns (fnmatch(3)), which must outlive it.  A
  * pattern may match
+ *
+ *  - a function's name, demangled and without parameters; if the pattern begins
+ *    with '_' or contains '(', also the name with parameters, and the mangled
+ *    one;
+ *  - a source file's name: its last part; if the pattern contains '/', its path
+ *    or what follows any '/' of it.
+ *
+ * NULL: out of memory.
  */
 struct policy *policy_new(const char *const *allow, size_t n);
 void policy_free(struct policy *);

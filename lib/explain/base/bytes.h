@@ -1,6 +1,6 @@
 /*
- * bytes: numbers in this machine's byte order, at any alignment.  The caller
- * has made sure that the bytes exist; record/cursor.h reads with checks.
+ * bytes: reads numbers in this machine's byte order, at any alignment.  The
+ * caller has made sure that the bytes exist; record/cursor.h reads with checks.
  */
 #ifndef EX_BYTES_H
 #define EX_BYTES_H
@@ -26,7 +26,7 @@ ex_u64(const uint8_t *at)
 	return value;
 }
 
-/* So many bits from the lowest on, at most 64. */
+/* A number of `bits' bits, at most 64, from this bit on. */
 static inline uint64_t
 ex_bits(const uint8_t *bytes, uint64_t bit, unsigned bits)
 {

@@ -1,10 +1,10 @@
 /*
- * number: C's arithmetic on numbers of any of its types, as a program's
+ * number: does C's arithmetic on numbers of any of its types, as a program's
  * compiler would do it on x86-64.
  *
- * What C leaves undefined has no result: an integer divided by zero, a shift by
- * more bits than there are, a floating-point number that no integer of the type
- * can be.  Only signed numbers that overflow wrap around.  Pure.
+ * What C leaves undefined has no result: an integer division by zero, a shift
+ * by too many bits, the conversion of a floating-point number that does not
+ * fit.  Only signed overflow wraps around.  Pure.
  */
 #ifndef EX_NUMBER_H
 #define EX_NUMBER_H
@@ -29,7 +29,7 @@ enum ex_operator {
 /* An int. */
 struct ex_number ex_number_int(int);
 
-/* An integer of so many bytes: the lowest of these bits. */
+/* An integer of size bytes: the lowest of these bits. */
 struct ex_number ex_number_integer(uint64_t bits, unsigned size,
     bool is_signed);
 
@@ -39,20 +39,20 @@ bool ex_number_truth(const struct ex_number *);
 /* The integer promotions; nothing for a floating-point number. */
 struct ex_number ex_number_promote(const struct ex_number *);
 
-/* What both are converted to before they are added: *a, *b. */
+/* The usual arithmetic conversions, as before an addition: *a, *b. */
 void ex_number_balance(struct ex_number *a, struct ex_number *b);
 
-/* Convert to the type of a number, or to bool.  False: that is undefined. */
+/* Convert to the type of a number, or to bool.  False: undefined. */
 bool ex_number_cast(const struct ex_number *, const struct ex_number *type,
     struct ex_number *);
 struct ex_number ex_number_bool(const struct ex_number *);
 
 /* left OPERATOR right; comparisons give an int, 0 or 1.  False: undefined, or
-   of floating-point numbers not defined at all. */
+   not an operator for floating-point numbers. */
 bool ex_number_apply(enum ex_operator, const struct ex_number *left,
     const struct ex_number *right, struct ex_number *);
 
-/* In which order two numbers of one type are.  NaN is in none. */
+/* The order of two numbers of one type.  NaN has none. */
 enum ex_number_order {
 	EX_ORDER_LESS, EX_ORDER_EQUAL, EX_ORDER_ABOVE, EX_ORDER_NONE,
 };
@@ -69,7 +69,7 @@ ex_number_order(const struct ex_number *a, const struct ex_number *b)
 	    EX_ORDER_ABOVE;
 }
 
-/* -x, and ~x.  False: a floating-point number has none. */
+/* -x, and ~x.  False: floating-point numbers have no ~. */
 struct ex_number ex_number_negate(const struct ex_number *);
 bool ex_number_complement(const struct ex_number *, struct ex_number *);
 

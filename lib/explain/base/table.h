@@ -1,8 +1,8 @@
 /*
- * table: a hash table of pointers, by 64-bit keys.
+ * table: hash tables of pointers, by 64-bit keys.
  *
- * A key is a number of the caller's, or the hash of one that is longer: then
- * several items may have the same, and the caller compares.
+ * A key is a number that the caller chooses, or the hash of something longer:
+ * then several items may have the same key, and the caller compares them.
  */
 #ifndef EX_TABLE_H
 #define EX_TABLE_H
@@ -20,7 +20,7 @@ struct ex_table {		/* all zero: empty */
 	size_t size;		/* slots: 0, or a power of two */
 };
 
-/* The next item with this key; *i is 0 at first and goes on.  NULL: no more. */
+/* The next item with this key; *i is 0 at first.  NULL: no more. */
 void *ex_table_next(const struct ex_table *, uint64_t key, size_t *i);
 
 /* The item with this key, NULL: none. */
@@ -33,14 +33,13 @@ bool ex_table_reserve(struct ex_table *, size_t more);
 /* Add an item, not NULL, for which there is room. */
 void ex_table_put(struct ex_table *, uint64_t key, void *item);
 
-/* All items, one after the other; *i is 0 at first and goes on.  NULL: that was
-   the last. */
+/* The next of all items; *i is 0 at first.  NULL: no more. */
 void *ex_table_each(const struct ex_table *, size_t *i);
 
-/* Empty it; free_item, unless NULL, is called for each item. */
+/* Empty the table; free_item, unless NULL, is called for each item. */
 void ex_table_free(struct ex_table *, void (*free_item)(void *));
 
-/* A hash of what was hashed so far, and one word more. */
+/* Extend a hash by one word. */
 static inline uint64_t
 ex_hash(uint64_t hash, uint64_t word)
 {
@@ -48,7 +47,7 @@ ex_hash(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 32;
 }
 
-/* The same of bytes. */
+/* Extend a hash by bytes. */
 uint64_t ex_hash_bytes(uint64_t hash, const void *bytes, size_t len);
 
 #endif

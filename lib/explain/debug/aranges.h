@@ -15,15 +15,14 @@
 
 struct ex_aranges {		/* all zero: empty */
 	struct ex_ranges code;	/* what: where the unit begins */
-	size_t units;		/* that have code here, each once; 0: not
-				   known */
+	size_t units;		/* units that have code here; 0: not known */
 };
 
-/* Read a section.  What is damaged is left out. */
+/* Read a section.  Damaged parts are left out. */
 void ex_aranges_read(struct ex_aranges *, const uint8_t *bytes, size_t size);
 void ex_aranges_free(struct ex_aranges *);
 
-/* What the tables of abbreviations of a file's units have in them. */
+/* What the abbreviation tables of a file's units contain. */
 struct ex_abbrevs {
 	size_t units;		/* tables for units, type units apart */
 	size_t coded;		/* ... for those with code of their own */
@@ -33,7 +32,7 @@ struct ex_abbrevs {
 /* Read .debug_abbrev.  False: it is damaged. */
 bool ex_abbrevs_read(struct ex_abbrevs *, const uint8_t *bytes, size_t size);
 
-/* How many line tables a .debug_line has; SIZE_MAX: it is damaged. */
+/* The number of line tables in a .debug_line; SIZE_MAX: it is damaged. */
 size_t ex_line_tables(const uint8_t *bytes, size_t size);
 
 #endif

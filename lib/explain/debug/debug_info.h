@@ -1,5 +1,5 @@
 /*
- * debug_info: a module's debug information, unit by unit.
+ * debug_info: reads a module's debug information unit by unit.
  *
  * Compressed sections are unpacked only up to the last unit that was requested
  * (unpacked.c).  So only these functions may step from unit to unit, or go to
@@ -13,70 +13,76 @@
 
 #include "module/module.h"
 
-/* The unit that begins at *at, 0 for the first, and where the next one does; of
-   one that is split off, if it is there, what was split off.  *types: it has
-   types only.  False: there is none. */
+/* The unit at *at, 0 for the first; *at becomes the start of the next one.  For
+   a skeleton unit it is the split-off unit, if that exists. *types: it only has
+   types.  False: there is no more. */
 bool ex_unit_next(struct ex_module *, uint64_t *at, Dwarf_Die *unit,
     bool *types);
 
-/* The unit that begins there, as the file has it.  False: none begins there. */
+/* The unit at this offset of the file, even if it is a skeleton.  False: none
+   begins there. */
 bool ex_unit_at(struct ex_module *, uint64_t offset, Dwarf_Die *unit);
 
-/* The unit of a DIE is read as a whole: what is unpacked for that is kept for
-   the next time (index.h). */
+/* Note that the unit of a DIE is read completely: what is unpacked for it is
+   kept for later runs (index.h). */
 void ex_unit_use(struct ex_module *, Dwarf_Die *);
 
-/* Where the next one begins; 0: none begins at this place. */
+/* The start of the unit after the one at this offset; 0: none begins at this
+   offset. */
 uint64_t ex_unit_behind(struct ex_module *, uint64_t offset);
 
-/* Where the first unit at or behind *at begins that holds these bytes; behind
-   it is where to go on, *at.  False: there is none, or they cannot be
+/* Find the first unit at or after *at that contains these bytes; *at becomes
+   the place to continue from.  False: there is none, or the units cannot be
    searched. */
 bool ex_unit_search(struct ex_module *, uint64_t *at, const void *bytes,
     size_t len, uint64_t *unit);
 
-/* A search for units that have an entry of a name; all zero but for that. */
+/* A search for units that have an entry with a name; all zero except the
+   name. */
 struct ex_unit_names {
 	const char *name;
-	unsigned phase;		/* what is being sought; debug_info.c's own */
-	uint64_t string, at;	/* ... from where on */
+	unsigned phase;		/* phase of the search; private to
+				   debug_info.c */
+	uint64_t string, at;	/* ... and its position */
 	unsigned strings;
-	bool all;		/* after the last one: units may be left that
-				   have names in another way */
+	bool all;		/* set after the last one: there may be other
+				   units that store the name in another way */
 };
 
-/* Where the next unit begins that may have one.  False: there is none. */
+/* The next unit that may have such an entry.  False: there is no more. */
 bool ex_unit_named(struct ex_module *, struct ex_unit_names *, uint64_t *unit);
 
-/* Where the next unit begins that is said to have a variable of this name; *at
-   is 0 at first.  False: none is said to. */
+/* The next unit that an index lists for a variable of this name; *at is 0 at
+   first.  False: there is no more. */
 bool ex_unit_variable(struct ex_module *, const char *name, size_t *at,
     uint64_t *unit);
 
-/* The same of a function, or one that was made of it ("name.part.0"). */
+/* The same for a function, or a part of one ("name.part.0"). */
 bool ex_unit_function(struct ex_module *, const char *name, size_t *at,
     uint64_t *unit);
 
-/* No unit is said to have a function of this name; and it would be. */
+/* Whether the index is complete, and lists no unit for a function of this
+   name. */
 bool ex_unit_no_function(struct ex_module *, const char *name);
 
-/* Where the unit begins that is said to have the code at vaddr. */
+/* The unit that an index lists for the code at vaddr. */
 enum ex_code_unit {
-	EX_CODE_UNIT,		/* so it is said; the unit knows better */
-	EX_CODE_UNKNOWN,	/* that of any unit may be there */
-	EX_CODE_NONE,		/* no unit has any there */
+	EX_CODE_UNIT,		/* it is listed; the unit itself is more
+				   reliable */
+	EX_CODE_UNKNOWN,	/* the code may be of any unit */
+	EX_CODE_NONE,		/* no unit has code there */
 };
 enum ex_code_unit ex_unit_of_code(struct ex_module *, uint64_t vaddr,
     uint64_t *unit);
 
-/* Code that a unit says to have, while ex_unit_of_code says that it is unknown;
-   and that this was all code of all units. */
+/* Add code of a unit, while ex_unit_of_code does not know it; and note that
+   this was all code of all units. */
 void ex_unit_code(struct ex_module *, uint64_t start, uint64_t end,
     uint64_t unit);
 void ex_unit_code_end(struct ex_module *);
 
-/* Have what lists of locations refer to there: called before one is read.
-   False: it is damaged. */
+/* Unpack what location lists refer to; call this before one is read.  False: it
+   is damaged. */
 bool ex_unit_locations(struct ex_module *);
 
 /* Call frame information of .debug_frame.  *bias is what to add to a vaddr.

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Sections, which have to outlive it; all zero: there are none. */
+/* The sections, which must outlive it; all zero: there are none. */
 struct ex_debug_names {
 	const uint8_t *bytes;	/* .debug_names */
 	size_t size;
@@ -19,14 +19,14 @@ struct ex_debug_names {
 	size_t strings_size;
 };
 
-/* Where the units begin that have something of this name and tag
-   (DW_TAG_variable, DW_TAG_subprogram), each once: at most max, in the order of
-   the tables.  Result: how many. */
+/* The units with an entry of this name and tag (DW_TAG_variable,
+   DW_TAG_subprogram), each once: at most max, in the order of the tables.
+   Result: their number. */
 size_t ex_debug_names_find(const struct ex_debug_names *, const char *name,
     unsigned tag, uint64_t *unit, size_t max);
 
-/* How many units have functions and are in tables that have each name of each
-   of these, as LLVM writes them.  0: there are other tables, too. */
+/* The number of units with functions, if all tables list each name of their
+   units, as LLVM's do.  0: there are other tables, too. */
 size_t ex_debug_names_whole(const struct ex_debug_names *);
 
 #endif

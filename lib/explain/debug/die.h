@@ -12,51 +12,52 @@
 
 #include "module/module.h"
 
-#define EX_DIE_DEPTH 64	/* of scopes in each other */
+#define EX_DIE_DEPTH 64	/* nesting depth of scopes */
 
 /* Step to the next DIE at the same level; false: there is none, or the file
    would lead us in circles. */
 bool ex_die_next(Dwarf_Die *);
 
-/* A unit's DIE, if the unit is the skeleton of one that the compiler split off
-   (-gsplit-dwarf), becomes that of what was split off.  False: that is not
-   there; the DIE is as it was.  libdw opens its file, .dwo (libdw_open.c), or
-   it is taken out of a package (.dwp). */
+/* Replace the DIE of a skeleton unit, which the compiler split (-gsplit-dwarf),
+   by that of the split-off unit.  False: it is missing; the DIE is unchanged.
+   libdw opens its file, .dwo (libdw_open.c), or it is taken from a package
+   (.dwp). */
 bool ex_die_whole_unit(struct ex_module *, Dwarf_Die *unit);
 
-/* A walk over all DIEs below one, where they are worth it. */
+/* A walk over the DIEs below one. */
 struct ex_die_walk {
-	Dwarf_Die path[EX_DIE_DEPTH];	/* path[depth] is where it is */
+	Dwarf_Die path[EX_DIE_DEPTH];	/* path[depth] is the current DIE */
 	size_t depth;
 };
 
-/* Begin below a DIE; step on: down, where enter says so, or on, or up and on.
-   Result: where it is, valid until the next step; NULL: at the end. */
+/* Begin below a DIE; and step: down if enter says so, else to the next one, or
+   up and on.  Result: the current DIE, valid until the next step; NULL: at the
+   end. */
 Dwarf_Die *ex_die_walk(struct ex_die_walk *, Dwarf_Die *below);
 Dwarf_Die *ex_die_walk_on(struct ex_die_walk *, bool (*enter)(Dwarf_Die *));
 
-/* What an attribute refers to; false: nothing. */
+/* The DIE that an attribute refers to; false: none. */
 bool ex_die_ref(Dwarf_Die *, unsigned attr, Dwarf_Die *out);
 
-/* A number of an attribute; false: it has none. */
+/* The number in an attribute; false: none. */
 bool ex_die_number(Dwarf_Die *, unsigned attr, uint64_t *out);
 
 /* The first index of one dimension of an array. */
 uint64_t ex_die_lower_bound(Dwarf_Die *range);
 
-/* Whether a name is one that C and C++ keep for their implementations. */
+/* Whether C and C++ reserve a name for their implementations. */
 bool ex_die_reserved(const char *name);
 
-/* Whether two, maybe of different units, are declared in the same namespaces
-   and classes, all of which have names. */
+/* Whether two DIEs, maybe of different units, are declared in the same
+   namespaces and classes, all of which have names. */
 bool ex_die_same_scopes(Dwarf_Die *, Dwarf_Die *);
 
 /* A plain name with the names of the scopes that it is declared in.  Lives as
    long as the module. */
 const char *ex_die_qualified(struct ex_module *, Dwarf_Die *, const char *name);
 
-/* The same without the namespaces whose names are inside of what they are in,
-   too: inline ones, and those without a name. */
+/* The same without inline and unnamed namespaces, whose names are also visible
+   in the enclosing scope. */
 const char *ex_die_short(struct ex_module *, Dwarf_Die *, const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * dwp: a package (.dwp): the split debug information of a program's units,
- * collected in one file beside the program.
+ * dwp: reads a package (.dwp): the split debug information of a program's
+ * units, collected in one file beside the program.
  *
  * libdw can only read such a file with one unit.  So a unit is copied from the
  * package into a file of its own, in memory.
@@ -10,8 +10,8 @@
 
 #include "module/module.h"
 
-/* A file with what was split off of the unit with this id; -1: the module has
-   no package, or that has no such unit, or makes no sense. */
+/* A file with the split-off part of the unit with this id; -1: the module has
+   no package, or it lacks that unit or is invalid. */
 int ex_dwp_unit(struct ex_module *, uint64_t id);
 
 #endif

@@ -13,11 +13,11 @@
 
 #include "module/range.h"
 
-/* Parts of a section, which has to outlive it; all zero: there is none. */
+/* Parts of a section, which must outlive it; all zero: there is none. */
 struct ex_gdb_index {
 	const uint8_t *units, *code, *names, *pool;
 	size_t nunits, ncode;
-	size_t nnames;		/* places for names: a power of two */
+	size_t nnames;		/* size of the name table: a power of two */
 	size_t pool_size;	/* bytes */
 };
 
@@ -25,11 +25,11 @@ struct ex_gdb_index {
 bool ex_gdb_index_open(struct ex_gdb_index *, const uint8_t *bytes,
     size_t size);
 
-/* Add its code; what: where the unit begins.  False: out of memory. */
+/* Add its code ranges; what: the unit's offset.  False: out of memory. */
 bool ex_gdb_index_code(const struct ex_gdb_index *, struct ex_ranges *);
 
-/* The next unit that has a variable of a name; *at is 0 at first.  False: no
-   other has. */
+/* The next unit that has a variable of this name; *at is 0 at first.  False:
+   there is no more. */
 bool ex_gdb_index_variable(const struct ex_gdb_index *, const char *name,
     size_t *at, uint64_t *unit);
 

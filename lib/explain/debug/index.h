@@ -1,9 +1,9 @@
 /*
  * index: an index of a file of debug information, kept for later runs.
  *
- * It contains unpacked sections, or points from which they can be unpacked;
- * where units begin, and which have code at which addresses; and where bytes
- * were found.  It is valid for one file, identified by its build id and by
+ * It contains unpacked sections, or points from which they can be unpacked; the
+ * offsets of units and the addresses of their code; and results of searches for
+ * bytes.  It is valid for one file, identified by its build id and by
  * fstat(2).  The caller decides where it is kept.  It is read like any other
  * untrusted file: its contents may be wrong, but never lead outside of it.
  */
@@ -15,56 +15,57 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* What keeps them.  A key is a build id, in lower-case hex.  Functions return
-   0, or -errno; nothing of a new index is there before the end of it. */
+/* Where indexes are kept.  A key is a build id in lower-case hex.  Functions
+   return 0, or -errno; a new index does not exist before its end. */
 struct ex_index_store {
 	int (*open)(const char *key);	/* a descriptor, to read */
-	int (*begin)(const char *key);	/* write a new one, */
+	int (*begin)(const char *key);	/* begin a new one, */
 	int (*put)(const void *bytes, size_t len);
-	int (*end)(bool good);		/* and that was all of it; or forget
-					   it */
+	int (*end)(bool good);		/* complete it, or discard it */
 };
 
-/* From here on, what is found out is kept there.  Without it, nothing is. */
+/* From here on keep indexes there; without this call nothing is kept. */
 void ex_index_store(const struct ex_index_store *);
 
-/* Something was found out, which is kept when its module is freed; and whether
-   that has been said. */
+/* Note that there is something new, which is kept when its module is freed; and
+   whether that was noted. */
 void ex_index_note(void);
 bool ex_index_noted(void);
 
-/* Enough for a unit's header, and for what libdw reads behind it. */
+/* Large enough for a unit's header, and for what libdw reads after it. */
 enum { EX_INDEX_HEAD = 128, EX_INDEX_SOUGHT = 16, EX_INDEX_WINDOW = 32768 };
 
-/* Bytes of a section as they are when unpacked. */
+/* Unpacked bytes of a section. */
 struct ex_index_bytes {
 	uint64_t size;		/* of the section when unpacked */
-	uint64_t at, len;	/* in the section; at: at a page */
-	uint64_t file;		/* in the index; at a page */
+	uint64_t at, len;	/* offset in the section, page-aligned, and
+				   length */
+	uint64_t file;		/* offset in the index, page-aligned */
 	char name[24];		/* of the section; ends with NUL */
 };
 
-/* From where .debug_info can be unpacked: a block of its stream. */
+/* A point from which .debug_info can be unpacked: a block of its stream. */
 struct ex_index_point {
 	uint64_t at;		/* unpacked bytes before it */
-	uint64_t packed;	/* packed bytes before it, the one that it
-				   begins in among them */
-	uint64_t bits;		/* of that one, that are its own; 0 to 7 */
-	uint64_t window;	/* the EX_INDEX_WINDOW unpacked bytes before it,
-				   in the index */
+	uint64_t packed;	/* packed bytes before it, including the one
+				   that it begins in */
+	uint64_t bits;		/* bits of that byte that belong to it; 0 to
+				   7 */
+	uint64_t window;	/* offset in the index of the EX_INDEX_WINDOW
+				   unpacked bytes before it */
 };
 
 /* A unit of .debug_info. */
 struct ex_index_unit {
 	uint64_t at, end;
-	uint8_t head[EX_INDEX_HEAD];	/* as far as it goes */
+	uint8_t head[EX_INDEX_HEAD];	/* up to the unit's end */
 };
 
-/* Bytes that were searched from a place on. */
+/* The result of a search for bytes from an offset on. */
 struct ex_index_sought {
 	uint64_t from;
-	uint64_t unit, end;	/* the first unit that has them; end 0: none
-				   has */
+	uint64_t unit, end;	/* the first unit that contains them; end 0:
+				   none */
 	uint64_t len;		/* at most EX_INDEX_SOUGHT */
 	uint8_t bytes[EX_INDEX_SOUGHT];
 };
@@ -74,28 +75,28 @@ struct ex_index_code {
 	uint64_t start, end, unit;
 };
 
-/* All zero: empty.  bytes, points and units are in the order of their
-   places. */
+/* All zero: empty. bytes, points and units are sorted by offset. */
 struct ex_index {
-	uint8_t *image;		/* mapped; NULL: what follows is not of a file,
-				   but collected for one */
+	uint8_t *image;		/* mapped; NULL: the index is not from a file,
+				   but being collected */
 	size_t size;
-	int fd;			/* to map bytes again; of a file only */
+	int fd;			/* for mapping bytes again; only from a file */
 	struct ex_index_list {
-		void *at;	/* malloc'd, unless of a file */
+		void *at;	/* malloc'd, unless from a file */
 		size_t n, cap;
 	} bytes, points, units, sought, code;
-	bool all_code;		/* code has all that any unit has */
+	bool all_code;		/* code has the code of all units */
 };
 
-/* The one that is kept for a file; false: none is, or it is not that file's. */
+/* Read the index that is kept for a file; false: there is none, or it is
+   another file's. */
 bool ex_index_read(struct ex_index *, const char *key, const struct stat *);
 void ex_index_free(struct ex_index *);
 
-/* Add to one that is collected; false: out of memory. */
+/* Add to an index that is being collected; false: out of memory. */
 bool ex_index_add(struct ex_index_list *, const void *one, size_t size);
 
-/* Keep one that was collected.  Of bytes and points, file and window are
+/* Keep an index that was collected.  In bytes and points, file and window are
    addresses in this process. */
 void ex_index_write(const struct ex_index *, const char *key,
     const struct stat *);

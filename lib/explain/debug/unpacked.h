@@ -1,5 +1,5 @@
 /*
- * unpacked: the debug sections of an ELF file, unpacked in memory.
+ * unpacked: unpacks the debug sections of an ELF file in memory.
  *
  * libelf unpacks whole sections, and libdw makes it unpack all of them before
  * it reads the first.  That takes most of the time, and most of the result is
@@ -19,40 +19,40 @@
 
 struct ex_unpacked;
 
-/* Of a file whose compressed sections are plausible (compressed.h); it has to
-   outlive this, and so has what an index of it, which may be empty, says.
-   NULL: .debug_info is not packed, or not by zlib; or the file is of 32 bits,
+/* Create one for a file whose compressed sections are plausible (compressed.h);
+   the file must outlive it, and so must the contents of its index, which may be
+   empty.  NULL: .debug_info is not packed by zlib; or the file is a 32-bit one,
    or shares information with another (.gnu_debugaltlink); or out of memory.
-   Then libelf may do as it does. */
+   Then libelf unpacks it. */
 struct ex_unpacked *ex_unpacked_new(Elf *, const struct ex_index *);
 void ex_unpacked_free(struct ex_unpacked *);
 
 /* The file in memory. */
 Elf *ex_unpacked_elf(struct ex_unpacked *);
 
-/* Unpack a part of .debug_info.  Result: where what is there ends; less than
+/* Unpack a part of .debug_info.  Result: the end of what is unpacked; less than
    upto: there is no more. */
 uint64_t ex_unpacked_info(struct ex_unpacked *, uint64_t from, uint64_t upto);
 
-/* Have lists of locations there, as a whole: until then they are all zero.
-   False: they are damaged. */
+/* Unpack the location lists completely; until then they are all zero.  False:
+   they are damaged. */
 bool ex_unpacked_locations(struct ex_unpacked *);
 
-/* Look at no more than so many bytes of .debug_info, *len; without unpacking
-   them there.  They are valid until the next call of any function here; *len is
-   how many there are, fewer only if there are no more.  NULL: none. */
+/* Examine at most *len bytes of .debug_info without unpacking them in place.
+   They are valid until the next call of any function here; *len becomes their
+   number, which is smaller only at the end.  NULL: none. */
 enum { EX_UNPACKED_PEEK = 256 << 10 };
 const uint8_t *ex_unpacked_peek(struct ex_unpacked *, uint64_t at, size_t *len);
 
-/* Bytes of .debug_info that are known, to be read until they are unpacked. */
+/* Set known bytes of .debug_info, which can be read until they are unpacked. */
 void ex_unpacked_head(struct ex_unpacked *, uint64_t at, const uint8_t *bytes,
     size_t len);
 
-/* A part of .debug_info is read: unpack it, and have it in the next index.
-   True: the last one does not have it. */
+/* Unpack a part of .debug_info that is read, and have it in the next index.
+   True: the last index does not have it. */
 bool ex_unpacked_use(struct ex_unpacked *, uint64_t from, uint64_t end);
 
-/* Add what is known to an index that is collected. */
+/* Add what is unpacked to an index that is being collected. */
 void ex_unpacked_keep(const struct ex_unpacked *, struct ex_index *);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * argument: the arguments of a function, at a hit of its first instruction.
+ * argument: reads the arguments of a function at a hit of its first
+ * instruction.
  *
  * Debug information gives the location of each argument at an address: a
  * register or memory.  A sample has the registers and a copy of the stack.  An
@@ -19,10 +20,10 @@ struct ex_arguments {
 	struct ex_argument {
 		const char *name;	/* "": it has none */
 		const char *type;	/* as C or C++ names it */
-		bool has_value;		/* it has at most 8 bytes: as a number,
-					   which is cut to them */
+		bool has_value;		/* its value, of at most 8 bytes, is
+					   known as a number */
 		uint64_t value;
-		/* as of ex_object_text; "": its type has none */
+		/* as of ex_object_text; "": none for its type */
 		char text[EX_ARGUMENT_TEXT];
 	} arg[EX_ARGUMENTS_MAX];
 };

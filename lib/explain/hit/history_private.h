@@ -12,12 +12,12 @@ enum {
 				   three times, which shows torn ones among up
 				   to five */
 	STATES = 1 << WIDE,
-	MISSING = 32,		/* hits in a row without a sample, at most */
-	STRETCH = 256,		/* gaps at a time */
-	MOVES = 4096,		/* ways through a gap at most */
-	LASTS = 4,		/* room for so many at first, as most watches
-				   are hit by few, */
-	PROCESSORS = 256, THREADS = 1024,	/* and for so many at most */
+	MISSING = 32,		/* most hits in a row without a sample */
+	STRETCH = 256,		/* most gaps at a time */
+	MOVES = 4096,		/* most ways through a gap */
+	LASTS = 4,		/* initial room, as most watches are hit by
+				   few, */
+	PROCESSORS = 256, THREADS = 1024,	/* and largest */
 };
 
 /* Writes in flight that have happened, by their numbers, ascending. */
@@ -28,16 +28,16 @@ struct happened {
 
 /* A way through a gap: writes in this order, and the bytes between them. */
 struct move {
-	unsigned from, to;	/* states before and behind it */
+	unsigned from, to;	/* states before and after it */
 	unsigned n;
 	uint64_t order[WIDE];
 	struct ex_bytes at[WIDE + 1];
 	bool alive;
 };
 
-/* The gap in front of a reading. */
+/* The gap before a reading. */
 struct gap {
-	struct happened *state;	/* that are possible behind it */
+	struct happened *state;	/* possible states after it */
 	size_t n, cap;		/* of these */
 	struct moves {
 		struct move *move;
@@ -45,11 +45,11 @@ struct gap {
 	} moves;
 };
 
-/* The last numbers of processors, or threads. */
+/* The last ticket numbers of processors or threads. */
 struct lasts {
 	struct last {
 		uint64_t key, number;	/* 0: it is free */
-	} *at;			/* of n places, each by its key */
+	} *at;			/* hash table of n entries */
 	size_t n;		/* 0, or a power of two */
 };
 
@@ -58,26 +58,30 @@ struct ex_history {
 		struct ex_history_hit **hit;
 		size_t n, cap;
 	} waiting;
-	uint64_t done;		/* gaps up to that of this number are */
+	uint64_t done;		/* gaps up to the one of this number are
+				   processed */
 	uint64_t placed;	/* hits up to this number have `after' */
-	uint64_t bound;		/* later ones were made after this one */
-	struct ex_bytes read;	/* at done */
+	uint64_t bound;		/* later hits were made after this one */
+	struct ex_bytes read;	/* the reading of `done' */
 	uint64_t last;		/* the largest number so far */
-	bool doubt;		/* of hits up to this one, and the next mark: */
+	bool doubt;		/* hits up to `doubtful', and up to the next
+				   mark, are doubtful */
 	uint64_t doubtful;
 	struct lasts cpus, threads;
-	struct {		/* at[0]: that of done; those behind it */
-		struct gap *at;	/* n of them have been used */
+	struct {		/* at[0] is the gap of `done', followed by later
+				   ones */
+		struct gap *at;	/* n of them are initialized */
 		size_t n, cap;
 	} gaps;
 	unsigned ngaps;
-	struct ex_history_hit **cand;	/* in flight, ncand of them */
+	struct ex_history_hit **cand;	/* writes in flight, ncand of them */
 	size_t ncand, candidates;
-	struct ex_history_hit **flight;	/* lists, by when they began */
+	struct ex_history_hit **flight;	/* lists, by the reading after which
+					   they began */
 	size_t flights;
 };
 
-/* A gap that is being gone through, up to the reading of that number. */
+/* The processing of a gap up to the reading with this number. */
 struct pass {
 	struct ex_history *h;
 	struct gap *gap;
@@ -93,7 +97,7 @@ struct ex_history_hit *ex_history_hit_of(const struct ex_history *,
 void ex_history_happen(struct happened *, uint64_t number);
 void ex_history_forget(struct happened *, uint64_t number);
 
-/* Go through a gap.  False: it cannot be said what happened there. */
+/* Process a gap.  False: it is unknown what happened there. */
 bool ex_history_go_through(struct pass *, const struct gap *);
 
 #endif

@@ -19,38 +19,37 @@
 #include "os/counter.h"
 #include "stop/value_sample.h"
 
-/* What is watched, as a reader is to see it. */
+/* A watch, as it is reported. */
 struct ex_watch {
 	unsigned id;		/* 1, 2, ...: in the order given */
-	unsigned number;	/* what a reader knows it by, the same in each
-				   of several processes; 0: that is id */
-	pid_t pid;		/* the one process that it is in; 0: any */
-	char comm[32];		/* that one's name; "": not known */
+	unsigned number;	/* the reported number, the same in each of
+				   several processes; 0: it is id */
+	pid_t pid;		/* its only process; 0: any */
+	char comm[32];		/* the process's name; "": not known */
 	const char *spec;	/* as the user wrote it */
 	const char *symbol;	/* NULL: none */
 	uint64_t addr, len;	/* the whole region */
 	enum wp_access access;	/* what is watched for */
-	unsigned slots;		/* how many it takes in a thread; of execution
-				   0: it is by uprobes */
-	bool moves;		/* it is one of several places of a watch: a
-				   sample says at which it was, ... */
-	uint64_t since;		/* ... of those that were there by its time,
-				   ns */
-	bool pending;		/* it is not armed: what is watched for it, when
-				   it is there, are other watches of its
-				   number */
-	bool local;		/* each thread has its own, which are parts of
-				   it */
-	const struct ex_watch *whole;	/* it is a part of this one, over which
-					   slots move; NULL: it is no part */
-	uint64_t block;		/* that part is one thread's own, whose control
-				   block is here, and only its hits are of it;
-				   0: it is not */
-	uint64_t object;	/* that part is the object of this number, as
-				   long as that is there; 0: it is none */
-	uint64_t freed;		/* ns: when it was; 0: it has not been, */
+	unsigned slots;		/* slots in each thread; 0 for execution: by
+				   uprobes */
+	bool moves;		/* one of several places of a watch: a sample
+				   shows at which it was made, ... */
+	uint64_t since;		/* ... of those that existed at its time, ns */
+	bool pending;		/* it is not armed: when its variable exists,
+				   other watches with its number are */
+	bool local;		/* each thread has its own instance, which is a
+				   part of it */
+	const struct ex_watch *whole;	/* it is a part of this watch; NULL: no
+					   part */
+	uint64_t block;		/* the part is the instance of the thread with
+				   this control block, and only that thread's
+				   hits are of it; 0: no instance */
+	uint64_t object;	/* the part is the object with this number,
+				   during its life; 0: no object */
+	uint64_t freed;		/* ns: when it was freed; 0: it was not, */
 	pid_t freed_by;		/* by this thread, */
-	const struct ex_stack *freed_at;	/* here; NULL: not known */
+	const struct ex_stack *freed_at;	/* the backtrace; NULL: not
+						   known */
 };
 
 static inline unsigned
@@ -59,7 +58,7 @@ ex_watch_number(const struct ex_watch *watch)
 	return watch->number != 0 ? watch->number : watch->id;
 }
 
-/* Whether it takes no slots, because uprobes are in their place. */
+/* Whether it uses uprobes instead of slots. */
 static inline bool
 ex_watch_by_uprobe(const struct ex_watch *watch)
 {
@@ -67,26 +66,26 @@ ex_watch_by_uprobe(const struct ex_watch *watch)
 	    !watch->pending && watch->addr != 0;
 }
 
-/* Whether it is in the kernel's memory, not a program's. */
+/* Whether it is in the kernel's memory. */
 static inline bool
 ex_watch_in_kernel(const struct ex_watch *watch)
 {
 	return watch->addr > UINT64_MAX / 2;
 }
 
-/* What a hit made of the bytes that it touched. */
+/* The change of the bytes that a hit touched. */
 struct ex_change {
-	bool has_old, has_new;	/* whether all of them are known in the hit's
-				   old and new */
-	const struct ex_object *object;	/* that they are, or are a part of;
-					   NULL: not known */
+	bool has_old, has_new;	/* all touched bytes are known in the hit's old
+				   and new */
+	const struct ex_object *object;	/* the object that the bytes are, or are
+					   a part of; NULL: not known */
 	const char *type, *path;	/* of it; NULL: not known */
-	/* values of the object, as the program's; "": not known, or of a type
-	   that has no such text.  From the target. */
+	/* Values of the object as its type has them; "": not known, or the type
+	   has no text.  From the target. */
 	char old_text[256], new_text[256];
 };
 
-/* What was counted in a hit's thread since its last hit. */
+/* A counter's value in a hit's thread since its last hit. */
 struct ex_counted {
 	const char *name;	/* as in os/counter.h */
 	uint64_t count;
@@ -95,63 +94,64 @@ struct ex_counted {
 
 struct ex_hit {
 	uint64_t seq;		/* from 1, in order of delivery */
-	uint64_t begun;		/* from 1, in order of their first samples,
-				   which is that of delivery too: of all, also
-				   those that are not delivered */
-	const struct ex_watch *watch;	/* not a part of one: */
-	const struct ex_watch *part;	/* that was hit, once the hit is
-					   delivered; NULL: watch has none */
+	uint64_t begun;		/* from 1, in order of first samples, which is
+				   that of delivery too; also counts hits that
+				   are not delivered */
+	const struct ex_watch *watch;	/* never a part: */
+	const struct ex_watch *part;	/* the part that was hit, set on
+					   delivery; NULL: watch has none */
 	uint64_t time;		/* ns on the records' clock */
 	pid_t pid, tid;
-	struct ex_process *process;	/* whose memory; NULL: out of memory */
+	struct ex_process *process;	/* whose memory was accessed; NULL: out
+					   of memory */
 	char comm[64];		/* the thread's name; "" when unknown */
 	uint32_t cpu;		/* UINT32_MAX: unknown */
 	const char *access;	/* "write", "read", "access", "execute",
 				   "read-write" */
 	bool kernel;		/* the kernel's access on the program's
 				   behalf */
-	uint64_t addr;		/* watched bytes touched: first, and how many */
+	uint64_t addr;		/* the watched bytes that were touched */
 	uint64_t len;
 	uint64_t pc;		/* as sampled (user pc, for kernel hits too) */
 	struct ex_insn insn;	/* not for kernel hits */
-	struct ex_value old, new;	/* of the bytes of ex_hit_place; of
-					   those that were touched or of more */
+	struct ex_value old, new;	/* bytes of ex_hit_place; at least the
+					   touched ones */
 	enum ex_value_source source;	/* of new */
 	bool unchanged;		/* a write that left every touched byte as it
 				   was; both values are known */
 	const struct ex_stack *stack;	/* NULL: out of memory */
-	const struct ex_arguments *args;	/* of a function that is
-						   executed from its beginning
-						   on, until the hit was given;
-						   NULL: it is none */
-	unsigned nwith;		/* members of with; 0: there are none, or it is
-				   the first hit that is known */
-	unsigned samples;	/* how many were joined in this hit */
-	unsigned accesses;	/* set from hints: it came late, and so many
-				   were counted; 0: not known */
+	const struct ex_arguments *args;	/* the arguments of a function
+						   that is entered, valid while
+						   the hit is given; NULL:
+						   none */
+	unsigned nwith;		/* members of `with'; 0: none, or this is the
+				   thread's first known hit */
+	unsigned samples;	/* samples joined in this hit */
+	unsigned accesses;	/* set from hints: accesses counted by a late
+				   hit; 0: not known */
 	bool stray;		/* made by a function that is not allowed to:
 				   set from hints, or by the policy */
 	bool unjudged;		/* maybe stray: the backtrace has no allowed
-				   function, but is not whole */
-	bool unsure;		/* whether it is wanted is not known: set by
-				   the condition */
+				   function, but is incomplete */
+	bool unsure;		/* unknown whether it is wanted: set by the
+				   condition */
 	bool late;		/* set from hints: delivered when the thread
 				   unblocked the signal; pc and backtrace are
 				   those of that moment */
-	/* what is large, and mostly not used, comes last */
+	/* large and rarely used members come last */
 	struct ex_syscall call;	/* kernel: the system call */
-	struct ex_change change;	/* of old and new, in words */
+	struct ex_change change;	/* old and new as text */
 	struct ex_counted with[WP_COUNTERS];
 };
 
-/* The watch, or part of it, whose bytes old and new are. */
+/* The watch or part whose bytes old and new are. */
 static inline const struct ex_watch *
 ex_hit_place(const struct ex_hit *hit)
 {
 	return hit->part != NULL ? hit->part : hit->watch;
 }
 
-/* The object that was hit, or the watch, if it is of no objects. */
+/* The object that was hit, or else the watch. */
 static inline const struct ex_watch *
 ex_hit_object(const struct ex_hit *hit)
 {
@@ -159,7 +159,7 @@ ex_hit_object(const struct ex_hit *hit)
 	    hit->watch;
 }
 
-/* Whether it is of an object that was freed by then. */
+/* Whether the object had been freed by then. */
 static inline bool
 ex_hit_after_free(const struct ex_hit *hit)
 {
@@ -167,17 +167,18 @@ ex_hit_after_free(const struct ex_hit *hit)
 	    hit->time >= hit->part->freed;
 }
 
-/* What an event (by its index in the formats) is a slot of. */
+/* The slot of an event (by its index in the formats). */
 struct ex_slot {
 	const struct ex_watch *watch;	/* NULL: none, ignored */
 	uint64_t addr, len;	/* the bytes it covers */
 };
 
-/* Where the touched bytes are in the values; false: not among those kept. */
+/* The range of the touched bytes within the values; false: they are not
+   kept. */
 bool ex_hit_bytes(const struct ex_hit *, unsigned *from, unsigned *len);
 
-/* Fill in what the hit changed, from its values; done for each that an
-   explainer gives. */
+/* Fill in `change' from the values; done for each hit that an explainer
+   gives. */
 void ex_hit_change(struct ex_hit *);
 
 struct ex_explainer;
@@ -192,18 +193,18 @@ struct ex_explainer *ex_explainer_new(struct ex_space *,
     const struct ex_slot *slots, size_t nslots,
     int (*give)(void *arg, struct ex_hit *), void *arg);
 
-/* There are more slots now, and they may lie elsewhere. */
+/* Set the slots again: there are more now, and the array may have moved. */
 void ex_explainer_slots(struct ex_explainer *, const struct ex_slot *slots,
     size_t nslots);
 
 void ex_explainer_free(struct ex_explainer *);
 
-/* As ex_stack_of_callers, of a process of its space. */
+/* As ex_stack_of_callers, for a process of its space. */
 const struct ex_stack *ex_explain_callers(struct ex_explainer *, pid_t,
     const uint64_t *pc, unsigned n, bool whole);
 
-/* The backtrace of a sample that is of no watch; after: the thread has left the
-   instruction in front of its pc. */
+/* The backtrace of a sample without a watch; after: the thread has executed the
+   instruction before its pc. */
 const struct ex_stack *ex_explain_sample(struct ex_explainer *,
     const struct ex_record *, bool after);
 
@@ -211,22 +212,23 @@ const struct ex_stack *ex_explain_sample(struct ex_explainer *,
  * How the values of hits are found.
  *
  * Without these options, a hit has only the values that the instruction itself
- * shows.  With them, every hit waits some milliseconds, until it is known what
- * else was hit at the same time; or it is delivered at_once, for a thread that
- * waits.  Then an old value is only what the instruction or a stop shows,
- * unless hits come in_order: the caller says (ex_explain_doubt) which hits may
- * not have found what the previous one left.
+ * shows.  With them, every hit waits some milliseconds, until all hits of the
+ * same time are known; or, with at_once, it is delivered immediately, for a
+ * thread that waits.  Then old values are known only from the instruction or a
+ * stop, unless hits come in_order: the caller says (ex_explain_doubt) which
+ * hits may not have found what the previous one left.
  */
 struct ex_value_options {
-	/* Read a process's memory as it is now: how many bytes from addr on,
-	   or < 0.  NULL: there is none, as in a recording. */
+	/* Read a process's memory as it is now: the number of bytes from addr
+	   on, or < 0.  NULL: impossible, as in a recording. */
 	ssize_t (*read)(pid_t, uint64_t addr, void *to, size_t len);
 	uint64_t (*now)(void);	/* with read: the records' clock, ns */
-	bool follows;		/* children's hits are reported too; else: */
-	bool (*shares)(pid_t tid, pid_t child);	/* whether the child shares
-						   its maker's memory, so that
-						   its writes are not seen;
-						   NULL: it cannot be asked */
+	bool follows;		/* children's hits are reported too;
+				   otherwise: */
+	bool (*shares)(pid_t tid, pid_t child);	/* whether the child shares its
+						   creator's memory, so that its
+						   writes are not seen; NULL:
+						   cannot be asked */
 	bool at_once;
 	bool in_order;		/* with at_once */
 	bool crowds;		/* with at_once: hits that stopped threads made
@@ -236,50 +238,51 @@ struct ex_value_options {
 /* Find values in this way, from the next record on.  0 or -ENOMEM. */
 int ex_explainer_values(struct ex_explainer *, const struct ex_value_options *);
 
-/* A watch's bytes were these in a process (as many as len, from its first on)
-   by this time, ns; 0: before any thread could hit it. */
+/* Set the known bytes of a watch in a process (len, from its first on) as of
+   this time, ns; 0: before any thread could hit it. */
 void ex_explain_known(struct ex_explainer *, const struct ex_watch *, pid_t,
     const uint8_t *bytes, size_t len, uint64_t time);
 
-/* Less is known of a watch's bytes from now on. */
+/* From now on, less is known of a watch's bytes. */
 void ex_explain_doubt(struct ex_explainer *, const struct ex_watch *,
     enum ex_doubt);
 
-/* What is known of samples besides what they say themselves. */
+/* What is known of samples besides their contents. */
 struct ex_hints {
-	pid_t tid;		/* of this thread's alone; 0: of all */
-	bool stopped;		/* it is stopped where it was sampled, so that
-				   its process can be asked about the hit */
+	pid_t tid;		/* only of this thread's samples; 0: of all */
+	bool stopped;		/* the thread is stopped where it was sampled,
+				   so its process can be asked about the hit */
 	bool kernel;		/* the kernel made the access, for the system
-				   call that the thread has come back from */
-	bool late, stray;	/* as in struct ex_hit, */
-	unsigned accesses;	/* too */
-	const char *comm;	/* the thread's name then; NULL: by records */
-	const struct wp_stop_value *read;	/* what was read of the watch;
-				   NULL: by the sample */
+				   call from which the thread has returned */
+	bool late, stray;	/* as in struct ex_hit */
+	unsigned accesses;	/* as in struct ex_hit */
+	const char *comm;	/* the thread's name then; NULL: from records */
+	const struct wp_stop_value *read;	/* the bytes that were read of
+						   the watch; NULL: as in the
+						   sample */
 };
 
-/* Take these for the samples that are fed from now on; NULL: nothing is known
-   of them. */
+/* Use these hints for samples that are fed from now on; NULL: none. */
 void ex_explain_hints(struct ex_explainer *, const struct ex_hints *);
 
-/* Is notified of stacks that come often; and, when their process maps other
-   code, that they may have changed. */
+/* Is told of frequent stacks; and, when their process maps other code, that
+   these may have changed. */
 struct ex_listener {
 	void (*know)(const struct wp_known_stack *);
 	void (*forget)(pid_t);
-	bool counts;		/* who it tells counts hits of such stacks, and
-				   does not deliver them: then it is said of
-				   which watch, and they are taken up by
-				   ex_explain_counted */
+	bool counts;		/* hits of such stacks are counted by BPF
+				   programs and not delivered: stacks are
+				   reported with their watch, and
+				   ex_explain_counted explains the counts */
 };
 
-/* What such hits of a stack have in common: it is held by the explainer.
-   False: it was not told of this one. */
+/* Fill in what all such hits of a stack have in common; the explainer holds the
+   stack.  False: the listener was not told of it. */
 bool ex_explain_counted(const struct ex_explainer *, const struct ex_watch *,
     pid_t, uint32_t stack, struct ex_hit *);
 
-/* The listener outlives it; NULL: no listener, as in the beginning. */
+/* Set the listener, which must outlive the explainer; NULL: none, as at
+   first. */
 void ex_explain_listen(struct ex_explainer *, const struct ex_listener *);
 
 /* Feed one record: the space learns, a sample of a watch becomes (part of) a
@@ -290,8 +293,8 @@ int ex_explain(struct ex_explainer *, const struct ex_record *);
    more): deliver the hits that get no more samples.  0, or give's result. */
 int ex_explain_flush(struct ex_explainer *, uint64_t now);
 
-/* What became of the samples fed: joined into another's hit; dropped, as writes
-   are where only reads are watched. */
+/* What became of the samples fed: joined into another's hit; dropped, such as
+   writes where only reads are watched. */
 struct ex_tally {
 	uint64_t samples;	/* of watches, in all */
 	uint64_t joined, dropped;
@@ -300,13 +303,14 @@ struct ex_tally {
 };
 const struct ex_tally *ex_explain_tally(const struct ex_explainer *);
 
-/* Where the sample fed last has gone: the hit that it is a part of, by its
-   number `begun'; or none. */
+/* The hit, by its number `begun', that the last fed sample belongs to; or
+   none. */
 #define EX_BEGUN_DROPPED	(UINT64_MAX - 1)	/* a write, as above */
-#define EX_BEGUN_JOINED		UINT64_MAX	/* another sample has it */
+#define EX_BEGUN_JOINED		UINT64_MAX	/* it belongs to another
+						   sample's hit */
 uint64_t ex_explain_begun(const struct ex_explainer *);
 
-/* All hits up to this one, by its number `begun', were delivered or dropped. */
+/* The number `begun' up to which all hits were delivered or dropped. */
 uint64_t ex_explain_done(const struct ex_explainer *);
 
 #endif

@@ -14,23 +14,24 @@
 
 #include "record/record.h"
 
-/* More places than a watch of four slots has bytes and ends. */
+/* More steps than a watch of four slots can have. */
 #define EX_GROUP_PLACES 48
 
 struct ex_sample_group {
-	uint64_t last;		/* ns: of its last sample */
+	uint64_t last;		/* ns: time of its last sample */
 	uint64_t pc;		/* in the program, as sampled */
 	uint64_t moment;	/* thread state that all its samples share, as
 				   a hash */
 	uint64_t slots;		/* bit n: attr first_attr + n has hit */
-	uint64_t reached;	/* kernel: of the last sample, as below */
-	uint64_t ip, end;	/* kernel: where that one was taken, and where
-				   its copy ends, 0: not known; */
-	uint64_t registers;	/* what it shows of the kernel's, as a hash */
+	uint64_t reached;	/* kernel: ex_group_reached of the last
+				   sample */
+	uint64_t ip, end;	/* kernel: that sample's ip, and the end of its
+				   copy, 0: not known; */
+	uint64_t registers;	/* the kernel's registers in it, as a hash */
 	int first_attr;		/* of the watch's formats, the first that hit */
-	unsigned n;		/* how many places there are */
+	unsigned n;		/* number of places */
 	bool kernel;
-	uint64_t place[EX_GROUP_PLACES];	/* kernel: where it was, as
+	uint64_t place[EX_GROUP_PLACES];	/* kernel: the steps so far, as
 						   hashes */
 };
 
@@ -39,37 +40,37 @@ bool ex_group_kernel(const struct ex_record *);
 /* The pc in the program: of the sample, or of the system call's return. */
 uint64_t ex_group_pc(const struct ex_record *);
 
-/* Whether it is no access of the program's, but was made by the kernel when it
-   took another sample, of which it copied the stack, which is watched too.  The
-   kernel's names must be right for the sample. */
+/* Whether the kernel made the access while taking another sample, when it
+   copied the stack, which is watched too.  The kernel's names must be right for
+   the sample. */
 bool ex_group_recording(const struct ex_record *);
 
 /*
- * How far a copy of the kernel's over a slot has come: the address behind the
- * byte that it touched last, or of the one that it is about to.  0: the sample
- * is of no copy, or does not show it.
+ * How far a copy by the kernel over a slot has come: the address after the last
+ * byte that it touched, or of the byte that it is about to touch.  0: the
+ * sample is of no copy, or does not show it.
  */
 uint64_t ex_group_reached(const struct ex_record *, uint64_t addr,
     uint64_t len);
 
-/* The bytes of a sample's one store or load, if the kernel's function that made
-   it (NULL: not known) does nothing else; false: it does. */
+/* The bytes of a sample's single store or load, if the kernel's function that
+   made it (NULL: not known) does nothing else; false: it does. */
 bool ex_group_single(const struct ex_record *, const char *function,
     uint64_t *addr, uint64_t *len);
 
-/* What such a function does with the program's memory: 'r' or 'w'; '\0': it is
-   not known. */
+/* What such a function does to the program's memory: 'r' or 'w'; '\0': not
+   known. */
 char ex_group_way(const char *function);
 
-/* It begins with a sample of the slot at addr, of len bytes. */
+/* Begin a group with a sample of the slot at addr, of len bytes. */
 void ex_group_begin(struct ex_sample_group *, const struct ex_record *,
     uint64_t addr, uint64_t len);
 
-/* Whether the group may get more samples after this one of its thread.  same:
-   it is of a slot of the same watch, and added if it belongs to the group.  Of
-   the kernel's own memory, which a call may access many times, only the next
-   step of the same copy belongs to it, and what the same instruction touched in
-   another slot. */
+/* Whether the group may get more samples after this one of its thread. same:
+   the sample is of a slot of the same watch, and is added if it belongs to the
+   group.  In the kernel's own memory, which a call may access many times, only
+   the next step of the same copy belongs to it, and other slots of the same
+   instruction. */
 bool ex_group_goes_on(struct ex_sample_group *, const struct ex_record *,
     bool same, uint64_t addr, uint64_t len);
 

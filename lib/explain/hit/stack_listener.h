@@ -1,5 +1,5 @@
 /*
- * stack_listener: what a listener (struct ex_listener) has been informed of
+ * stack_listener: keeps track of what a listener (struct ex_listener) was told
  * about frequent stacks.
  */
 #ifndef EX_STACK_LISTENER_H
@@ -17,22 +17,22 @@ struct ex_stack_listener {
 	struct ex_noticed {
 		pid_t pid;
 		uint64_t generation;	/* of the process */
-	} *at;			/* n of them: the processes whose stacks were
-				   reported to it */
+	} *at;			/* n of them: processes whose stacks were
+				   reported */
 	size_t n, cap;
-	struct ex_table counted;	/* struct counted, by its process and
-					   its index */
+	struct ex_table counted;	/* struct counted, by process and
+					   index */
 	struct ex_table chained;	/* watches whose hits are never counted,
 					   by id */
 };
 
-/* A hit of a process, by its first sample: tell the listener, if its stack
-   comes often.  If hits are counted by it, not all of them are seen any more,
-   which the tracker hears of. */
+/* Tell the listener of a hit's stack, by its first sample, if it comes often.
+   If it counts such hits, they are no longer all seen, so the tracker is
+   told. */
 void ex_stack_listener_hit(struct ex_stack_listener *,
     const struct ex_process *, const struct ex_record *, const struct ex_hit *);
 
-/* A process may map other code now. */
+/* Note that a process may have mapped other code. */
 void ex_stack_listener_forget(struct ex_stack_listener *, pid_t);
 
 /* As ex_explain_counted. */

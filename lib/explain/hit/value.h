@@ -1,5 +1,6 @@
 /*
- * value: the bytes of a watch before and after a hit, and how they are known.
+ * value: the bytes of a watch before and after a hit, and the way in which they
+ * are known.
  *
  * Each byte is known or not: nothing is guessed.  What an instruction stored is
  * known from the registers sampled after it, in part or in full (effect.h);
@@ -24,9 +25,9 @@ struct ex_value {
 	uint32_t known;		/* bit n: byte n is known */
 };
 
-/* How the new value is known. */
+/* The way in which the new value is known. */
 enum ex_value_source {
-	EX_VALUE_UNKNOWN,	/* it is not */
+	EX_VALUE_UNKNOWN,	/* it is not known */
 	EX_VALUE_REGISTER,	/* the instruction stored a register */
 	EX_VALUE_IMMEDIATE,	/* or a constant */
 	EX_VALUE_DERIVED,	/* it computed it from the old value */
@@ -40,7 +41,7 @@ enum ex_value_source {
 enum ex_doubt {
 	EX_MISSED,	/* accesses may have been missed: nothing is known */
 	EX_UNREAD,	/* others may have accessed it since its bytes were
-			   read: what was known without reading still is */
+			   read: values known without reading remain known */
 	EX_UNSEEN,	/* others may write them without a hit: from now on
 			   only what an instruction shows is known */
 	EX_UNMAPPED,	/* in a recording: how they are mapped is not known, so

@@ -1,10 +1,10 @@
 /*
- * value_tracker: the bytes that the last hit of a watch left, by which the next
- * hit's old value is known; and the values of a hit.
+ * value_tracker: tracks the bytes that the last hit of a watch left, which are
+ * the next hit's old value; and finds the values of hits.
  *
  * Order.  A hit's time is taken in the trap, soon after the access, but never
  * at it; on a virtual machine the processor may be taken away in between.  So
- * times alone do not show which of two accesses came first.  This does:
+ * times alone do not show which of two accesses came first.  These facts do:
  *
  *  - accesses of one thread, and of one processor, are in the order of their
  *    times, because nothing else runs there before the time is taken;
@@ -39,17 +39,18 @@
  * comes before WINDOW after the reading.
  *
  * Where hits must be delivered at once, times are of no use, because no hit
- * waits to take a value back.  The caller then says whether they are in order.
+ * waits to take a value back.  The caller then says whether hits are in order.
  * But those that threads made together, which is known by their stops, wait for
  * each other (concurrent.h), unless no hit may.
  *
  * Tickets.  Where each hit took one, with the bytes that it left
  * (bpf/ticket.h), the history of the readings shows more than times do
  * (history.h).  Such a hit waits for a mark, but no longer than MARK_WAIT.
- * Then also what was claimed by order is certain: no hit was missed.  If none
- * comes in time, that is taken back.
+ * Then values claimed by order are certain too, because no hit was missed.  If
+ * no mark comes in time, they are taken back.
  *
- * Other accesses that bypass the watch are not known here: see the manual.
+ * Other accesses that bypass the watch are not known here; the manual lists
+ * them.
  */
 #ifndef EX_VALUE_TRACKER_H
 #define EX_VALUE_TRACKER_H
@@ -60,25 +61,26 @@
 
 struct ex_value_tracker;
 
-/* What a hit that waits may still lose: its old value; a new one derived from
-   that, or from what the next one loaded; bytes that were read later. */
+/* Values that a waiting hit may still lose: its old value; a new one derived
+   from that, or from what the next one loaded; bytes that were read later. */
 struct ex_tentative {
 	struct ex_tentative *next;	/* of a later hit of the same watch */
 	struct ex_tracked *tracked;	/* NULL: there is nothing to lose */
 	struct ex_hit *hit;
-	uint32_t loaded;	/* old's bytes that are certain: it loaded
+	uint32_t loaded;	/* bits of old that are certain: the hit loaded
 				   them */
-	uint32_t stored;	/* new's bytes that are: it stored them */
-	uint32_t later;		/* new's bytes that were read later, ... */
+	uint32_t stored;	/* bits of new that are certain: the hit stored
+				   them */
+	uint32_t later;		/* bits of new that were read later, ... */
 	uint64_t read;		/* ... by this time, ns; or what distinguishes
 				   others */
-	bool looked;		/* memory has been read for it, or tried */
+	bool looked;		/* reading memory for it was tried */
 	bool listed;		/* it is in its watch's list */
-	uint64_t crowd;		/* its crowd, for which it waits; 0: none */
+	uint64_t crowd;		/* the crowd that it waits for; 0: none */
 	uint64_t since;		/* crowd: it was made after this, ns */
-	uint32_t samples;	/* crowd: how many there are of it */
-	struct ex_tentative *next_waiting;	/* for any crowd, of the same
-						   watch */
+	uint32_t samples;	/* crowd: number of its accesses */
+	struct ex_tentative *next_waiting;	/* next one of the watch that
+						   waits for any crowd */
 	struct ex_history_hit *ticket;	/* NULL: it has none */
 };
 
@@ -87,54 +89,53 @@ struct ex_tentative {
 struct ex_value_tracker *ex_tracker_new(const struct ex_value_options *values);
 void ex_tracker_free(struct ex_value_tracker *);
 
-/* A hit was explained: fill in its values, as far as they are known by now, and
-   the ex_tentative, which lives until ex_tracker_given, as the hit does.  The
-   wp_stop_value is what a stop has read, the ticket what its sample has; NULL:
-   nothing. */
+/* Fill in the values of a hit that was explained, as far as they are known by
+   now, and the ex_tentative, which lives until ex_tracker_given, as the hit
+   does.  The wp_stop_value is what a stop has read, the ticket that of its
+   sample; NULL: none. */
 void ex_tracker_hit(struct ex_value_tracker *, struct ex_hit *,
     const struct wp_stop_value *, const struct wp_ticket *,
     struct ex_tentative *);
 
-/* One more sample of a hit. */
+/* Add another sample of a hit. */
 void ex_tracker_joined(struct ex_value_tracker *, struct ex_tentative *,
     const struct ex_record *, const struct wp_stop_value *);
 
-/* Whether its values are settled, when all hits of before now are known. */
+/* Whether a hit's values are final, when all hits from before now are known. */
 bool ex_tracker_settled(const struct ex_value_tracker *,
     const struct ex_tentative *,
     uint64_t now);
 
-/* It is delivered now. */
+/* Note that the hit is delivered. */
 void ex_tracker_given(struct ex_tentative *);
 
-/* Read memory for the hits that are their watches' last. */
+/* Read memory for the last hit of each watch. */
 void ex_tracker_look(struct ex_value_tracker *);
 
-/* A watch's first len bytes were these in a process by this time; 0: before
-   any thread could hit it. */
+/* Set a watch's first len bytes in a process as of this time; 0: before any
+   thread could hit it. */
 void ex_tracker_known(struct ex_value_tracker *, const struct ex_watch *, pid_t,
     const uint8_t *bytes, size_t len, uint64_t time);
 
-/* Less is known of a watch's bytes from now on. */
+/* From now on, less is known of a watch's bytes. */
 void ex_tracker_doubt(struct ex_value_tracker *, const struct ex_watch *,
     enum ex_doubt);
 
-/* Whether it is not known how a watch's bytes are mapped; and it has become
-   known, at that time, ns: the bytes are then no longer taken for what hits
-   left. */
+/* Whether it is unknown how a watch's bytes are mapped; and set that, as of
+   this time, ns: the bytes are then no longer taken for what hits left. */
 bool ex_tracker_is_unmapped(struct ex_value_tracker *, const struct ex_watch *);
 void ex_tracker_mapped(struct ex_value_tracker *, const struct ex_watch *,
     bool shared, uint64_t time);
 
-/* A mark of a watch's tickets: both numbers are as of ex_history_mark. */
+/* Add a mark of a watch's tickets: both numbers are as of ex_history_mark. */
 void ex_tracker_mark(struct ex_value_tracker *, const struct ex_watch *,
     uint64_t all, uint64_t upto);
 
-/* A FORK record: perhaps a child that is not watched and has its parent's
-   memory. */
+/* Process a FORK record, which may be of a child that is not watched and has
+   its parent's memory. */
 void ex_tracker_born(struct ex_value_tracker *, const struct ex_record *);
 
-/* Hits were lost until now, of any watch. */
+/* Hits of any watch were lost until now. */
 void ex_tracker_lost(struct ex_value_tracker *, uint64_t now);
 
 #endif

@@ -2,8 +2,8 @@
  * code: one decoded x86 instruction, and its effect on a watch, as far as the
  * registers sampled after it show it.
  *
- * What an instruction overwrote is lost, but for the fixed steps of the stack
- * pointer and of string instructions.
+ * Registers that an instruction overwrote are lost, except for the fixed steps
+ * of the stack pointer and of string instructions.
  */
 #ifndef EX_CODE_H
 #define EX_CODE_H
@@ -34,7 +34,7 @@ enum {
 	EX_FLAG_OF = 1 << 11,
 };
 
-/* A sample of a watch, and what is known at it. */
+/* A sample of a watch, and its context. */
 struct ex_query {
 	struct ex_process *process;
 	const struct ex_sample *sample;
@@ -59,25 +59,27 @@ struct ex_code {
 	const ZydisDecodedOperand *op;
 };
 
-/* Does an operand, or any of an instruction's, touch the watch? */
+/* Whether an operand, or any operand of an instruction, touches the watch. */
 enum ex_touch {
 	EX_TOUCH_NO,
 	EX_TOUCH_MAYBE,
 	EX_TOUCH_YES,
 };
 
-/* The same, and how. */
+/* The same, with details. */
 struct ex_finding {
 	enum ex_touch touch;
 	uint64_t addr;		/* EX_TOUCH_YES: first byte touched */
 	uint32_t size;		/* bytes touched; 0: unknown, and with
 				   EX_TOUCH_YES addr is, too */
-	uint64_t within;	/* EX_TOUCH_MAYBE: the bytes touched, if any, */
-	uint32_t within_size;	/* are some of these; 0: not known */
-	uint64_t other;		/* EX_TOUCH_YES: the same of a second operand */
-	uint32_t other_size;	/* that touches the watch; 0: there is none */
-	bool stores;		/* the first one is written (first choice) */
-	bool reads, writes;	/* what it does there, all operands together */
+	uint64_t within;	/* EX_TOUCH_MAYBE: the touched bytes, if any,
+				   are */
+	uint32_t within_size;	/* among these; 0: not known */
+	uint64_t other;		/* EX_TOUCH_YES: addr and size of a second
+				   operand */
+	uint32_t other_size;	/* that touches the watch; 0: none */
+	bool stores;		/* the first operand is written */
+	bool reads, writes;	/* what all operands together do there */
 };
 
 /* Decode the instruction that ends where pc begins; false: none is known. */
@@ -102,12 +104,12 @@ bool ex_query_overlaps(const struct ex_query *, uint64_t addr, uint64_t size);
 /* A string instruction that is repeated. */
 bool ex_code_is_rep(const struct ex_code *);
 
-/* Another one that the processor may stop between its accesses: it goes on when
-   it is executed again (gather, scatter). */
+/* Another instruction that the processor may interrupt between its accesses,
+   and resumes when it is executed again (gather, scatter). */
 bool ex_code_is_resumed(const struct ex_code *);
 
 /* Whether and how the instruction touched the watch, if it was the last one
-   before the sample (or, repeated, is not done yet). */
+   before the sample (or, if repeated, is not done yet). */
 struct ex_finding ex_code_touch(const struct ex_query *,
     const struct ex_code *);
 

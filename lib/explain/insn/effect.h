@@ -2,10 +2,11 @@
  * effect: what an instruction did to the memory that it touched, as far as the
  * registers sampled after it show it.
  *
- * It stored bytes that a register or the instruction itself still holds; or
- * computed the new value from the old one and an operand (add, xor, shl, ...);
- * and some leave what they loaded in a register (xchg, xadd, cmpxchg, mov):
- * that is the old value for certain, whatever other threads write there.
+ * Some instructions store bytes that a register or the instruction itself still
+ * holds.  Others compute the new value from the old one and an operand (add,
+ * xor, shl, ...).  And some leave what they loaded in a register (xchg, xadd,
+ * cmpxchg, mov): that is the old value for certain, whatever other threads
+ * write there.
  */
 #ifndef EX_EFFECT_H
 #define EX_EFFECT_H
@@ -19,7 +20,7 @@
 enum ex_operation {
 	EX_OP_UNKNOWN,		/* any value may be there now */
 	EX_OP_NONE,		/* it did not write */
-	EX_OP_STORE,		/* stored: the new value */
+	EX_OP_STORE,		/* `stored' is the new value */
 	EX_OP_ADD,		/* from here on the new value is computed from
 				   the old one and the operand */
 	EX_OP_ADC,
@@ -47,26 +48,27 @@ struct ex_effect {
 	enum ex_operation operation;
 	uint8_t size;		/* bytes of the memory operand; the first is at
 				   the instruction's addr */
-	bool immediate;		/* STORE: of a constant */
-	bool plain;		/* STORE: of a constant, or of the low bytes of
-				   reg; at an address of which only nbases
-				   registers, base, decide.  All of them are as
-				   they were, and have their numbers in
-				   samples */
+	bool immediate;		/* STORE: it stored a constant */
+	bool plain;		/* STORE: it stored a constant or the low bytes
+				   of reg, at an address that depends only on
+				   nbases registers, base.  None of these
+				   registers has changed; they have their
+				   numbers in samples */
 	uint8_t reg, nbases, base[2];
-	bool repeated;		/* by rep: elements before this one may have
-				   been written at the same time */
-	bool has_loaded;	/* loaded: the old value */
+	bool repeated;		/* by rep: earlier elements may have been
+				   written at the same time */
+	bool has_loaded;	/* `loaded' is the old value */
 	bool atomic;		/* no other access came in between its loading
 				   and its storing */
-	bool added;		/* UNKNOWN: it added something that is lost to
+	bool added;		/* UNKNOWN: it added an operand that is lost to
 				   what it loaded */
 	bool has_flags;		/* flags were sampled */
 	uint8_t stored[EX_EFFECT_MAX];	/* STORE, low byte first */
 	uint8_t loaded[EX_EFFECT_MAX];	/* has_loaded, low byte first */
-	uint64_t operand;	/* computed ones: the other operand, or the
+	uint64_t operand;	/* computations: the other operand, or the
 				   count, or the number of the bit */
-	uint64_t flags;		/* has_flags: the processor's, after it */
+	uint64_t flags;		/* has_flags: the processor's flags
+				   afterwards */
 };
 
 enum ex_derived {
@@ -80,12 +82,12 @@ enum ex_derived {
 enum ex_derived ex_effect_derive(const struct ex_effect *, uint64_t old,
     uint64_t *value);
 
-/* Of one that added something: whether the flags are as they are if it made the
-   new value of the old one; true if they are not known. */
+/* For an addition: whether the sampled flags are those of computing the new
+   value from the old one; true if they are not known. */
 bool ex_effect_may_add(const struct ex_effect *, uint64_t old, uint64_t value);
 
-/* The old value from the new one, if no other one leads to it; false: it cannot
-   be known. */
+/* The old value from the new one, if it is the only one that leads to it;
+   false: it cannot be known. */
 bool ex_effect_invert(const struct ex_effect *, uint64_t value, uint64_t *old);
 
 #endif

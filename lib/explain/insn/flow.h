@@ -21,27 +21,27 @@ struct ex_flow *ex_flow_new(struct ex_module *, const ZydisDecoder *,
     uint64_t start, uint64_t end);
 void ex_flow_free(struct ex_flow *);
 
-/* Whether it began there, and was decoded so. */
+/* Whether it began there, with that decoder. */
 bool ex_flow_is(const struct ex_flow *, const ZydisDecoder *, uint64_t start);
 
-/* The longest instruction that ends at vaddr: its length, and in *n how many
-   do; 0: none that is reached. */
+/* The length of the longest instruction that ends at vaddr, and in *n the
+   number of those; 0: none was reached. */
 unsigned ex_flow_before(const struct ex_flow *, uint64_t vaddr, unsigned *n);
 
-/* Where the last instruction ends that is reached and begins before vaddr: that
-   may be beyond vaddr.  The start when there is none. */
+/* The end, maybe beyond vaddr, of the last reached instruction that begins
+   before vaddr; the start if there is none. */
 uint64_t ex_flow_last(const struct ex_flow *, uint64_t vaddr);
 
-/* Its jumps through memory, those in code that is not reached too: how many,
-   and in *offsets where they begin, counted from the start. */
+/* Its jumps through memory, including those in code that was not reached: their
+   number, and in *offsets their offsets from the start. */
 size_t ex_flow_jumps(const struct ex_flow *, const uint32_t **offsets);
 
-/* Where it may be left for other code: its jumps through memory and registers,
-   and the branches that lead out of it, those in code that is not reached too:
-   how many, and in *offsets where they begin. */
+/* Its exits: jumps through memory and registers, and branches that lead out of
+   it, including those in code that was not reached: their number, and in
+   *offsets their offsets. */
 size_t ex_flow_exits(const struct ex_flow *, const uint32_t **offsets);
 
-/* Whether code goes on beyond its end, other than by coming back from a
+/* Whether control may continue beyond its end, other than by returning from a
    call. */
 bool ex_flow_falls(const struct ex_flow *);
 

@@ -14,7 +14,7 @@
 #include "module/module.h"
 #include "watchpoint.h"
 
-/* How sure the answer is. */
+/* The certainty of the answer. */
 enum ex_confidence {
 	EX_UNKNOWN,		/* no instruction could be named */
 	EX_AMBIGUOUS,		/* one of several */
@@ -50,7 +50,7 @@ struct ex_insn {
 				   exact, and effect holds; else 0 */
 };
 
-/* It has become known that no such jump was made. */
+/* Note that no such jump was made. */
 void ex_insn_no_jump(struct ex_insn *);
 
 /*

@@ -21,11 +21,11 @@ int ex_jump_index_each(struct ex_module *const *in, unsigned n,
     int (*fn)(void *arg, struct ex_module *, uint64_t jump), void *arg);
 
 /*
- * Whether what was called through a pointer may have ended in a jump through
- * another one, and led to any function, by a way on which fn's result is not
- * zero: it is called for places in jumps on such ways.  They are within one
- * module.  Only functions that something may point to are called in this way: a
- * module's code or data, or other modules by name.
+ * Whether a function that was called through a pointer may have ended in a jump
+ * through another pointer, and so have led to any function, on a way for which
+ * fn's result is not zero: fn is called for the jumps on such ways, which stay
+ * within one module.  Only functions that something may point to can be called
+ * in this way: a module's code or data, or other modules by name.
  */
 bool ex_jump_index_anywhere(struct ex_module *const *in, unsigned n,
     int (*fn)(void *arg, struct ex_module *, uint64_t jump), void *arg);

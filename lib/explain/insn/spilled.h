@@ -12,9 +12,9 @@
 
 #include "module/module.h"
 
-/* The register, by its DWARF number, whose low size bytes the code from start
-   to end (vaddrs), which has no branches, has stored at the frame pointer plus
-   offset, and not changed since.  False: there is none. */
+/* The register, by its DWARF number, whose low size bytes the branch-free code
+   from start to end (vaddrs) has stored at the frame pointer plus offset, and
+   which has not changed since.  False: there is none. */
 bool ex_spilled(struct ex_module *, uint64_t start, uint64_t end,
     int64_t offset, uint64_t size, unsigned *reg);
 

@@ -1,10 +1,10 @@
 /*
- * sweep: where an x86 instruction begins, given where it ends; and a cache of
+ * sweep: finds the beginning of an x86 instruction by its end; and caches
  * decoded instructions.
  *
- * x86 code cannot be read backwards: most bytes end more than one possible
- * instruction.  It is decoded forward from its function's start instead, once
- * per address; the answer is kept in the module.
+ * x86 code cannot be decoded backwards, because most byte sequences end in more
+ * than one possible instruction.  So it is decoded forward from its function's
+ * start, once per address; the answer is kept in the module.
  */
 #ifndef EX_SWEEP_H
 #define EX_SWEEP_H
@@ -16,49 +16,50 @@
 /* A function's jumps through memory. */
 struct ex_jumps {
 	struct ex_jumps *next;	/* another function's */
-	uint64_t start;		/* of this function */
+	uint64_t start;		/* start of the function */
 	size_t n;
 	uint64_t vaddr[];
 };
 
 struct ex_sweep {
 	uint8_t len;		/* bytes of the instruction; 0: none is known */
-	bool certain;		/* it was met on the way from its function's
-				   start, and nothing seen on that way
-				   disagrees */
-	bool last;		/* its function ends where it does, as far as is
-				   known: what comes next is another's start */
-	const struct ex_jumps *jumps;	/* its function's; NULL: it has none */
+	bool certain;		/* it was reached by decoding from its
+				   function's start, and nothing on the way
+				   contradicts it */
+	bool last;		/* as far as is known, it is the last one of its
+				   function */
+	const struct ex_jumps *jumps;	/* the jumps of its function; NULL:
+					   none */
 };
 
 /* Set up a decoder of 64-bit code, or of a 32-bit program's (narrow).  False:
-   it cannot be. */
+   it failed. */
 bool ex_sweep_decoder(bool narrow, ZydisDecoder *);
 
-/* The instruction of a module that ends where vaddr begins. */
+/* The instruction of a module that ends at vaddr. */
 struct ex_sweep ex_sweep_before(struct ex_module *, const ZydisDecoder *,
     uint64_t vaddr);
 
 /* What a register that an instruction overwrote held before (prior_value.h). */
 struct ex_prior_value {
 	enum {
-		EX_PRIOR_UNKNOWN,	/* not looked at yet */
-		EX_PRIOR_NOT,		/* it cannot be known */
+		EX_PRIOR_UNKNOWN,	/* not determined yet */
+		EX_PRIOR_NOT,		/* it is unknown */
 		EX_PRIOR_CONSTANT,
-		EX_PRIOR_REGISTER,	/* what another one still holds */
+		EX_PRIOR_REGISTER,	/* another register still holds it */
 	} kind;
 	bool narrow;		/* the low 32 bits; the others were zero */
 	uint8_t number;		/* REGISTER */
-	uint8_t len;		/* bytes of code that say so, up to the
+	uint8_t len;		/* bytes of code that show it, up to the
 				   instruction's end */
 	uint64_t value;		/* CONSTANT */
 };
 
-/* An instruction, decoded; kept in its module, and living as long. */
+/* A decoded instruction; lives as long as its module. */
 struct ex_decoded {
 	ZydisDecodedInstruction insn;
 	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
-	struct ex_prior_value held;	/* by its register that it also loads */
+	struct ex_prior_value held;	/* by the register that it overwrote */
 	uint64_t text_pc;	/* the pc that text was made for; 0: none yet */
 	char text[96];		/* AT&T syntax */
 };

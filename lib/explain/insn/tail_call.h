@@ -22,8 +22,8 @@
 
 /* A function that ended in a jump. */
 struct ex_tail_caller {
-	uint64_t jump;		/* the jump's address; 0: it is one of
-				   several */
+	uint64_t jump;		/* the jump's address; 0: one of several
+				   jumps */
 	uint64_t entry;		/* address where the function was entered */
 };
 
@@ -31,17 +31,18 @@ struct ex_tail {
 	unsigned n;		/* at least one: the function that was called */
 	struct ex_tail_caller caller[EX_TAIL_MAX];	/* the innermost
 							   first */
-	bool pointer;		/* the innermost may have jumped through one */
-	bool gap;		/* others may be missing, behind the innermost:
-				   or it is not known what was inlined there */
+	bool pointer;		/* the innermost may have jumped through a
+				   pointer */
+	bool gap;		/* functions may be missing after the innermost,
+				   or it is unknown what was inlined there */
 };
 
 /*
- * The functions that are missing in a process between the running function, of
- * which pc is an instruction, and its caller, which is to continue at back.
- * NULL: none, as far as is known.  *pointer: little is known, because the call,
- * or the last jump, was made through a pointer.  Valid until the next call.
- * The table keeps answers, to be freed with free(3).
+ * The functions that are missing in a process between the running function,
+ * which contains pc, and its caller, which continues at back.  NULL: none, as
+ * far as is known. *pointer: little is known, because the call or the last jump
+ * was made through a pointer.  Valid until the next call.  The table caches
+ * answers, to be freed with free(3).
  */
 const struct ex_tail *ex_tail_find(struct ex_table *, struct ex_process *,
     uint64_t pc, uint64_t back, bool *pointer);

@@ -9,7 +9,7 @@
 
 #define NODES_MAX 64
 #define EDGES_MAX 512
-#define CODE_MAX (1U << 18)	/* bytes of all nodes that are looked at */
+#define CODE_MAX (1U << 18)	/* most bytes of all nodes that are examined */
 #define ANSWERS_MAX 4096	/* kept */
 
 enum { ANYWHERE = -1 };
@@ -23,17 +23,20 @@ struct ex_tail_place {
 
 /* A function. */
 struct ex_tail_node {
-	struct ex_tail_place entry;	/* where it was first entered */
+	struct ex_tail_place entry;	/* where it was entered first */
 	uint64_t start, end;	/* its vaddrs */
-	int part_of;		/* a node; itself: it is no part */
-	bool leads;		/* to the running function, or maybe */
+	int part_of;		/* the node of the whole function; itself: it is
+				   no part */
+	bool leads;		/* it leads, or may lead, to the running
+				   function */
 	bool passed;
 };
 
 /* A jump. */
 struct ex_tail_edge {
-	int from, to;		/* nodes; to: or ANYWHERE */
-	uint64_t jump;		/* its vaddr; 0: code goes on without one */
+	int from, to;		/* nodes; to may be ANYWHERE */
+	uint64_t jump;		/* its vaddr; 0: the code continues without a
+				   jump */
 };
 
 struct ex_tail_graph {
@@ -44,8 +47,8 @@ struct ex_tail_graph {
 	int nnodes;
 	struct ex_tail_edge edge[EDGES_MAX];
 	unsigned nedges;
-	uint64_t code;		/* bytes looked at */
-	bool full;		/* there is more than was looked at */
+	uint64_t code;		/* bytes examined */
+	bool full;		/* a limit was reached */
 };
 
 enum { CALLED, RUNNING };
@@ -54,26 +57,26 @@ bool ex_tail_place_at(struct ex_process *, uint64_t addr,
     struct ex_tail_place *);
 uint64_t ex_tail_address_of(const struct ex_tail_place *);
 
-/* The code around a place that belongs together: an unwind entry's, since
-   assembly may have several symbols in one; else a function's.  False: it is
-   not known how far it goes. */
+/* The extent of the code around a place: that of its unwind entry, because
+   assembly may have several symbols in one; else of its function.  False:
+   unknown. */
 bool ex_tail_extent_of(const struct ex_tail_place *, uint64_t *start,
     uint64_t *end);
 struct ex_decoded *ex_tail_decode(struct ex_tail_graph *,
     const struct ex_tail_place *);
 
-/* Where a slot of the global offset table leads: as the process has it, else by
+/* The target of a slot of the global offset table: as in the process, else by
    its name. */
 bool ex_tail_slot_target(struct ex_tail_graph *, const struct ex_tail_place *,
     const char *name, struct ex_tail_place *);
 
 /* The slot that an instruction takes its target from: op *slot(%rip), or in
-   32-bit code op *slot, op *offset(%ebx).  NULL: it is none, or the program may
-   change what is there. */
+   32-bit code op *slot, op *offset(%ebx).  NULL: none, or the program may
+   change the slot. */
 const char *ex_tail_slot_of(const struct ex_decoded *,
     const struct ex_tail_place *, struct ex_tail_place *);
 
-/* A stub becomes what it leads to.  False: that is not known. */
+/* Replace a stub by its target.  False: unknown. */
 bool ex_tail_follow_stub(struct ex_tail_graph *, struct ex_tail_place *);
 int ex_tail_whole_of(const struct ex_tail_graph *, int node);
 
@@ -81,8 +84,8 @@ int ex_tail_whole_of(const struct ex_tail_graph *, int node);
 bool ex_tail_are_parts(const struct ex_tail_place *,
     const struct ex_tail_place *);
 
-/* The node that a place belongs to, maybe a new one; ANYWHERE: there is no
-   room, or it is not known how far its function goes. */
+/* The node of a place, maybe a new one; ANYWHERE: no room, or the function's
+   extent is unknown. */
 int ex_tail_node_at(struct ex_tail_graph *, const struct ex_tail_place *);
 
 /* Add the jumps out of a node. */

@@ -42,9 +42,9 @@ void ex_space_free(struct ex_space *);
 void ex_space_learn(struct ex_space *, const struct ex_record *);
 
 /*
- * A record will be learnt from later, when the process may be gone: open the
- * file that it maps now.  Records are foreseen and learnt in the order of their
- * time; not all have to be foreseen.
+ * Announce a record that will be learned later, when the process may be gone:
+ * the file that it maps is opened now.  Records are foreseen and learned in the
+ * order of their times; not all have to be foreseen.
  */
 void ex_space_foresee(struct ex_space *, const struct ex_record *);
 
@@ -78,28 +78,28 @@ bool ex_space_kernel(struct ex_space *);
 uint64_t ex_process_generation(const struct ex_process *);
 
 /*
- * What lies at an address of a process: the module, and the address inside it
- * in *vaddr.  NULL: nothing known there.  Data of a module counts as well as
- * its code: the whole extent of its program headers belongs to it.
+ * The module at an address of a process, and the address inside it in *vaddr.
+ * NULL: nothing known there.  Data of a module counts as well as its code: the
+ * whole extent of its program headers belongs to it.
  */
 struct ex_module *ex_process_module(struct ex_process *, uint64_t addr,
     uint64_t *vaddr);
 
 /*
- * Whether the instruction that ends at an address is as in its module, as far
- * as is known: the program cannot write there, and memory, as long as it can
- * be read, holds the same in the EX_ORIGINAL bytes before.
+ * Whether the instruction that ends at an address is the one in the module's
+ * file, as far as is known: the program cannot write there, and memory, if it
+ * can be read, has the same EX_ORIGINAL bytes before the address.
  */
 enum { EX_ORIGINAL = 16 };
 bool ex_process_is_original(struct ex_process *, uint64_t end);
 
-/* Read a running process's memory.  False: there is none to read. */
+/* Read a running process's memory.  False: impossible. */
 bool ex_process_read(const struct ex_process *, uint64_t addr, void *to,
     size_t len);
 
 /* Call fn for each module of the process, the executable first, then by
-   address; base is what to add to a vaddr.  fn's non-zero result ends it and
-   is returned. */
+   address; base is what to add to its vaddrs. fn's non-zero result ends the
+   iteration and is returned. */
 int ex_process_modules(struct ex_process *,
     int (*fn)(void *arg, struct ex_module *, uint64_t base), void *arg);
 
@@ -107,34 +107,35 @@ int ex_process_modules(struct ex_process *,
 const char *ex_module_path(const struct ex_module *);
 const char *ex_module_name(const struct ex_module *);
 
-/* Whether it is of a 32-bit program.  False, too, if it cannot be opened. */
+/* Whether it is a 32-bit file.  False also if it cannot be opened. */
 bool ex_module_is_narrow(struct ex_module *);
 
 /* Build id in lower-case hex; "" when it has none. */
 const char *ex_module_build_id(const struct ex_module *);
 
-/* Why the module's file could not be used, in words; NULL when it could. */
+/* The reason, in words, why the module's file could not be used; NULL: it
+   could. */
 const char *ex_module_problem(const struct ex_module *);
 
-/* A module whose debug information is there and is not used, and in *why the
-   reason, in words; each is reported once.  NULL: there is no other. */
+/* The next module whose debug information exists but is not used, and in *why
+   the reason, in words; each is returned once.  NULL: no more. */
 const struct ex_module *ex_space_rejected_debug(struct ex_space *,
     const char **why);
 
-/* Have fn called for debug information that is not on this machine: with a
-   build id in lower-case hex it gives a descriptor of a file that may have it,
-   or -errno.  Without it, none is looked for elsewhere. */
+/* Set the function that fetches debug information which is not on this machine:
+   by a build id in lower-case hex it returns a descriptor of a file that may
+   have it, or -errno.  Without it, nothing is fetched. */
 void ex_module_fetcher(int (*fn)(const char *build_id));
 
-/* From here on no file with this path, as processes see it, is read; "": none
-   at all.  False: out of memory. */
+/* From here on read no file with this path, as processes see it; "": no file at
+   all.  False: out of memory. */
 bool ex_module_leave_aside(const char *path);
 
-/* Have fn called whenever another module than the last one is read. */
+/* Call fn whenever a module is read that is not the last one. */
 void ex_module_observe(void (*fn)(const char *path));
 
-/* Have fn called, which does not return, when elfutils finds no memory.
-   Without it, it ends the process. */
+/* Set a function, which does not return, to be called when elfutils finds no
+   memory; by default elfutils ends the process. */
 void ex_module_memory_handler(__attribute__((noreturn)) void (*fn)(void));
 
 /* Copy up to len bytes of the module's contents at vaddr, as in the file.

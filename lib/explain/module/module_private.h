@@ -1,5 +1,5 @@
 /*
- * module_private: what the files that look up things in a module share.
+ * module_private: shared by the files that look up things in a module.
  *
  * Three kinds of address: the process's; "vaddr", the module's own, as in its
  * program headers; and libdw's, which differs from vaddr by a bias that each
@@ -15,7 +15,7 @@
 #include "module/compressed.h"
 #include "module/module.h"
 
-/* Which file lies behind a path.  Another file at the same path, and the same
+/* Identifies the file at a path.  Another file at the same path, or the same
    file written anew, is another module. */
 struct ex_file_id {
 	uint64_t dev, ino;	/* 0: not known, or none */
@@ -23,8 +23,8 @@ struct ex_file_id {
 	int64_t mtime, mtime_ns;
 	uint64_t size;		/* bytes */
 	uint8_t build_id[20];	/* as a record names it */
-	uint32_t build_id_len;	/* 0: none named; of this size, so that there is
-				   no padding and memcmp may compare */
+	uint32_t build_id_len;	/* 0: none named; this type leaves no padding,
+				   so memcmp can compare */
 };
 
 /* A PT_LOAD program header. */
@@ -36,11 +36,10 @@ struct ex_segment {
 
 /* A module's separate file of debug information, if it has one. */
 struct ex_debug_file {
-	bool found;		/* it was looked for; what follows is set by
-				   that */
-	int fd;			/* -1: there is none, or both have it */
+	bool found;		/* it was looked for; the following is set */
+	int fd;			/* -1: none, or both of these have it */
 	char *path;		/* malloc'd */
-	bool opened, given;	/* by whom it was opened: debug_info.c,
+	bool opened, given;	/* it was opened by debug_info.c; given to
 				   libdwfl */
 };
 
@@ -50,7 +49,7 @@ struct ex_text {
 	char s[];
 };
 
-/* What other files keep of a module, made when it is first asked for. */
+/* What other files cache in a module, created on first use. */
 enum ex_cached {
 	EX_CACHE_DEBUG_INFO, EX_CACHE_SYMBOLS, EX_CACHE_LINES, EX_CACHE_FDES,
 	EX_CACHE_PLT, EX_CACHE_PACKAGE, EX_CACHE_CFI, EX_CACHE_TYPES,
@@ -73,19 +72,19 @@ struct ex_module {
 	char *debug_path;	/* directories of debug files, as debug_file.c
 				   takes them; NULL: the usual; malloc'd */
 	struct ex_debug_file debug_file;
-	char *rejection;	/* why debug information that there is is not
-				   used, in words; NULL: it is; malloc'd */
+	char *rejection;	/* why existing debug information is not used,
+				   in words; NULL: it is; malloc'd */
 	bool reported;		/* the reason has been reported */
-	bool *unreported;	/* set when there is something to report; NULL:
-				   no caller asks */
+	bool *unreported;	/* set when there is something to report; may be
+				   NULL */
 	Dwfl_Callbacks callbacks;
 
-	bool opened;		/* ex_module_open has been here; what follows
-				   is set by it */
+	bool opened;		/* ex_module_open was called, which sets what
+				   follows */
 	Dwfl *dwfl;		/* holds the one module below; NULL: unusable */
 	Dwfl_Module *dwfl_module;
 	Elf *elf;		/* the main file; belongs to dwfl */
-	uint64_t bias;		/* libdwfl's address less vaddr */
+	uint64_t bias;		/* libdwfl's address minus vaddr */
 	struct ex_segment *segment;	/* in the file's order */
 	unsigned nsegments;
 	char build_id[129];	/* lower-case hex; "": none */
@@ -93,7 +92,7 @@ struct ex_module {
 	struct ex_text *texts;	/* strings of ex_module_text */
 	struct ex_cache {
 		void *data;		/* NULL: none yet */
-		void (*release)(void *);	/* what data holds */
+		void (*release)(void *);	/* frees what data owns */
 	} cache[EX_CACHES];
 };
 
@@ -101,30 +100,30 @@ struct ex_module {
 struct ex_module *ex_module_new(const char *path, const struct ex_file_id *);
 void ex_module_free(struct ex_module *);
 
-/* Give it its contents: an open file (which stays the caller's), or a copy of
-   an image in memory.  On failure the problem is set. */
+/* Set its contents: an open file (which remains the caller's), or a copy of an
+   image in memory.  On failure the problem is set. */
 void ex_module_map(struct ex_module *, int fd);
 void ex_module_copy(struct ex_module *, const void *image, size_t size);
 
-/* Say why the module cannot be used. */
+/* Set the reason why the module cannot be used. */
 void ex_module_fail(struct ex_module *, const char *problem);
 
-/* Have libdw call what ex_module_memory_handler was given. */
+/* Have libdw call the function of ex_module_memory_handler. */
 void ex_module_memory_handle(Dwarf *);
 
-/* Say that debug information is not used for what it claims. */
+/* Reject debug information because of what it claims. */
 void ex_module_reject_debug(struct ex_module *, const struct ex_compressed *);
 
-/* Parse the file unless that is done.  False: unusable, see problem.  Every
-   function below calls it. */
+/* Parse the file, once.  False: unusable, see problem.  Every function below
+   calls it. */
 bool ex_module_open(struct ex_module *);
 
 /* The main ELF file; its addresses are vaddrs.  NULL: unusable. */
 Elf *ex_module_elf(struct ex_module *);
 
-/* Debug information: of the file, or of its separate debug file.  *bias is what
+/* Debug information: of the file, or of its separate debug file. *bias is what
    to add to a vaddr to get libdw's address.  NULL: none.  Of .debug_info only
-   what debug_info.h has given is there. */
+   parts requested through debug_info.h are available. */
 Dwarf *ex_module_dwarf(struct ex_module *, uint64_t *bias);
 
 /* Call frame information of .eh_frame; that of .debug_frame is debug_info.h's.
@@ -139,37 +138,35 @@ char *ex_module_text(struct ex_module *, size_t len);
 const struct ex_segment *ex_module_segment(struct ex_module *, uint64_t vaddr);
 
 /*
- * Where the module lies in a process, from one of its mappings: *base is what
- * to add to a vaddr.  False when no segment has that part of the file.
+ * Determine from one of its mappings where the module is loaded: *base is what
+ * to add to a vaddr.  False: no segment has that part of the file.
  */
 bool ex_module_base(struct ex_module *, uint64_t start, uint64_t pgoff,
     uint64_t *base);
 
-/* Names for code that a process made itself; NULL: it is not known for what
-   there could be any.  It belongs to the process. */
+/* Names of code that a process generated; NULL: it cannot have any.  They
+   belong to the process. */
 struct ex_jit *ex_process_jit(const struct ex_process *);
 
-/* What object.c keeps of a process; release, unless NULL, frees it with
-   that. */
+/* What object.c caches in a process; release, unless NULL, frees it with the
+   process. */
 void **ex_process_objects(struct ex_process *, void (*release)(void *));
 
 /*
- * What is kept of a module: size bytes, zero when they are new.  Before they
- * are freed, with the module, release frees what they hold.  NULL: out of
- * memory.
+ * A cache in a module: size bytes, zero at first. release frees what they own,
+ * before they are freed with the module.  NULL: out of memory.
  */
 void *ex_module_cache(struct ex_module *, enum ex_cached, size_t size,
     void (*release)(void *), bool *is_new);
 
-/* Have libdw's open(2) be ours, if that is not so already
-   (libdw_interpose.c). */
+/* Redirect libdw's open(2) to ours, if it is not already */
 void ex_libdw_interpose(void);
 
 /* open(2) for libdw, to read only.  A descriptor; or -1, and errno is set. */
 int ex_libdw_open(const char *path);
 
-/* The next file that libdw opens and that is not there is this one instead; -1:
-   none.  It stays the caller's (libdw_open.c). */
+/* Use this file in place of the next missing file that libdw opens; -1: none.
+   It remains the caller's (libdw_open.c). */
 void ex_open_instead(int fd);
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * range: address ranges, sorted, each with a number.
  *
- * Filled once, then sorted, then asked.  Ranges may overlap and nest: the one
- * that starts nearest below an address and reaches it is the answer.
+ * A table is filled once, then sorted, then searched.  Ranges may overlap and
+ * nest: the answer is the one with the nearest start at or below an address
+ * that includes it.
  */
 #ifndef EX_RANGE_H
 #define EX_RANGE_H

@@ -1,9 +1,9 @@
 /*
- * cursor: reads untrusted bytes without ever leaving them.
+ * cursor: reads untrusted bytes without leaving their bounds.
  *
- * Once a part does not fit, the cursor is empty and bad, further parts read as
- * 0, and whether all was well is asked once, at the end.  Bytes may lie at any
- * alignment and are in this machine's order.
+ * When a part does not fit, the cursor becomes empty and bad, and further parts
+ * read as 0; so one check at the end is enough.  Bytes may have any alignment
+ * and are in this machine's order.
  */
 #ifndef EX_CURSOR_H
 #define EX_CURSOR_H
@@ -78,14 +78,14 @@ take8(struct cursor *c)
 	return p != NULL ? *p : 0;
 }
 
-/* Of 4 bytes or 8, as DWARF has offsets. */
+/* An offset as in DWARF, of 4 or 8 bytes. */
 static inline uint64_t
 take_offset(struct cursor *c, size_t size)
 {
 	return size == 8 ? take64(c) : take32(c);
 }
 
-/* A number of as many bytes as it needs, as DWARF has them. */
+/* A variable-length number as in DWARF (ULEB128). */
 static inline uint64_t
 take_leb128(struct cursor *c)
 {
@@ -103,7 +103,8 @@ take_leb128(struct cursor *c)
 	return value;
 }
 
-/* A string with its NUL; "" when it has none, and then the cursor is bad. */
+/* A string with its NUL; "" if the NUL is missing, and then the cursor is
+   bad. */
 static inline const char *
 take_string(struct cursor *c)
 {

@@ -1,12 +1,14 @@
 /*
- * perfdata: perf.data files, read and written.
+ * perfdata: reads and writes perf.data files.
  *
- * Read: what `perf record -e mem:...` writes (file mode, and the pipe mode of
- * -o -), and what the writer below writes.  Written: file mode, with sample
- * identifiers, so that `perf script` and `perf report` open it.  The format is
- * described in the kernel's tools/perf/Documentation/perf.data-file-format.txt.
- * Files are untrusted: every offset and length is checked.  They are mapped:
- * one that is cut short while it is open raises SIGBUS.
+ * It reads what `perf record -e mem:...` writes (file mode, and the pipe mode
+ * of -o -), and what the writer below writes.  It writes file mode, with sample
+ * identifiers, so that `perf script` and `perf report` open the file.  The
+ * format is described in the kernel's
+ * tools/perf/Documentation/perf.data-file-format.txt.
+ *
+ * Files are untrusted: every offset and length is checked.  They are mapped: a
+ * file that is truncated while open raises SIGBUS.
  */
 #ifndef EX_PERFDATA_H
 #define EX_PERFDATA_H
@@ -36,12 +38,12 @@ void ex_perfdata_close(struct ex_perfdata *);
 size_t ex_perfdata_events(const struct ex_perfdata *,
     const struct ex_perf_event **);
 
-/* The host on which it was recorded, "": not known; and the rank there, NULL:
+/* The host on which it was recorded, "": not known; and the rank, NULL:
    none. */
 const char *ex_perfdata_host(const struct ex_perfdata *);
 const unsigned *ex_perfdata_rank(const struct ex_perfdata *);
 
-/* The time of day, ns since 1970, that a record's time was; 0: not known. */
+/* The wall time, ns since 1970, of a record's time; 0: not known. */
 uint64_t ex_perfdata_wall(const struct ex_perfdata *, uint64_t time);
 
 /* Call fn for each entry of the build-id table. */
@@ -57,8 +59,8 @@ void ex_perfdata_build_ids(const struct ex_perfdata *,
  */
 int ex_perfdata_next(struct ex_perfdata *, struct ex_record *out);
 
-/* Records that were skipped, for all of the file: of a type that the decoder
-   does not know, or of an event that the file does not name.  perf's own
+/* The number of skipped records in the whole file: of a type that the decoder
+   does not know, or of an event that the file does not name. perf's own
    bookkeeping (types from 64 on) does not count. */
 uint64_t ex_perfdata_skipped(const struct ex_perfdata *);
 
@@ -81,11 +83,11 @@ int ex_perfwriter_open(int fd, const struct ex_perf_event *, size_t n,
 /* Append a record, header first, header->size bytes.  -EINVAL: no record. */
 int ex_perfwriter_record(struct ex_perfwriter *, const void *record);
 
-/* Name the host that it is recorded on, and the rank there; NULL: none. */
+/* Set the host and the rank of the recording; NULL: none. */
 void ex_perfwriter_origin(struct ex_perfwriter *, const char *host,
     const unsigned *rank);
 
-/* Have the file hold what was appended, should this process be killed. */
+/* Write what was appended to the file, in case this process is killed. */
 int ex_perfwriter_flush(struct ex_perfwriter *);
 
 /* Name a module's build id in the file's table, under the path that mappings

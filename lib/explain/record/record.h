@@ -1,10 +1,10 @@
 /*
  * record: one perf record, decoded.
  *
- * Whatever delivered a hit (the kernel's ring buffer, a perf.data file), it is
- * a perf record, and this is the only decoder of them.  It takes bytes that
- * cannot be trusted: every length is checked against the record's own size,
- * and what does not fit is refused with -EBADMSG.
+ * Whether a hit comes from the kernel's ring buffer or a perf.data file, it is
+ * a perf record, and this is the only decoder.  The bytes are untrusted: every
+ * length is checked against the record's own size, and a record that does not
+ * fit is refused with -EBADMSG.
  *
  * Layouts and their order are those of perf_event_open(2) and the kernel's
  * include/uapi/linux/perf_event.h.

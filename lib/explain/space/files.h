@@ -1,6 +1,6 @@
 /*
- * files: the known modules, and where their files come from: a running process,
- * or a recording and this machine's disk.
+ * files: keeps the known modules, and opens their files, which come from a
+ * running process, or from this machine's disk for a recording.
  */
 #ifndef EX_FILES_H
 #define EX_FILES_H
@@ -27,8 +27,8 @@ size_t ex_files_find_id(const struct ex_files *, const char *path,
  */
 bool ex_files_root(struct ex_files *, pid_t, int *root);
 
-/* The module behind an executable mapping of a process with this root.  NULL:
-   no module but code made at run time and the like; or out of memory. */
+/* The module of an executable mapping of a process with this root.  NULL: no
+   module, such as code made at run time; or out of memory. */
 struct ex_module *ex_files_module(struct ex_files *, pid_t, int root,
     const struct ex_mmap *);
 

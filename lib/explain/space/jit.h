@@ -1,13 +1,13 @@
 /*
- * jit: names of code that a running process has generated, from
+ * jit: finds names of code that a running process has generated, from
  * /tmp/perf-PID.map: a line "START SIZE NAME" for each function, with
  * hexadecimal numbers, as perf takes them.
  *
- * The file is the one in the process's own root directory, by the id that it
- * has in its own PID namespace.  It is read only if it is a regular file, no
- * link, belongs to the process's user, and was written since the process began:
- * it may be left from another that had the same id.  What it says cannot be
- * checked.
+ * The file is in the process's own root directory, named by its id in its own
+ * PID namespace.  It is read only if it is a regular file and no link, belongs
+ * to the process's user, and was written after the process began, because it
+ * may remain from another process with the same id.  Its contents cannot be
+ * verified.
  */
 #ifndef EX_JIT_H
 #define EX_JIT_H
@@ -19,25 +19,25 @@
 struct ex_jit;
 struct ex_module;
 
-/* Those of a process that runs now, whose root is a descriptor, which outlives
-   this, or -1: ours.  NULL: it is not known, or out of memory. */
+/* Open the names of a running process, whose root is a descriptor that outlives
+   this, or -1: ours.  NULL: not known, or out of memory. */
 struct ex_jit *ex_jit_new(pid_t, int root);
 void ex_jit_free(struct ex_jit *);
 
 /*
- * The function that holds an address, and its start.  The name lives as long as
- * this.  NULL: the file does not say, or says different things: code lay there
- * before.  The file is looked at again when an address is not found in it.
+ * The function that contains an address, and its start.  The name lives as long
+ * as this.  NULL: the file does not list it, or is contradictory because other
+ * code was there before.  The file is read again when an address is not found.
  */
 const char *ex_jit_find(struct ex_jit *, uint64_t addr, uint64_t *start);
 
-/* Changes when names may have come. */
+/* A number that changes when there may be new names. */
 uint64_t ex_jit_edition(const struct ex_jit *);
 
-/* Look at the file again. */
+/* Read the file again. */
 void ex_jit_look(struct ex_jit *);
 
-/* What is shown as the file in frames: it has a name, and no contents. */
+/* The module shown in frames: it has a name, and no contents. */
 const struct ex_module *ex_jit_module(const struct ex_jit *);
 
 #endif

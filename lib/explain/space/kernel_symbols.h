@@ -1,5 +1,5 @@
-/* kernel_symbols: identifies the running kernel, and whether a recording was
-   made on it. */
+/* kernel_symbols: identifies the running kernel, and determines whether a
+   recording was made on it. */
 #ifndef EX_KERNEL_SYMBOLS_H
 #define EX_KERNEL_SYMBOLS_H
 
@@ -8,8 +8,8 @@
 /* The running kernel's build id.  Result: its length; 0: not known. */
 size_t ex_kernel_build_id(uint8_t id[20]);
 
-/* Whether the running kernel has this build id, and this function at addr: it
-   lies elsewhere after each boot. */
+/* Whether the running kernel has this build id, and this function at addr,
+   which differs after each boot. */
 bool ex_kernel_is(const char *symbol, uint64_t addr, const uint8_t *id,
     size_t len);
 

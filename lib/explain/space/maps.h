@@ -1,9 +1,9 @@
 /*
- * maps: which modules are mapped where in one address space.
+ * maps: records which modules are mapped where in one address space.
  *
- * Only executable mappings of files are kept.  One says where its module was
- * loaded (its base), and so where all the module's segments lie: data is found
- * by those, as mappings of data are usually not recorded.
+ * Only executable mappings of files are kept.  Such a mapping shows where its
+ * module was loaded (its base), and so where all segments of the module are:
+ * data is found by these, because mappings of data are usually not recorded.
  *
  * Life-cycle: counted references.  A forked child shares its parent's table
  * until one of the two changes; ex_maps_own makes a table its holder's alone.
@@ -16,13 +16,13 @@
 
 /* An executable mapping of a module. */
 struct ex_mapping {
-	uint64_t start, end;	/* what is left of it */
-	uint64_t first;		/* where it began when it was mapped, */
-	uint64_t pgoff;		/* and what part of the file was there */
+	uint64_t start, end;	/* the remaining part */
+	uint64_t first;		/* its start when it was mapped, */
+	uint64_t pgoff;		/* and that start's offset in the file */
 	struct ex_module *module;
 	bool writable;		/* the program can write its code, */
-	bool doubtful;		/* or may have done so since it was mapped */
-	bool unseen;		/* not known how it was mapped */
+	bool doubtful;		/* or may have written it since it was mapped */
+	bool unseen;		/* unknown how it was mapped */
 	bool placed;		/* base is known: what to add to a vaddr */
 	uint64_t base;
 };
@@ -39,29 +39,29 @@ struct ex_maps {
 	size_t n, cap;
 	struct ex_module *executable;	/* mapped first; NULL: none yet */
 
-	bool placed;		/* what follows is made from at */
+	bool placed;		/* the following is derived from at */
 	struct ex_image *image;	/* each module and base once, by address */
 	size_t nimages;
 	struct ex_ranges segments;	/* theirs; what: index in image */
 };
 
-/* A table with one reference fewer; freed at none.  NULL is fine. */
+/* Drop a reference, and free the table with the last one.  NULL is fine. */
 void ex_maps_release(struct ex_maps *);
 
-/* Make *maps (NULL: an empty one) a table that is not shared, for changing.
-   False: out of memory, *maps is as it was. */
+/* Make *maps (NULL: an empty one) an unshared table, which can be changed.
+   False: out of memory, and *maps is unchanged. */
 bool ex_maps_own(struct ex_maps **);
 
-/* Change an owned table: take start..end out of all mappings; and, when its
-   module is not NULL, put this one there. */
+/* Change an unshared table: remove start..end from all mappings; and, if its
+   module is not NULL, add this mapping. */
 bool ex_maps_set(struct ex_maps *, const struct ex_mapping *);
 
-/* The first mapping that ends above addr; at + n: none.  *hint, kept by the
-   caller, makes asking for neighbours cheap. */
+/* The first mapping that ends above addr; at + n: none. *hint, kept by the
+   caller, makes look-ups of neighbours cheap. */
 const struct ex_mapping *ex_maps_above(const struct ex_maps *, uint64_t addr,
     size_t *hint);
 
-/* What lies at an address; false: nothing known. */
+/* The module at an address; false: not known. */
 bool ex_maps_find(struct ex_maps *, uint64_t addr, size_t *hint,
     struct ex_image *out);
 

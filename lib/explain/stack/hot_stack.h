@@ -8,8 +8,8 @@
 #include "os/known_stack.h"
 #include "unwind/reads.h"
 
-/* Of a sample's stack, whose unwinding read this.  False: more or other things
-   than a program compares. */
+/* Describe a sample's stack, whose unwinding read this.  False: it cannot be
+   described by what a BPF program compares. */
 bool ex_hot_stack_make(const struct ex_sample *, const struct ex_reads *,
     struct wp_known_stack *);
 

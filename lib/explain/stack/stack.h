@@ -1,8 +1,8 @@
 /*
- * stack: backtraces, each distinct one stored once and identified by an id.
+ * stack: stores backtraces, each distinct one once, identified by an id.
  *
  * Their memory is bounded: at the bound, backtraces that were not seen for a
- * long time and are not in use are forgotten, and are new when they are seen
+ * long time and are not held are forgotten, and count as new when they are seen
  * again.
  *
  * The id is made from modules' build ids (or names) and vaddrs, so the same
@@ -21,23 +21,24 @@ struct ex_stacks;	/* the distinct backtraces of a space */
 
 struct ex_stack {
 	uint64_t id;		/* never 0 */
-	unsigned variant;	/* above that of others that are kept and have
-				   this id: of the same places at other
-				   addresses, as in another process; 0: there
-				   were none */
+	unsigned variant;	/* distinguishes backtraces with the same id, of
+				   the same places at other addresses, as in
+				   another process; 0: the first */
 	unsigned n;		/* frames, inlined ones too */
 	const struct ex_frame *frame;	/* innermost first */
-	enum ex_end end;	/* why it ends */
-	bool gap;		/* of a frame: functions may be missing */
-	bool unnamed;		/* a name for code outside of all modules may
-				   come yet */
+	enum ex_end end;	/* the reason of its end */
+	bool gap;		/* a frame has a gap: functions may be
+				   missing */
+	bool unnamed;		/* code outside of all modules may get a name
+				   later */
 	unsigned index;		/* 0, 1, 2...: in the order of first sight;
-				   never that of another */
-	unsigned *holders;	/* how many there are; NULL: it stays, as it is
-				   of no store */
+				   never reused */
+	unsigned *holders;	/* number of holders; NULL: it is never
+				   forgotten, as it is in no store */
 };
 
-/* Keep it from being forgotten, until it is let go as often; NULL is none. */
+/* Keep it from being forgotten, until it is released as often; NULL is
+   ignored. */
 static inline void
 ex_stack_hold(const struct ex_stack *stack)
 {
@@ -52,8 +53,8 @@ ex_stack_let_go(const struct ex_stack *stack)
 		--*stack->holders;
 }
 
-/* The innermost of its frames that is the program's own, behind the kernel's,
-   and behind the vDSO's through which 32-bit programs make their calls; n:
+/* The index of the innermost frame of the program itself, after the kernel's
+   frames and that of the vDSO through which 32-bit programs make calls; n:
    there is none. */
 static inline unsigned
 ex_stack_user(const struct ex_stack *stack)
@@ -72,8 +73,8 @@ ex_stack_user(const struct ex_stack *stack)
 struct ex_stacks *ex_stacks_new(struct ex_space *);
 void ex_stacks_free(struct ex_stacks *);
 
-/* How many bytes they may take in a store that is made from now on, apart from
-   those that are held: 128 MiB, unless this was called. */
+/* Limit the bytes of backtraces, except held ones, in stores that are created
+   later; the default is 128 MiB. */
 void ex_stacks_limit(size_t bytes);
 
 /*
@@ -90,18 +91,17 @@ const struct ex_stack *ex_stack_of(struct ex_stacks *, struct ex_process *,
     const struct ex_sample *, uint64_t first_pc, bool after);
 
 /*
- * The backtrace of n return addresses, at most EX_CALLERS_MAX, which somebody
- * else found; whole: the last is the thread's first function.  Result as above.
+ * The backtrace of n return addresses, at most EX_CALLERS_MAX, that were found
+ * otherwise; whole: the last is the thread's first function.  Result as above.
  */
 enum { EX_CALLERS_MAX = 64 };
 const struct ex_stack *ex_stack_of_callers(struct ex_stacks *,
     struct ex_process *, const uint64_t *pc, unsigned n, bool whole);
 
 /*
- * Whether the stack of this sample, which is the one that the function above
- * was called with last, has come often, and is complete: how it is known again,
- * but for the process.  What is found by less of the stack, if it has all of
- * these words, is the same.
+ * Whether the stack of this sample, the last one passed to the function above,
+ * has come often and is complete: then how to recognize it again within its
+ * process.  A stack that contains all of these words has the same backtrace.
  */
 bool ex_stack_often(struct ex_stacks *, const struct ex_sample *,
     struct wp_known_stack *);

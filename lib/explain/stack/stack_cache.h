@@ -1,6 +1,6 @@
 /*
- * stack_cache: a cache of backtraces, by the parts of the sample that the
- * unwinding read.
+ * stack_cache: caches backtraces, by the parts of the sample that the unwinding
+ * read.
  *
  * Unwinding reads few words of a stack, and its result depends on these alone
  * (unwind/reads.h).  So a sample that has the same values in the same places
@@ -23,22 +23,22 @@ struct ex_stack;
 struct ex_stack_cache *ex_stack_cache_new(void);
 void ex_stack_cache_free(struct ex_stack_cache *);
 
-/* Forget all of it. */
 void ex_stack_cache_clear(struct ex_stack_cache *);
 
 /*
- * The backtrace of a sample like this one, of which all is equal that it may
- * depend on beside what was read: n words of the caller's.  NULL: not known.
+ * The backtrace of a sample with the same n words, which are everything else
+ * that the result depends on, and the same values in the places that were
+ * read.  NULL: not known.
  */
 const struct ex_stack *ex_stack_cache_find(struct ex_stack_cache *,
     const uint64_t *word, size_t n, const struct ex_sample *);
 
-/* Whether the one that was found last has come often, as it has at some times,
-   ever fewer: then its reads. */
+/* Whether the backtrace that was found last has now come often, which is
+   reported at ever rarer times: then its reads. */
 bool ex_stack_cache_often(const struct ex_stack_cache *, struct ex_reads *);
 
-/* Remember a sample's backtrace and the reads that led to it.  If they were too
-   many, or without memory, it is not remembered. */
+/* Remember a sample's backtrace and the reads that led to it, unless there were
+   too many or there is no memory. */
 void ex_stack_cache_put(struct ex_stack_cache *, const uint64_t *word, size_t n,
     const struct ex_sample *, const struct ex_reads *,
     const struct ex_stack *);

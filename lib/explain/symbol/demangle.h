@@ -1,4 +1,4 @@
-/* demangle: the parts of a name that ex_demangle may leave out. */
+/* demangle: C++ names with the parts that ex_demangle leaves out. */
 #ifndef EX_DEMANGLE_H
 #define EX_DEMANGLE_H
 
@@ -6,7 +6,7 @@
    memory. */
 char *ex_demangle_whole(const char *raw);
 
-/* A C++ name as demanglers write it, which put `const` behind what it applies
+/* A C++ name in the form of demanglers, which put `const` after what it applies
    to: f(char const*) for f(const char*).  The name itself, or malloc'd in
    *owned, to be freed. */
 const char *ex_demangle_form(const char *name, char **owned);

@@ -1,4 +1,4 @@
-/* fde: where functions begin and end, by unwind entries: by the table of them
+/* fde: finds the extent of functions by unwind entries: by the table of them
    that the linker sorts for the run-time unwinder (.eh_frame_hdr), or where
    there is none, as in static programs, by .eh_frame itself. */
 #ifndef EX_FDE_H
@@ -6,9 +6,9 @@
 
 #include "module/module.h"
 
-/* The entry that holds vaddr: its start, and where it ends at the latest, which
-   is where the next one begins; the last one's end is its own.  False: there is
-   none. */
+/* The entry that contains vaddr: its start, and an upper bound of its end,
+   which is the start of the next one, or the last one's own end.  False: there
+   is none. */
 bool ex_fde_find(struct ex_module *, uint64_t vaddr, uint64_t *start,
     uint64_t *end);
 

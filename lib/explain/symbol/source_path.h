@@ -1,16 +1,16 @@
 /*
- * source_path: a source file's whole path, from the parts that debug
- * information has.
+ * source_path: composes a source file's path from the parts in debug
+ * information.
  */
 #ifndef EX_SOURCE_PATH_H
 #define EX_SOURCE_PATH_H
 
 /*
- * The path of a file that the compiler was given as name, when it worked in a
+ * The path of a file that was given to the compiler as name, in a working
  * directory (DW_AT_comp_dir; NULL: not known): without ".", and without ".."
- * where a part is in front of it.  That is by the text alone, as the file may
- * lie on another machine: where that part is a symbolic link, another file may
- * be meant.  The caller frees it; NULL: no memory.
+ * after another part.  This only edits the text, because the file may be on
+ * another machine; where that part is a symbolic link, the path may be wrong.
+ * The caller frees it; NULL: no memory.
  */
 char *ex_source_path(const char *directory, const char *name);
 

@@ -1,5 +1,5 @@
 /*
- * symbol: names for addresses, and addresses for names, in one module.
+ * symbol: finds names for addresses, and addresses for names, in one module.
  *
  * Sources, best first: DWARF (lines, inlined functions) of the file or of its
  * separate debug file, .symtab, .dynsym, .gnu_debugdata when elfutils reads it.
@@ -12,39 +12,38 @@
 
 /* One level of a backtrace at one pc. */
 struct ex_frame {
-	uint64_t pc;		/* address in the process; 0: not known, of one
-				   that ended in a tail call */
+	uint64_t pc;		/* address in the process; 0: not known, of a
+				   function that ended in a tail call */
 	const char *function;	/* demangled, without parameters; NULL:
 				   unknown */
 	uint64_t offset;	/* of pc from the function's start; 0 when
 				   inlined */
 	const struct ex_module *module;	/* NULL: none known there */
-	uint64_t vaddr;		/* pc inside the module */
+	uint64_t vaddr;		/* pc as a vaddr of the module */
 	const char *file;	/* its path; NULL: unknown */
 	int line;		/* 0: unknown */
 	int column;		/* 0: unknown */
-	bool inlined;		/* has no frame of its own: inlined in the
-				   next */
+	bool inlined;		/* it is inlined in the next one */
 	bool signal;		/* a signal frame: the kernel called the next
 				   inner */
 	bool kernel;		/* in the kernel */
-	bool jit;		/* code that the program made itself, and named:
+	bool jit;		/* code that the program generated, and named:
 				   it cannot be checked */
-	bool tail;		/* it ended in a tail call of the next inner: pc
-				   is that of its jump */
+	bool tail;		/* it ended in a tail call of the next inner
+				   one: pc is that of its jump */
 	bool gap;		/* functions may be missing between it and the
-				   next inner: tail calls, or inlined ones */
-	bool pointer;		/* its caller, or what jumped to it, did so
-				   through a pointer, as far as is known:
-				   that may have pointed to one that ended in a
+				   next inner one: tail calls, or inlined
+				   ones */
+	bool pointer;		/* its caller, or the jump to it, went through a
+				   pointer, as far as is known, which may have
+				   pointed to another function that ended in a
 				   tail call of it */
 };
 
 /* The frames at one vaddr, innermost inlined function first; at least one. */
 struct ex_frames {
 	unsigned n;
-	struct ex_frame *frame;	/* pc is the vaddr: the caller makes it
-				   absolute */
+	struct ex_frame *frame;	/* pc is the vaddr: the caller adds the base */
 };
 
 /*
@@ -58,8 +57,8 @@ const struct ex_frames *ex_symbol_frames(struct ex_module *, uint64_t vaddr,
 /* A symbol as the ELF file has it. */
 struct ex_symbol {
 	const char *name;	/* raw, versions (@...) cut off */
-	const char *file;	/* of a local one: its source file, as the
-				   linker noted it; NULL: unknown */
+	const char *file;	/* of a local symbol: its source file, as noted
+				   by the linker; NULL: unknown */
 	uint64_t value;		/* vaddr; for thread-local ones the TLS
 				   offset */
 	uint64_t size;		/* bytes; 0: not recorded */
@@ -69,8 +68,9 @@ struct ex_symbol {
 				   that calls by this name reach */
 	bool object;		/* STT_OBJECT or COMMON */
 	bool tls;		/* STT_TLS */
-	bool mangled;		/* its name may be: it begins with '_' */
-	uint16_t sum;		/* of the name: few that differ have the same */
+	bool mangled;		/* the name may be mangled: it begins with
+				   '_' */
+	uint16_t sum;		/* a checksum of the name */
 };
 
 /* Call fn for each defined symbol called name (raw or demangled; C++ names may
@@ -79,7 +79,7 @@ struct ex_symbol {
 int ex_symbol_find(struct ex_module *, const char *name,
     int (*fn)(void *arg, const struct ex_symbol *), void *arg);
 
-/* The same for its raw name alone; quick. */
+/* The same for the raw name only, which is quick. */
 int ex_symbol_find_raw(struct ex_module *, const char *name,
     int (*fn)(void *arg, const struct ex_symbol *), void *arg);
 
@@ -91,10 +91,10 @@ int ex_symbol_each(struct ex_module *,
    size is 0), functions and objects alike; false when none. */
 bool ex_symbol_at(struct ex_module *, uint64_t vaddr, struct ex_symbol *out);
 
-/* Where a function lies. */
+/* The extent of a function. */
 struct ex_function {
 	uint64_t start, end;	/* vaddrs */
-	bool sized;		/* end is where it ends; else it ends before */
+	bool sized;		/* end is exact; else an upper bound */
 };
 
 /* The function that holds vaddr, by symbol or by its unwind entry (FDE),
@@ -102,7 +102,7 @@ struct ex_function {
 bool ex_symbol_function(struct ex_module *, uint64_t vaddr,
     struct ex_function *out);
 
-/* Its start alone. */
+/* Only its start. */
 bool ex_symbol_function_start(struct ex_module *, uint64_t vaddr,
     uint64_t *start);
 

@@ -1,8 +1,8 @@
 /*
  * syscall_number: finds the number of a thread's system call in its code.
  *
- * The kernel's callchain may not show it, and a program that watches itself
- * has none.  But most code sets the number by the instruction before.
+ * The kernel's callchain may not show it, and a program that watches itself has
+ * none.  But most code sets the number in the instruction before.
  *
  * A 32-bit program's first argument is in ebx, which the kernel does not sample
  * while it makes the call.  Most code takes it from the stack or sets it to a
@@ -16,7 +16,7 @@
 /* The number of the call that returns to pc; < 0: not known. */
 int ex_syscall_number(struct ex_process *, uint64_t pc);
 
-/* What is in ebx at a call of a 32-bit program.  False: it is not known. */
+/* The content of ebx at a call of a 32-bit program.  False: unknown. */
 bool ex_syscall_first(struct ex_process *, const struct ex_sample *,
     uint32_t *value);
 

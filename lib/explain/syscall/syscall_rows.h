@@ -1,5 +1,5 @@
 /*
- * syscall_rows: how the rows of a table of system calls are written, and those
+ * syscall_rows: macros for the rows of a table of system calls, and the rows
  * that both tables have.  NUMBER is the table's.
  */
 #ifndef EX_SYSCALL_ROWS_H
@@ -29,7 +29,7 @@
 #define POLL(at, n)		{EX_SYSCALL_POLL, R | W, at, n, 8}
 
 /* A call without a descriptor, with one as its first argument, and with one
-   there if the flags say that there is no path. */
+   there if its flags say that there is no path. */
 #define CALL(name, ...)							\
 	{#name, NUMBER(name), -1, -1, {__VA_ARGS__}}
 #define CALL_FD(name, ...)						\

@@ -1,5 +1,5 @@
 /*
- * syscall_table: through which of its arguments a system call has the kernel
+ * syscall_table: lists the arguments through which system calls have the kernel
  * touch memory.  Sizes are those of x86-64's structures, in the table of 32-bit
  * programs (narrow) those of i386's; parts are in the order of the call's
  * arguments, which are numbered from 0.
@@ -19,15 +19,15 @@ enum ex_syscall_way {
 enum ex_syscall_kind {
 	EX_SYSCALL_NO_PART,
 	EX_SYSCALL_FIXED,		/* size bytes */
-	EX_SYSCALL_COUNTED,	/* as many elements of size as argument len
-				   says, a size_t */
+	EX_SYSCALL_COUNTED,	/* argument len, a size_t, is the number of
+				   elements of size bytes */
 	EX_SYSCALL_COUNTED_INT,	/* the same, an int */
-	EX_SYSCALL_HEADED,		/* size bytes, and as many more as
-					   argument len says, a size_t */
-	EX_SYSCALL_UPTO,		/* at most size, how many is not
+	EX_SYSCALL_HEADED,		/* size bytes, plus as many as argument
+					   len, a size_t, says */
+	EX_SYSCALL_UPTO,		/* at most size bytes; how many is not
 					   known */
-	EX_SYSCALL_POINTED,	/* argument len points to an int that says how
-				   many bytes */
+	EX_SYSCALL_POINTED,	/* argument len points to an int, the number of
+				   bytes */
 	EX_SYSCALL_VECTOR,		/* an array of len struct iovec */
 	EX_SYSCALL_MESSAGE,	/* a struct msghdr */
 	EX_SYSCALL_MESSAGES,	/* an array of len struct mmsghdr */
@@ -38,10 +38,11 @@ enum ex_syscall_kind {
 
 struct ex_syscall_part {
 	uint8_t kind;		/* enum ex_syscall_kind */
-	uint8_t way;		/* enum ex_syscall_way; of vectors and messages
-				   what becomes of the data */
+	uint8_t way;		/* enum ex_syscall_way; for vectors and messages
+				   that of the data */
 	uint8_t at;		/* the argument that points to it */
-	uint8_t len;		/* an argument, as the kind says */
+	uint8_t len;		/* another argument; its meaning depends on the
+				   kind */
 	uint16_t size;		/* bytes, as the kind says */
 };
 
@@ -50,12 +51,13 @@ enum { EX_SYSCALL_PARTS = 5 };
 struct ex_syscall_row {
 	const char *name;	/* "read" */
 	int number;		/* < 0: not of this processor */
-	int8_t fd;		/* the argument that is one; < 0: none */
-	int8_t flags;		/* fd is one only if this argument has
+	int8_t fd;		/* the argument that is a descriptor; < 0:
+				   none */
+	int8_t flags;		/* fd is a descriptor only if this argument has
 				   AT_EMPTY_PATH; < 0: always */
 	struct ex_syscall_part part[EX_SYSCALL_PARTS];
-	bool old;		/* its times have 4 bytes: there is another of
-				   that name */
+	bool old;		/* its times have 4 bytes; another call has the
+				   same name */
 };
 
 /* The row of a name, up to a dot, or of a number; NULL: none. */

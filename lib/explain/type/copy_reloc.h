@@ -1,5 +1,5 @@
 /*
- * copy_reloc: variables of libraries of which a program has its own copy.
+ * copy_reloc: finds variables of libraries of which a program has its own copy.
  *
  * A program that was linked to use a library's variable directly has space for
  * it, into which the loader copies the variable (a COPY relocation); the
@@ -14,8 +14,8 @@
 /* Whether a variable is copied to a module's vaddr. */
 bool ex_copy_reloc(struct ex_module *, uint64_t vaddr);
 
-/* The part of that variable that the len bytes at vaddr are, with addresses of
-   this module.  False: none is known; its library may not be known yet. */
+/* The part of that variable at vaddr, of len bytes, with addresses of this
+   module.  False: unknown; its library may not be known yet. */
 bool ex_copy_reloc_find(struct ex_process *, struct ex_module *, uint64_t vaddr,
     uint64_t len, struct ex_subobject *);
 

@@ -1,10 +1,9 @@
 /*
- * declaration: the declarations of a program's source: its variables and types
- * by name, and the steps from one object to others: members, elements, targets
- * of pointers.
+ * declaration: finds declarations of a program's source: variables and types by
+ * name, and from an object its members, elements and pointer targets.
  *
- * The inverse of subobject.h.  Types live as long as their module.  DWARF is
- * hostile input: depths, counts and trials are bounded.
+ * This is the inverse of subobject.h.  Types live as long as their module.
+ * DWARF is hostile input: depths, counts and trials are bounded.
  */
 #ifndef EX_DECLARATION_H
 #define EX_DECLARATION_H
@@ -14,22 +13,22 @@
 enum { EX_DIMENSIONS = 3 };
 
 struct ex_type {
-	struct ex_module *module;	/* whose debug information it is of;
-					   NULL: it is C's own */
-	const struct ex_layout *layout;	/* NULL: void, or nothing is known */
+	struct ex_module *module;	/* the module that it is from; NULL: a
+					   basic type of C */
+	const struct ex_layout *layout;	/* NULL: void, or not known */
 	Dwarf_Die die;		/* as it is declared */
-	unsigned dimension;	/* of an array: from this one of its on */
-	unsigned pointers;	/* it is a pointer to that, so many times
-				   over */
-	unsigned ndims;		/* ex_type_array: that is an array of so many
-				   dimensions, of pointers of inner levels to
-				   what is above */
+	unsigned dimension;	/* of an array: its first dimension that
+				   counts */
+	unsigned pointers;	/* levels of pointers to that */
+	unsigned ndims;		/* ex_type_array: dimensions of an array of
+				   that; `inner' levels of pointers are below
+				   it */
 	unsigned inner;
 	uint64_t count[EX_DIMENSIONS];
 	bool tags, columns;	/* as in struct ex_declared */
 };
 
-/* A variable, or one that is declared. */
+/* A variable, as it is declared. */
 struct ex_declaration {
 	const char *name;	/* qualified */
 	struct ex_type type;
@@ -41,10 +40,10 @@ struct ex_declaration {
 bool ex_declaration_at(struct ex_process *, struct ex_module *, uint64_t vaddr,
     struct ex_declaration *);
 
-/* The one of a module that has this qualified name, though no symbol is called
-   so: a static one of a function, one of Fortran's. file: the source file that
-   it is of; NULL: any. *vaddr: where it begins.  Result: how many differ; the
-   first is given. */
+/* The variable of a module with this qualified name, even if no symbol has it:
+   a static one of a function, one of Fortran's. file: the source file that it
+   is of; NULL: any. *vaddr: its address.  Result: the number of different ones;
+   the first is returned. */
 unsigned ex_declaration_find(struct ex_module *, const char *name,
     const char *file, uint64_t *vaddr, struct ex_declaration *);
 
@@ -55,73 +54,72 @@ bool ex_variable_optimized_out(struct ex_module *, const char *name);
 /* Whether a module has debug information. */
 bool ex_declaration_known(struct ex_module *);
 
-/* Which kind of type has a name. */
+/* The kind of type that a name belongs to. */
 enum ex_tag { EX_TAG_ANY, EX_TAG_STRUCT, EX_TAG_UNION, EX_TAG_ENUM };
 
 /* The type of a module that has this qualified name.  False: none has. */
 bool ex_type_find(struct ex_module *, const char *name, enum ex_tag,
     struct ex_type *);
 
-/* The type of what an entry of a module declares.  False: it says none. */
+/* The type that a DIE of a module declares.  False: it has none. */
 bool ex_type_of(struct ex_module *, Dwarf_Die *, struct ex_type *);
 
-/* The type of what the function that begins at a module's vaddr returns.
-   False: it is not known. */
+/* The return type of the function at a module's vaddr.  False: not known. */
 bool ex_type_of_result(struct ex_module *, uint64_t vaddr, struct ex_type *);
 
-/* One of C's own ("unsigned long"), for void one without layout.  False: there
-   is none. */
+/* A basic type of C ("unsigned long"); void has no layout.  False: there is
+   none of this name. */
 bool ex_type_own(const char *name, struct ex_type *);
 
-/* The enumerator of a module that has this qualified name: its value, and type.
-   False: none has. */
+/* The value and type of the enumerator of a module with this qualified name.
+   False: there is none. */
 bool ex_type_enumerator(struct ex_module *, const char *name, uint64_t *value,
     struct ex_type *);
 
-/* Make of a type pointers, so many levels, to an array of it; no levels: that
-   array. */
+/* Replace a type by an array of it, or by pointers, of this many levels, to
+   that array. */
 void ex_type_array(struct ex_type *, const uint64_t *count, unsigned ndims,
     unsigned pointers);
 
-/* Its kind, EX_OPAQUE if nothing is known of it; its size, 0: not known. */
+/* Its kind, EX_OPAQUE if unknown; its size, 0: not known. */
 enum ex_kind ex_type_kind(const struct ex_type *);
 uint64_t ex_type_size(const struct ex_type *);
 bool ex_type_is_reference(const struct ex_type *);
 
-/* Its name, for a reader; as much as there is room for. */
+/* Its name, cut to the room. */
 void ex_type_put(const struct ex_type *, char *text, size_t size);
 
 /* A member. */
 struct ex_part {
 	struct ex_type type;
 	uint64_t offset;	/* bytes from its holder's start */
-	uint64_t size;		/* of the bytes that it is in */
-	uint64_t bit;		/* a bit-field: its lowest bit, from
-				   offset on */
-	unsigned bits;		/* how many; 0: it is none */
+	uint64_t size;		/* of the bytes that contain it */
+	uint64_t bit;		/* a bit-field: its lowest bit, from offset
+				   on */
+	unsigned bits;		/* its width; 0: no bit-field */
 };
 
-/* The member of a structure of this size that has this name; of a base class
-   too, which may be named in front of it ("base::count").  Result: how many
-   base classes have one, at different places; the first is given. */
+/* The member with this name of a structure of this size, or of a base class,
+   which may be named in front of it ("base::count").  Result: how many base
+   classes have one, at different places; the first is returned. */
 unsigned ex_type_member(const struct ex_type *, uint64_t size, const char *name,
     struct ex_part *);
 
 /* The i-th base class of a class, from 0.  False: it has fewer. */
 bool ex_type_base(const struct ex_type *, unsigned i, struct ex_type *base);
 
-/* Call fn with the name of each member, those of base classes and of members
-   without a name among them. */
+/* Call fn with the name of each member, including those of base classes and of
+   members without a name. */
 void ex_type_members(const struct ex_type *, void (*fn)(void *arg,
     const char *name), void *arg);
 
-/* The elements of an array: their type, the first index, and how many there
-   are, 0: that is not said.  False: it is none that can be indexed. */
+/* The elements of an array: their type, the first index, and their number, 0:
+   not known.  False: it cannot be indexed. */
 bool ex_type_element(const struct ex_type *, struct ex_type *, uint64_t *first,
     uint64_t *count);
 
-/* What a pointer or reference points to, its definition where its unit only
-   declares it.  False: it is none. */
+/* The type that a pointer or reference points to, or its definition where the
+   unit only declares it.  False: no such type. */
 bool ex_type_target(struct ex_process *, const struct ex_type *,
     struct ex_type *);
 

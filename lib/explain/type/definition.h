@@ -17,8 +17,8 @@
 
 struct ex_definitions;
 
-/* A module's classes, which are collected when one is first asked for.  The
-   caller frees them.  NULL: out of memory. */
+/* A module's classes, which are collected at the first request.  The caller
+   frees them.  NULL: out of memory. */
 struct ex_definitions *ex_definitions_new(struct ex_module *);
 void ex_definitions_free(struct ex_definitions *);
 

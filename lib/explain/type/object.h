@@ -26,10 +26,10 @@ struct ex_object {
 	const char *path;	/* "conn.state" */
 	const char *type;	/* as C (or C++) names it: "long", "enum state",
 				   "struct conn *" */
-	int64_t offset;		/* from the requested addr to where the object
-				   begins: 0 or negative */
+	int64_t offset;		/* the object's start minus the requested addr:
+				   0 or negative */
 	uint64_t size;		/* bytes */
-	/* for its text; see struct ex_subobject */
+	/* For its text; see struct ex_subobject. */
 	const struct ex_layout *layout;
 	const struct ex_member *field;
 	bool fields;

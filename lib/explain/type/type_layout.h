@@ -1,12 +1,11 @@
 /*
- * type_layout: a type reduced to what its values need: the kind of number, the
- * members and their offsets.  Made from debug information once, kept for its
- * module.
+ * type_layout: reduces a type to what its values need: the kind of number, the
+ * members and their offsets.  It is made once from debug information, and kept
+ * for its module.
  *
- * Names that types only have for their readers (typedef) or compilers (const,
+ * Type names that only matter to readers (typedef) or compilers (const,
  * volatile, _Atomic) have no layout of their own.  Members and enumerators are
- * read when they are first asked for, so types may refer to each other in
- * circles.
+ * read on first use, so types may refer to each other in circles.
  */
 #ifndef EX_TYPE_LAYOUT_H
 #define EX_TYPE_LAYOUT_H
@@ -28,10 +27,10 @@ enum ex_kind {
 	EX_POINTER,	/* references too */
 	EX_STRUCT,	/* classes and unions too */
 	EX_ARRAY,
-	EX_STRING,	/* of characters, as many as it has bytes (Fortran) */
+	EX_STRING,	/* characters, one for each byte (Fortran) */
 };
 
-/* Whether their values are whole numbers, pointers being none. */
+/* Whether values are integers; pointers are not. */
 static inline bool
 ex_kind_is_integer(enum ex_kind kind)
 {
@@ -42,19 +41,20 @@ struct ex_layout {
 	enum ex_kind kind;
 	uint64_t size;		/* bytes; 0: not known */
 	const char *name;	/* of a base type; NULL: none */
-	bool is_signed;		/* ENUM: its numbers */
+	bool is_signed;		/* ENUM: of its numbers */
 	bool flags;		/* ENUM: its enumerators are bits (members) */
-	bool partial;		/* STRUCT: there is more to it (members) */
-	bool is_union;		/* STRUCT: members lie over each other */
-	bool open;		/* ARRAY: how many it has is not known */
-	uint64_t first, count;	/* ARRAY: the first index, and how many */
-	const struct ex_layout *element;	/* ARRAY: of each */
+	bool partial;		/* STRUCT: it has more than `members' */
+	bool is_union;		/* STRUCT: members overlap */
+	bool open;		/* ARRAY: its number of elements is not known */
+	uint64_t first, count;	/* ARRAY: the first index, and the number */
+	const struct ex_layout *element;	/* ARRAY: layout of an
+						   element */
 	Dwarf_Die type;		/* the debug information's type, */
-	unsigned dimension;	/* ARRAY: from this dimension of it on */
+	unsigned dimension;	/* ARRAY: its first dimension that counts */
 
-	/* type_layout.c's own */
+	/* private to type_layout.c */
 	struct ex_layout_cache *layouts;
-	bool filled;		/* what follows is known */
+	bool filled;		/* the following is set */
 	struct ex_member *member;
 	struct ex_enumerator *enumerator;
 	size_t n, cap;		/* of either */
@@ -62,7 +62,7 @@ struct ex_layout {
 
 /* A member of a structure, union or class; or its base class. */
 struct ex_member {
-	const char *name;	/* NULL: none; its own members are as its
+	const char *name;	/* NULL: none; its members count as its
 				   holder's */
 	const struct ex_layout *layout;
 	Dwarf_Die type;		/* as it is declared */
@@ -83,7 +83,7 @@ struct ex_layout_cache;
 struct ex_layout_cache *ex_layout_cache_new(struct ex_module *);
 void ex_layout_cache_free(struct ex_layout_cache *);
 
-/* The layout of a type; one without kind and size if there is none. */
+/* The layout of a type; without kind and size if unknown. */
 const struct ex_layout *ex_layout_of(struct ex_layout_cache *,
     const Dwarf_Die *type);
 
@@ -95,11 +95,12 @@ size_t ex_layout_members(const struct ex_layout *, const struct ex_member **);
 size_t ex_layout_enumerators(const struct ex_layout *,
     const struct ex_enumerator **);
 
-/* The value of the one of a name.  False: it has none. */
+/* The value of an enumerator.  False: there is none of this name. */
 bool ex_layout_enumerator(const struct ex_layout *, const char *name,
     uint64_t *value);
 
-/* What an EX_POINTER points to; nothing, if its unit only declares that. */
+/* The layout of what an EX_POINTER points to; empty, if its unit only declares
+   that. */
 const struct ex_layout *ex_layout_target(const struct ex_layout *);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * variable: the addresses of a module's global and static variables, by DWARF.
+ * variable: finds the addresses of a module's global and static variables, by
+ * DWARF.
  *
  * Units of debug information are read one after another, once each, and only
  * until the requested variable is found: compilers write no index that contains
@@ -14,15 +15,15 @@
 
 /* A variable, or a static one of a function or class. */
 struct ex_variable {
-	uint64_t vaddr;		/* where it begins */
-	Dwarf_Die die;		/* what gives it its place */
+	uint64_t vaddr;		/* its start */
+	Dwarf_Die die;		/* the DIE with its location */
 	struct ex_declared *declared;	/* subobject.c's; NULL: not asked yet */
 };
 
 struct ex_variables;
 
-/* A module's table; it belongs to the caller, and what is declared in it is
-   malloc'd.  NULL: out of memory. */
+/* A module's table, which belongs to the caller; `declared' in it is malloc'd.
+   NULL: out of memory. */
 struct ex_variables *ex_variables_new(struct ex_module *);
 void ex_variables_free(struct ex_variables *);
 

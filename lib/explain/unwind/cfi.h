@@ -1,9 +1,9 @@
 /*
- * cfi: rows of call frame information, in a few words each.
+ * cfi: reduces rows of call frame information to a few words each.
  *
- * A row says, for one pc, how to find the caller's registers.  elfutils reads
- * it from .eh_frame or .debug_frame; it is reduced once and kept in a hash
- * table of its module, so that a pc seen before costs one look-up.
+ * A row says, for one pc, how to find the caller's registers. elfutils reads it
+ * from .eh_frame or .debug_frame.  The reduced row is kept in a hash table of
+ * its module, so a known pc costs one look-up.
  */
 #ifndef EX_CFI_H
 #define EX_CFI_H
@@ -19,20 +19,21 @@ struct ex_cfi_expr {
 	Dwarf_Op op[];
 };
 
-/* How a value is found.  The base is a register or the CFA. */
+/* The location of a value.  The base is a register or the CFA. */
 enum ex_cfi_how {
-	EX_CFI_SAME,		/* it is what it was */
-	EX_CFI_UNDEFINED,	/* there is none */
+	EX_CFI_SAME,		/* unchanged */
+	EX_CFI_UNDEFINED,	/* undefined */
 	EX_CFI_VALUE,		/* base + offset */
 	EX_CFI_AT,		/* in memory at base + offset */
-	EX_CFI_EXPR_VALUE,	/* what the expression gives */
-	EX_CFI_EXPR_AT,		/* in memory at what the expression gives */
+	EX_CFI_EXPR_VALUE,	/* the value of the expression */
+	EX_CFI_EXPR_AT,		/* in memory at the value of the expression */
 };
 
-#define EX_CFI_CFA 255		/* as a base */
+#define EX_CFI_CFA 255		/* the CFA as a base */
 
 struct ex_cfi_rule {
-	uint8_t reg;		/* whose value this is; unused for the CFA */
+	uint8_t reg;		/* the register with this value; unused for the
+				   CFA */
 	uint8_t how;		/* enum ex_cfi_how */
 	uint8_t base;		/* register, or EX_CFI_CFA */
 	union {
@@ -44,9 +45,9 @@ struct ex_cfi_rule {
 struct ex_cfi_row {
 	struct ex_cfi_rule cfa;	/* VALUE or AT of a register, or EXPR_VALUE */
 	struct ex_cfi_rule pc;	/* the return address */
-	const struct ex_cfi_rule *rule;	/* registers that are not the same; sp
-					   is the CFA unless among them */
-	unsigned n;		/* how many */
+	const struct ex_cfi_rule *rule;	/* rules of registers that change; sp is
+					   the CFA unless listed */
+	unsigned n;		/* number of rules */
 	bool signal;		/* a signal frame: its caller was interrupted */
 };
 

@@ -1,9 +1,9 @@
 /*
- * expr: DWARF expressions, as call frame information uses them: PLT stubs,
- * signal frames, realigned stacks.
+ * expr: evaluates DWARF expressions, as call frame information uses them: PLT
+ * stubs, signal frames, realigned stacks.
  *
- * Expressions come from files that cannot be trusted: stack, steps and memory
- * that one may use are bounded.
+ * Expressions come from untrusted files: their stack, steps and memory are
+ * bounded.
  */
 #ifndef EX_EXPR_H
 #define EX_EXPR_H
@@ -12,16 +12,17 @@
 
 #include "unwind/regs.h"
 
-/* What an expression can see. */
+/* The inputs of an expression. */
 struct ex_expr_env {
 	const struct ex_regs *regs;
 	const uint64_t *cfa;	/* DW_OP_call_frame_cfa; NULL: not known yet */
 	uint64_t base;		/* added to the addresses of DW_OP_addr */
-	/* copy len bytes of the program's memory; false: it cannot be read */
+	/* Copies len bytes of the program's memory; false: it cannot be
+	   read. */
 	bool (*read)(void *arg, uint64_t addr, void *to, size_t len);
 	void *arg;		/* for read */
-	uint64_t *used;		/* bit n is set if register n is used; NULL: of
-				   no interest */
+	uint64_t *used;		/* bit n is set if register n is used; may be
+				   NULL */
 };
 
 /*

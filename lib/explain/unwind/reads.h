@@ -1,11 +1,11 @@
 /*
- * reads: the parts of a sample that an unwinding read.
+ * reads: records the parts of a sample that an unwinding read.
  *
- * The callers that are found depend on the process and its generation, on how
+ * The result of unwinding depends on the process and its generation, on how
  * much of the stack was copied, on which registers were sampled, and on some
- * values: those of the registers and words of the stack that show where a frame
- * or a caller is.  These are the reads.  A saved register by which no frame is
- * found is not one of them.
+ * values: those of the registers and words of the stack that locate a frame or
+ * a caller.  These are the reads.  A saved register that locates no frame is
+ * not one of them.
  */
 #ifndef EX_READS_H
 #define EX_READS_H
@@ -16,18 +16,19 @@
 
 #define EX_READS_MAX 256
 
-/* A place is 8 bytes, named by their offset in the copied stack, or in the
+/* A place is 8 bytes, given by their offset in the copied stack or in the
    values of the registers; or 4 bytes of a 32-bit program's stack. */
 #define EX_READ_REG UINT32_C(0x80000000)
 #define EX_READ_NARROW UINT32_C(0x40000000)
 #define EX_READ_NONE UINT32_MAX
 
 struct ex_reads {
-	unsigned n;		/* more than EX_READS_MAX: not all are here */
+	unsigned n;		/* more than EX_READS_MAX: the list is
+				   incomplete */
 	uint32_t place[EX_READS_MAX];	/* may contain one twice */
 };
 
-/* The bytes at a place that was read of this sample, or of another one with
+/* The bytes at a place that was read from this sample, or from another one with
    as many registers and as much stack. */
 static inline uint64_t
 ex_read_value(const struct ex_sample *sample, uint32_t place)

@@ -1,10 +1,10 @@
 /*
  * regs: the registers that unwinding needs, by their DWARF numbers.  Those of a
- * 32-bit program have the numbers that they are a part of in 64-bit code.
+ * 32-bit program have the numbers of the 64-bit registers that contain them.
  *
- * What depends on the processor is in regs_x86_64.c and regs_aarch64.c: how a
- * sample's registers are numbered, what a call looks like, where a signal frame
- * keeps what it interrupted.
+ * Parts that depend on the processor are in regs_x86_64.c and regs_aarch64.c:
+ * the numbers of a sample's registers, the form of a call, the place where a
+ * signal frame saves the interrupted registers.
  */
 #ifndef EX_REGS_H
 #define EX_REGS_H
@@ -17,8 +17,8 @@ enum {
 #if defined(__aarch64__)
 	EX_REG_FP = 29,
 	EX_REG_SP = 31,
-	EX_REG_PC = 32,		/* it has no column */
-	EX_REG_LINK = 30,	/* where a call leaves the return address */
+	EX_REG_PC = 32,		/* without a DWARF column */
+	EX_REG_LINK = 30,	/* holds the return address after a call */
 #else
 	EX_REG_FP = 6,		/* rbp */
 	EX_REG_SP = 7,		/* rsp */
@@ -28,7 +28,7 @@ enum {
 	EX_NREGS = EX_REG_PC + 1,
 };
 
-/* User addresses end here at the latest (57-bit addressing). */
+/* The upper bound of user addresses (57-bit addressing). */
 #define EX_USER_END (UINT64_C(1) << 56)
 
 struct ex_cfi_row;
@@ -36,11 +36,12 @@ struct ex_cfi_row;
 struct ex_regs {
 	uint64_t value[EX_NREGS];
 	uint64_t known;		/* bit n: value[n] is known */
-	bool narrow;		/* of 32-bit code: these, and words on the
-				   stack, have 4 bytes */
-	uint32_t place[EX_NREGS];	/* of those known: where in the sample
-					   it is from, if its value has not been
-					   used yet; else EX_READ_NONE */
+	bool narrow;		/* 32-bit code: registers and stack words have 4
+				   bytes */
+	uint32_t place[EX_NREGS];	/* of known registers: the place in the
+					   sample that the value is from, if it
+					   has not been used yet; else
+					   EX_READ_NONE */
 };
 
 static inline bool
@@ -63,24 +64,24 @@ unsigned ex_regs_number(bool narrow, uint64_t dwarf);
 /* The registers of a sample.  False, and nothing known: it has none. */
 bool ex_regs_read(const struct ex_perf_regs *, struct ex_regs *);
 
-/* The pc and sp of a sample, false where ex_regs_read is. */
+/* The pc and sp of a sample; false as for ex_regs_read. */
 bool ex_regs_frame(const struct ex_perf_regs *, uint64_t *pc, uint64_t *sp);
 
 /* The pc of a sample's registers; false: none. */
 bool ex_regs_pc(const struct ex_perf_regs *, uint64_t *pc);
 
-/* A return address without what its processor has put into its upper bits, to
-   sign it. */
+/* A return address without the signature that the processor has put into its
+   upper bits. */
 uint64_t ex_regs_unsigned(uint64_t pc);
 
-/* The most bytes of code that the two below look at. */
+/* The most bytes of code that the two functions below examine. */
 #define EX_REGS_CODE 16
 
-/* Whether code, the len bytes that precede an address, ends in a call. */
+/* Whether the len bytes of code before an address end in a call. */
 bool ex_regs_after_call(const uint8_t *code, size_t len);
 
-/* The length of the instruction that makes a system call; and whether a thread
-   with this code before its pc has made one and has not come back from it. */
+/* The length of a system call instruction; and whether a thread with this code
+   before its pc is in a system call. */
 #if defined(__aarch64__)
 #define EX_REGS_CALL 4
 #else

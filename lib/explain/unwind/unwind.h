@@ -1,6 +1,6 @@
 /*
- * unwind: from sampled registers and a copy of the stack to the callers' pcs,
- * by DWARF call frame information, without frame pointers.
+ * unwind: finds the callers' pcs from sampled registers and a copy of the
+ * stack, by DWARF call frame information, without frame pointers.
  *
  * A CFI row is looked up once per pc, reduced to a few words and cached in its
  * module; a frame then costs nanoseconds.  DWARF expressions (PLT stubs, signal
@@ -38,29 +38,30 @@ struct ex_pc {
 
 /*
  * Unwind a sample taken in this process into at most max pcs, innermost first.
- * The first is the sampled user pc; for a sample in the kernel, where the
- * program entered it.  Result: how many; *end says why it ended.
- * A sample without registers or without a copy of the stack gives its user
- * callchain if it has one; otherwise, without registers, its ip, if that is in
- * user space.
+ * The first is the sampled user pc; for a sample in the kernel, the point where
+ * the program entered it.  Result: their number; *end is the reason of the
+ * end.  A sample without registers or without a copy of the stack gives its
+ * user callchain if it has one; otherwise, without registers, its ip, if that
+ * is in user space.
  */
 unsigned ex_unwind(struct ex_process *, const struct ex_sample *,
     struct ex_pc *out, unsigned max, enum ex_end *end);
 
 /*
- * The same, with what it read of the sample.  As long as the process is in the
- * same generation, another sample of it gives the same result if it has the
- * same registers (abi and mask), as much of the stack, copied and asked for,
- * and the same values in these places.  reads->n is more than EX_READS_MAX if
- * there are not enough places, or if the sample has no registers or stack to
+ * The same, and records what it read of the sample.  As long as the process is
+ * in the same generation, another sample of it gives the same result if it has
+ * the same registers (abi and mask), as much of the stack, copied and asked
+ * for, and the same values in these places. reads->n is more than EX_READS_MAX
+ * if there are not enough places, or if the sample has no registers or stack to
  * unwind by.
  */
 unsigned ex_unwind_reads(struct ex_process *, const struct ex_sample *,
     struct ex_pc *out, unsigned max, enum ex_end *end, struct ex_reads *);
 
 /*
- * The kernel's part of a sample, innermost first: from its callchain, or, if it
- * has none, its ip if that is in the kernel.  Result: how many, at most max.
+ * The kernel's part of a sample, innermost first: from its callchain or,
+ * without one, its ip if that is in the kernel.  Result: their number, at most
+ * max.
  */
 unsigned ex_unwind_kernel(const struct ex_sample *, struct ex_pc *out,
     unsigned max);
