@@ -36,7 +36,7 @@ log2_of(size_t n)
    one that nothing is known of. */
 static void *
 adopt(char *raw, size_t size, size_t pad, enum hg_family family,
-    const struct hg_frame *from)
+    const struct hg_record *from)
 {
 	struct hg_thread *t = hg_thread();
 	const uint32_t number = t == NULL ? 0 : hg_ledger_take(t);
@@ -47,13 +47,12 @@ adopt(char *raw, size_t size, size_t pad, enum hg_family family,
 		atomic_store(&hg_state.exhausted, true);
 		return raw;
 	}
-	e = hg_ledger_at(number);
-	e->size = size;		/* all of one word: it need not be read */
-	e->family = family;
-	e->freed_by = HG_MALLOC;
-	e->pad = log2_of(pad) & 63;
+	e = &hg_ledger.all[number];
+	e->size = size;
+	e->family = (uint8_t)family;
+	e->pad = (uint8_t)log2_of(pad);
 	e->flags = 0;
-	e->alloc = (uint16_t)hg_callers_of(t, from, FRAMES);
+	e->alloc = (uint16_t)hg_callers_of(t, hg_frame_of(from), FRAMES);
 	e->number = hg_callers_count(e->alloc);
 	e->in_thread = hg_callers_count_in(t, e->alloc);
 	hg_block_seal(block, size, number);
@@ -66,7 +65,7 @@ adopt(char *raw, size_t size, size_t pad, enum hg_family family,
 
 void *
 hg_alloc(size_t size, size_t align, enum hg_family family,
-    const struct hg_frame *from)
+    const struct hg_record *from)
 {
 	const size_t pad = align > HG_HEAD ? align : HG_HEAD;
 	const size_t room = hg_block_room(size, pad);
@@ -82,7 +81,7 @@ hg_alloc(size_t size, size_t align, enum hg_family family,
 }
 
 void *
-hg_zeroed(size_t size, const struct hg_frame *from)
+hg_zeroed(size_t size, const struct hg_record *from)
 {
 	const size_t room = hg_block_room(size, HG_HEAD);
 	void *raw = room == 0 ? NULL : hg_next.calloc(1, room), *block;
@@ -140,13 +139,11 @@ release(struct hg_thread *t, struct hg_entry *e)
 static void
 fetch(const struct hg_thread *t)
 {
-	const struct hg_entry *e = hg_ledger_at(t->ring[(t->first + 3) %
-	    HG_RING]);
+	const struct hg_entry *e = &hg_ledger.all[t->ring[(t->first + 3) %
+	    HG_RING]];
 	uint64_t block;
 
 	hg_ledger_fetch(t->ring[(t->first + 6) % HG_RING]);
-	if (e == NULL)
-		return;
 	block = atomic_load_explicit(&e->block, memory_order_relaxed);
 	__builtin_prefetch((void *)(uintptr_t)(block - HG_HEAD), 1);
 	__builtin_prefetch((void *)(uintptr_t)(block + e->size), 1);
@@ -155,7 +152,7 @@ fetch(const struct hg_thread *t)
 static void
 pop(struct hg_thread *t)
 {
-	struct hg_entry *e = hg_ledger_at(t->ring[t->first++ % HG_RING]);
+	struct hg_entry *e = &hg_ledger.all[t->ring[t->first++ % HG_RING]];
 	const uint64_t block = atomic_load_explicit(&e->block,
 	    memory_order_relaxed);
 
@@ -199,7 +196,7 @@ resize_unguarded(void *p, size_t size)
 
 /* One that is no block; or whose number a write in front of it has taken. */
 static struct hg_entry *
-find_lost(uint64_t block, enum hg_family family, const struct hg_frame *from)
+find_lost(uint64_t block, enum hg_family family, const struct hg_record *from)
 {
 	struct hg_entry *e = block % 16 == 0 ? hg_ledger_search(block) : NULL;
 
@@ -214,7 +211,7 @@ find_lost(uint64_t block, enum hg_family family, const struct hg_frame *from)
 static bool
 begin_free(struct hg_entry *e)
 {
-	uint32_t live = HG_LIVE;
+	uint8_t live = HG_LIVE;
 
 	if (atomic_load_explicit(&hg_state.nthreads,
 	    memory_order_relaxed) > 1)
@@ -228,7 +225,7 @@ begin_free(struct hg_entry *e)
 }
 
 void
-hg_free(void *p, enum hg_family family, const struct hg_frame *from)
+hg_free(void *p, enum hg_family family, const struct hg_record *from)
 {
 	const uint64_t block = (uintptr_t)p;
 	struct hg_entry *e;
@@ -254,8 +251,7 @@ hg_free(void *p, enum hg_family family, const struct hg_frame *from)
 		hg_report_free(HG_MISMATCH, e, block, family, from);
 	if (!hg_block_has_canaries(e, block))
 		hg_report_block(e, block, HG_AT_FREE, from);
-	e->freed_by = family;
-	e->free = (uint16_t)hg_callers_of(t, from, 0);
+	e->free = (uint16_t)hg_callers_of(t, hg_frame_of(from), 0);
 	if ((e->flags & HG_WANTED) != 0)
 		hg_watch_end(e);
 	if (hg_state.quarantine == 0) {
@@ -282,7 +278,7 @@ hg_size(void *p)
 /* A large block stays where it is, if the allocator can have it so. */
 static void *
 resize(struct hg_entry *e, uint64_t block, size_t size,
-    const struct hg_frame *from)
+    const struct hg_record *from)
 {
 	const size_t room = hg_block_room(size, HG_HEAD);
 	const enum hg_family family = e->family;
@@ -308,7 +304,7 @@ resize(struct hg_entry *e, uint64_t block, size_t size,
 }
 
 static void *
-move(struct hg_entry *e, void *p, size_t size, const struct hg_frame *from)
+move(struct hg_entry *e, void *p, size_t size, const struct hg_record *from)
 {
 	void *to = hg_alloc(size, 0, HG_MALLOC, from);
 
@@ -320,7 +316,7 @@ move(struct hg_entry *e, void *p, size_t size, const struct hg_frame *from)
 }
 
 void *
-hg_realloc(void *p, size_t size, const struct hg_frame *from)
+hg_realloc(void *p, size_t size, const struct hg_record *from)
 {
 	struct hg_entry *e = hg_block_entry(p);
 

@@ -3,33 +3,6 @@
 
 #include <string.h>
 
-static void
-put(uint64_t at, uint64_t word)
-{
-	memcpy((void *)(uintptr_t)at, &word, sizeof(word));
-}
-
-size_t
-hg_block_room(size_t size, size_t pad)
-{
-	if (size > (size_t)1 << 47)
-		return 0;
-	return pad + hg_block_end(size);
-}
-
-void
-hg_block_seal(uint64_t block, size_t size, uint32_t number)
-{
-	const uint64_t word = hg_block_canary(block);
-	const struct hg_tail t = hg_block_tail(block, size);
-
-	put(block - HG_HEAD, hg_block_header(block, size, number));
-	put(block - 8, word);
-	put(t.first, (hg_block_get(t.first) & ~t.mask) | (word & t.mask));
-	put(t.middle, word);
-	put(t.last, word);
-}
-
 /* Most blocks are filled by a few stores, without a call. */
 void
 hg_block_fill(const struct hg_entry *e, uint64_t block)

@@ -27,10 +27,13 @@ hg_block_end(size_t size)
 
 /* The size to ask the allocator for, with pad bytes in front of the block; 0:
    it is too large. */
-size_t hg_block_room(size_t size, size_t pad);
-
-/* Write a block's number and canaries. */
-void hg_block_seal(uint64_t block, size_t size, uint32_t number);
+static inline size_t
+hg_block_room(size_t size, size_t pad)
+{
+	if (size > (size_t)1 << 47)
+		return 0;
+	return pad + hg_block_end(size);
+}
 
 /* Fill a freed block. */
 void hg_block_fill(const struct hg_entry *, uint64_t block);
@@ -57,6 +60,12 @@ hg_block_get(uint64_t at)
 
 	memcpy(&word, (void *)(uintptr_t)at, sizeof(word));
 	return word;
+}
+
+static inline void
+hg_block_put(uint64_t at, uint64_t word)
+{
+	memcpy((void *)(uintptr_t)at, &word, sizeof(word));
 }
 
 /* The canary: a block's byte, repeated. */
@@ -96,6 +105,20 @@ hg_block_tail(uint64_t block, size_t size)
 
 	return (struct hg_tail){first, last - 8 > first ? last - 8 : last,
 		last, UINT64_MAX << size % 8 * 8};
+}
+
+/* Write a block's number and canaries. */
+static inline void
+hg_block_seal(uint64_t block, size_t size, uint32_t number)
+{
+	const uint64_t word = hg_block_canary(block);
+	const struct hg_tail t = hg_block_tail(block, size);
+
+	hg_block_put(block - HG_HEAD, hg_block_header(block, size, number));
+	hg_block_put(block - 8, word);
+	hg_block_put(t.first, (hg_block_get(t.first) & ~t.mask) | (word & t.mask));
+	hg_block_put(t.middle, word);
+	hg_block_put(t.last, word);
 }
 
 /* Prefetch a block's end and its entry, by what is in front of the block, which

@@ -15,11 +15,10 @@ struct callers {
 	uint64_t hash;		/* never 0, written last */
 };
 
-/* By numbers, HG_CALLERS_MAX of each.  What is looked at for each block is
-   close together: the backtraces are not. */
+/* By number, HG_CALLERS_MAX of each.  What is read for every block is kept
+   apart from the backtraces, so that it is close together. */
 static struct callers *all;
-static _Atomic uint32_t *counts;	/* of their blocks */
-static _Atomic uint32_t *due;		/* the next to be looked at; 0: none */
+struct hg_calls *hg_calls;
 
 /* KEYS of them: a sum, with the number in its lowest bits. */
 static _Atomic uint64_t *keys;
@@ -46,18 +45,16 @@ int
 hg_callers_begin(void)
 {
 	all = room(HG_CALLERS_MAX * sizeof(*all));
-	counts = room(HG_CALLERS_MAX * sizeof(*counts));
-	due = room(HG_CALLERS_MAX * sizeof(*due));
+	hg_calls = room(HG_CALLERS_MAX * sizeof(*hg_calls));
 	keys = room(KEYS * sizeof(*keys));
 	by_hash = room(BY_HASH * sizeof(*by_hash));
-	return all == NULL || counts == NULL || due == NULL ||
-	    keys == NULL || by_hash == NULL ? -ENOMEM : 0;
+	return all == NULL || hg_calls == NULL || keys == NULL ||
+	    by_hash == NULL ? -ENOMEM : 0;
 }
 
 void
-hg_callers_walk(const struct hg_frame *from, struct hg_stack *stack)
+hg_callers_walk(struct hg_frame f, struct hg_stack *stack)
 {
-	struct hg_frame f = *from;
 	bool outermost = false;
 
 	stack->n = 0;
@@ -105,13 +102,13 @@ make(uint64_t sum, const struct hg_stack *stack)
 	}
 	all[number].stack = *stack;
 	all[number].hash = sum;
-	atomic_store(&due[number], hg_watch_wants(sum));
+	atomic_store(&hg_calls[number].due, hg_watch_wants(sum));
 	return number;
 }
 
 /* Two threads may give the same callers two numbers, which have one hash. */
 static uint32_t
-find(const struct hg_frame *from)
+find(struct hg_frame from)
 {
 	struct hg_stack stack;
 	uint64_t sum;
@@ -134,7 +131,7 @@ find(const struct hg_frame *from)
 }
 
 static uint16_t
-look_up(uint64_t sum, const struct hg_frame *from)
+look_up(uint64_t sum, struct hg_frame from)
 {
 	_Atomic uint64_t *key = NULL;
 	uint64_t word;
@@ -154,55 +151,25 @@ look_up(uint64_t sum, const struct hg_frame *from)
 	return (uint16_t)number;
 }
 
-static bool
-is_site(const struct hg_site *s, uint64_t sum, const struct hg_frame *f)
-{
-	return s->sum == sum && (!s->by_bp || s->bp == f->bp) &&
-	    (s->at == 0 || *(const uint64_t *)(uintptr_t)(f->sp + s->at) ==
-	    s->word);
-}
-
-/* By the last frame, too. */
-static uint16_t
-learn(struct hg_site *s, const struct hg_frame *from, const struct hg_frame *f,
+uint32_t
+hg_site_learn(struct hg_site *s, struct hg_frame from, struct hg_frame f,
     uint64_t sum, bool goes_on)
 {
-	struct hg_site found = {.sum = sum, .bp = f->bp};
-	struct hg_frame last = *f;
+	struct hg_site found = {.sum = sum, .bp = f.bp};
+	struct hg_frame last = f;
 	bool outermost;
 
+	sum = hash(sum, 0);
 	if (goes_on && hg_frame_step(&last, &outermost))
 		sum = hash(sum, last.pc);
 	found.by_bp = last.by_bp;
-	if (last.sp != f->sp) {
-		found.at = (uint32_t)(last.sp - 8 - f->sp);
+	if (last.sp != f.sp) {
+		found.at = (uint32_t)(last.sp - 8 - f.sp);
 		found.word = last.pc;
 	}
 	found.callers = look_up(sum, from);
 	*s = found;
 	return found.callers;
-}
-
-/* It is looked for once all but the last frame are known: the last would cost
-   as much again. */
-uint32_t
-hg_callers_of(struct hg_thread *t, const struct hg_frame *from,
-    unsigned frames)
-{
-	struct hg_frame f = *from;
-	struct hg_site *s;
-	const uint64_t round = atomic_load_explicit(&hg_state.forgotten,
-	    memory_order_relaxed) << 8 | frames;
-	uint64_t sum = f.pc * UINT64_C(0xff51afd7ed558ccd) ^
-	    f.sp * UINT64_C(0xc4ceb9fe1a85ec53);
-	bool outermost, goes_on = frames > 0;
-
-	if (frames > 1 && (goes_on = hg_frame_step(&f, &outermost)))
-		sum ^= f.pc * UINT64_C(0xd6e8feb86659fd93);
-	sum = hash(sum, round);
-	s = &t->site[sum / (UINT64_MAX / HG_SITES + 1)];
-	return is_site(s, sum, &f) ? s->callers :
-	    learn(s, from, &f, sum, goes_on);
 }
 
 void
@@ -220,20 +187,10 @@ hg_callers_hash(uint32_t callers)
 	return callers == 0 ? 0 : all[callers].hash;
 }
 
-/* Numbers begin again behind the largest. */
-bool
-hg_callers_are_due(uint32_t callers, uint32_t number)
-{
-	const uint32_t next = atomic_load_explicit(&due[callers],
-	    memory_order_relaxed);
-
-	return next != 0 && (int32_t)(number - next) >= 0;
-}
-
 void
 hg_callers_set_due(uint32_t callers, uint32_t number)
 {
-	atomic_store_explicit(&due[callers], number != 0 ? number : 1,
+	atomic_store_explicit(&hg_calls[callers].due, number != 0 ? number : 1,
 	    memory_order_relaxed);
 }
 
@@ -248,26 +205,6 @@ hg_callers_made(void)
 uint32_t
 hg_callers_blocks(uint32_t callers)
 {
-	return atomic_load_explicit(&counts[callers], memory_order_relaxed);
-}
-
-uint32_t
-hg_callers_count_in(struct hg_thread *t, uint32_t callers)
-{
-	return ++t->count[callers];
-}
-
-uint32_t
-hg_callers_count(uint32_t callers)
-{
-	_Atomic uint32_t *count = &counts[callers];
-	uint32_t n;
-
-	if (atomic_load_explicit(&hg_state.nthreads,
-	    memory_order_relaxed) > 1)
-		return atomic_fetch_add_explicit(count, 1,
-		    memory_order_relaxed) + 1;
-	n = atomic_load_explicit(count, memory_order_relaxed) + 1;
-	atomic_store_explicit(count, n, memory_order_relaxed);
-	return n;
+	return atomic_load_explicit(&hg_calls[callers].blocks,
+	    memory_order_relaxed);
 }

@@ -13,20 +13,45 @@
 #include "guard/evidence.h"
 #include "guard/state.h"
 
-/* The frame of the caller of the function that uses this macro, as it will
-   continue. */
-#define HG_CALLER ((struct hg_frame){					\
-	(uintptr_t)__builtin_return_address(0),				\
-	(uintptr_t)__builtin_frame_address(0) + 16,			\
-	*(uint64_t *)__builtin_frame_address(0)})
+/* The record of the function that uses this macro: its caller is known by it. */
+#define HG_CALLER ((const struct hg_record *)__builtin_frame_address(0))
 
 /* Allocate the tables.  0 or -ENOMEM. */
 int hg_callers_begin(void);
 
-/* The number of the callers of a thread's frame, of which `frames' more, at
-   most 2, belong to the key; 0: there is no room. */
-uint32_t hg_callers_of(struct hg_thread *, const struct hg_frame *,
-    unsigned frames);
+/* Walk the last frame, behind f, and remember it as this site.  Result: the
+   number of the callers. */
+uint32_t hg_site_learn(struct hg_site *, struct hg_frame from,
+    struct hg_frame f, uint64_t sum, bool goes_on);
+
+/* Whether the last frame is the one of the site. */
+static inline bool
+hg_site_has(const struct hg_site *s, struct hg_frame f)
+{
+	return (!s->by_bp || s->bp == f.bp) && (s->at == 0 ||
+	    *(const uint64_t *)(uintptr_t)(f.sp + s->at) == s->word);
+}
+
+/* The number of the callers of a thread's frame, of which `frames' more, 0 or
+   2, belong to the key; 0: there is no room.  A site is looked up once all but
+   the last frame are known, because the last would cost as much again. */
+static inline uint32_t
+hg_callers_of(struct hg_thread *t, struct hg_frame from, unsigned frames)
+{
+	struct hg_frame f = from;
+	struct hg_site *s;
+	const uint64_t round = atomic_load_explicit(&hg_state.forgotten,
+	    memory_order_relaxed) << 2 | frames;
+	uint64_t sum = (f.pc + (round << 47)) * UINT64_C(0xff51afd7ed558ccd) ^
+	    f.sp * UINT64_C(0xc4ceb9fe1a85ec53);
+	bool outermost, goes_on = frames > 0;
+
+	if (frames > 0 && (goes_on = hg_frame_step(&f, &outermost)))
+		sum ^= f.pc * UINT64_C(0xd6e8feb86659fd93);
+	s = &t->site[sum / (UINT64_MAX / HG_SITES + 1)];
+	return s->sum == sum && (frames == 0 || hg_site_has(s, f)) ?
+	    s->callers : hg_site_learn(s, from, f, sum, goes_on);
+}
 
 /* The backtrace behind a number; 0 has an empty one. */
 void hg_callers_stack(uint32_t callers, struct hg_stack *);
@@ -34,9 +59,23 @@ void hg_callers_stack(uint32_t callers, struct hg_stack *);
 /* A hash that is the same in another run. */
 uint64_t hg_callers_hash(uint32_t callers);
 
+/* What is counted of their blocks. */
+extern struct hg_calls {
+	_Atomic uint32_t blocks;	/* that they have allocated */
+	_Atomic uint32_t due;	/* the next number to look at; 0: none */
+} *hg_calls __attribute__((visibility("hidden")));
+
 /* Whether the callers' block of this number may be one to watch
-   (hg_watch_wants); and set the next number to look at. */
-bool hg_callers_are_due(uint32_t callers, uint32_t number);
+   (hg_watch_wants); and set the next number to look at.  Numbers start again
+   behind the largest. */
+static inline bool
+hg_callers_are_due(uint32_t callers, uint32_t number)
+{
+	const uint32_t next = atomic_load_explicit(&hg_calls[callers].due,
+	    memory_order_relaxed);
+
+	return next != 0 && (int32_t)(number - next) >= 0;
+}
 void hg_callers_set_due(uint32_t callers, uint32_t number);
 
 /* The largest number of callers, and how many blocks they have allocated. */
@@ -45,10 +84,28 @@ uint32_t hg_callers_blocks(uint32_t callers);
 
 /* Count one more block of these callers: the new number of all of them, and of
    those of this thread. */
-uint32_t hg_callers_count(uint32_t callers);
-uint32_t hg_callers_count_in(struct hg_thread *, uint32_t callers);
+static inline uint32_t
+hg_callers_count(uint32_t callers)
+{
+	_Atomic uint32_t *blocks = &hg_calls[callers].blocks;
+	uint32_t n;
+
+	if (atomic_load_explicit(&hg_state.nthreads,
+	    memory_order_relaxed) > 1)
+		return atomic_fetch_add_explicit(blocks, 1,
+		    memory_order_relaxed) + 1;
+	n = atomic_load_explicit(blocks, memory_order_relaxed) + 1;
+	atomic_store_explicit(blocks, n, memory_order_relaxed);
+	return n;
+}
+
+static inline uint32_t
+hg_callers_count_in(struct hg_thread *t, uint32_t callers)
+{
+	return ++t->count[callers];
+}
 
 /* The whole backtrace from a frame on. */
-void hg_callers_walk(const struct hg_frame *, struct hg_stack *);
+void hg_callers_walk(struct hg_frame, struct hg_stack *);
 
 #endif

@@ -409,7 +409,7 @@ find_rule(uint64_t pc)
 		rule.how = HG_OUTERMOST;
 		return rule;
 	}
-	if ((row.reg != REG_SP && row.reg != REG_BP) || row.cfa < 0 ||
+	if ((row.reg != REG_SP && row.reg != REG_BP) || row.cfa < 8 ||
 	    row.cfa >= 8 << 16 || row.cfa % 8 != 0 || row.bp > 0 ||
 	    row.bp <= -(8 << 14) || row.bp % 8 != 0)
 		return rule;

@@ -20,6 +20,20 @@ struct hg_frame {
 	bool by_bp;		/* the step to this frame used rbp */
 };
 
+/* The stack of a function that has a frame pointer begins with these two words
+   of its caller. */
+struct hg_record {
+	uint64_t bp, pc;
+};
+
+/* The frame of that caller, as it will continue. */
+static inline struct hg_frame
+hg_frame_of(const struct hg_record *record)
+{
+	return (struct hg_frame){record->pc, (uintptr_t)(record + 1),
+		record->bp, false};
+}
+
 enum {
 	HG_RULES = 1 << 15,	/* kept rules */
 	HG_UNKNOWN = 0, HG_FROM_SP, HG_FROM_BP, HG_OUTERMOST,	/* how */
@@ -60,15 +74,18 @@ static inline bool
 hg_frame_step(struct hg_frame *f, bool *outermost)
 {
 	const struct hg_rule rule = hg_rule_of(f->pc);
-	uint64_t cfa;
+	uint64_t cfa = 8 * rule.cfa;
 
 	*outermost = rule.how == HG_OUTERMOST;
 	f->by_bp = rule.how == HG_FROM_BP;
-	if (rule.how == HG_UNKNOWN || rule.how == HG_OUTERMOST)
+	if (rule.how == HG_FROM_SP)
+		cfa += f->sp;
+	else if (rule.how == HG_FROM_BP)
+		cfa += f->bp;
+	else
 		return false;
-	cfa = (f->by_bp ? f->bp : f->sp) + 8 * rule.cfa;
 	/* an implausible CFA may be unreadable */
-	if (cfa - f->sp - 1 >= 1 << 20 || cfa % 8 != 0)
+	if (f->by_bp && (cfa - f->sp - 1 >= 1 << 20 || cfa % 8 != 0))
 		return false;
 	if (rule.bp != 0)
 		memcpy(&f->bp, (void *)(uintptr_t)(cfa - 8 * rule.bp),

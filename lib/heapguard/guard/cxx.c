@@ -64,13 +64,13 @@ adopt(void *p, enum hg_family family)
 	    hg_block_entry(p);
 
 	if (e != NULL)
-		e->family = family;
+		e->family = (uint8_t)family;
 	return p;
 }
 
 static void *
 allocate(size_t size, size_t align, enum hg_family family,
-    const struct hg_frame *from)
+    const struct hg_record *from)
 {
 	const int saved = errno;
 	void *p = is_ours() ? hg_alloc(size, align, family, from) : NULL;
@@ -92,7 +92,7 @@ typedef void plain_delete(void *, size_t, size_t);
 	fn parameters							\
 	{								\
 		static void *kept;					\
-		void *p = allocate(size, align, family, &HG_CALLER);	\
+		void *p = allocate(size, align, family, HG_CALLER);	\
 		__typeof__(type) *next;					\
 									\
 		if (p != NULL)						\
@@ -118,7 +118,7 @@ NEWS("w", hg_new, HG_NEW)
 NEWS("a", hg_new_array, HG_NEW_ARRAY)
 
 static void
-give_back(void *p, enum hg_family family, const struct hg_frame *from)
+give_back(void *p, enum hg_family family, const struct hg_record *from)
 {
 	const int saved = errno;
 
@@ -139,7 +139,7 @@ give_back(void *p, enum hg_family family, const struct hg_frame *from)
 			((plain_delete *)(uintptr_t)			\
 			    hg_next_once(&kept, name))(p, a, b);	\
 		else							\
-			give_back(p, family, &HG_CALLER);		\
+			give_back(p, family, HG_CALLER);		\
 	}
 DELETES(DELETE)
 

@@ -10,7 +10,6 @@
 enum {
 	MOST = 1 << 26, FEWEST = 1 << 16,
 	FRESH = 32,		/* that are taken at a time */
-	AHEAD = 6,		/* fetched before they are taken */
 };
 
 struct hg_ledger hg_ledger = {.used = 1};
@@ -81,8 +80,8 @@ hg_ledger_forked(void)
 	leave();
 }
 
-static void
-refill(struct hg_thread *t)
+void
+hg_ledger_refill(struct hg_thread *t)
 {
 	uint32_t next;
 
@@ -105,29 +104,16 @@ refill(struct hg_thread *t)
 	}
 }
 
-uint32_t
-hg_ledger_take(struct hg_thread *t)
-{
-	if (t->nspare == 0)
-		refill(t);
-	if (t->nspare == 0)
-		return 0;
-	if (t->nspare > AHEAD)
-		hg_ledger_fetch(t->spare[t->nspare - AHEAD]);
-	return t->spare[--t->nspare];
-}
-
 void
-hg_ledger_give(struct hg_thread *t, uint32_t number)
+hg_ledger_drain(struct hg_thread *t)
 {
-	if (t->nspare == HG_SPARE && !enter()) {
+	if (!enter()) {
 		t->nspare /= 2;		/* these are lost */
-	} else if (t->nspare == HG_SPARE) {
-		while (t->nspare > HG_SPARE / 2)
-			spare[nspare++] = t->spare[--t->nspare];
-		leave();
+		return;
 	}
-	t->spare[t->nspare++] = number;
+	while (t->nspare > HG_SPARE / 2)
+		spare[nspare++] = t->spare[--t->nspare];
+	leave();
 }
 
 struct hg_entry *

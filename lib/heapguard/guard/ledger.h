@@ -24,23 +24,18 @@ enum { HG_TOLD = 1, HG_WANTED = 2 };
 
 struct hg_entry {
 	_Atomic uint64_t block;		/* its address; 0: no block */
-	uint64_t size : 48;		/* as requested */
-	uint64_t family : 2;		/* enum hg_family */
-	uint64_t freed_by : 2;		/* enum hg_family */
-	uint64_t pad : 6;		/* log2 of the bytes in front of it */
-	uint64_t flags : 6;
-	_Atomic uint32_t state;		/* enum hg_block_state */
+	uint64_t size;			/* as requested */
 	uint32_t number, in_thread;	/* as of struct hg_identity */
 	uint16_t alloc, free;		/* callers */
+	_Atomic uint8_t state;		/* enum hg_block_state */
+	uint8_t family;			/* enum hg_family */
+	uint8_t pad;			/* log2 of the bytes in front of it */
+	uint8_t flags;
 };
 _Static_assert(sizeof(struct hg_entry) == 32, "what a block costs");
 
 /* Reserve the memory.  0 or -ENOMEM. */
 int hg_ledger_begin(void);
-
-/* Take a free entry (0: there is none), and give one back. */
-uint32_t hg_ledger_take(struct hg_thread *);
-void hg_ledger_give(struct hg_thread *, uint32_t);
 
 /* For the inline functions below only. */
 extern struct hg_ledger {
@@ -67,6 +62,32 @@ static inline void
 hg_ledger_fetch(uint32_t number)
 {
 	__builtin_prefetch(&hg_ledger.all[number], 1);
+}
+
+/* Get more free entries for a thread, and make room for one. */
+void hg_ledger_refill(struct hg_thread *);
+void hg_ledger_drain(struct hg_thread *);
+
+enum { HG_AHEAD = 6 };		/* entries that are prefetched */
+
+/* Take a free entry (0: there is none), and give one back. */
+static inline uint32_t
+hg_ledger_take(struct hg_thread *t)
+{
+	if (t->nspare == 0)
+		hg_ledger_refill(t);
+	if (t->nspare == 0)
+		return 0;
+	hg_ledger_fetch(t->spare[(t->nspare - HG_AHEAD) % HG_SPARE]);
+	return t->spare[--t->nspare];
+}
+
+static inline void
+hg_ledger_give(struct hg_thread *t, uint32_t number)
+{
+	if (t->nspare == HG_SPARE)
+		hg_ledger_drain(t);
+	t->spare[t->nspare++] = number;
 }
 
 /* Search all entries for that of a block whose number cannot be believed; and

@@ -43,14 +43,14 @@ plain(size_t size, size_t align)
 }
 
 static void *
-allocate(size_t size, size_t align, const struct hg_frame *from)
+allocate(size_t size, size_t align, const struct hg_record *from)
 {
 	return hg_state.on ? hg_alloc(size, align, HG_MALLOC, from) :
 	    plain(size, align);
 }
 
 static void
-give_back(void *p, const struct hg_frame *from)
+give_back(void *p, const struct hg_record *from)
 {
 	const int saved = errno;
 
@@ -66,13 +66,13 @@ give_back(void *p, const struct hg_frame *from)
 EXPORTED void *
 malloc(size_t size)
 {
-	return allocate(size, 0, &HG_CALLER);
+	return allocate(size, 0, HG_CALLER);
 }
 
 EXPORTED void
 free(void *p)
 {
-	give_back(p, &HG_CALLER);
+	give_back(p, HG_CALLER);
 }
 
 EXPORTED void *
@@ -85,13 +85,13 @@ calloc(size_t n, size_t size)
 		return NULL;
 	}
 	if (hg_state.on)
-		return hg_zeroed(all, &HG_CALLER);
+		return hg_zeroed(all, HG_CALLER);
 	return is_ready() ? hg_early_note(hg_next.calloc(n, size)) :
 	    hg_arena_alloc(all, 0);
 }
 
 static void *
-from_arena(const void *p, size_t size, const struct hg_frame *from)
+from_arena(const void *p, size_t size, const struct hg_record *from)
 {
 	const size_t left = hg_arena_left(p);
 	void *to = allocate(size, 0, from);
@@ -102,7 +102,7 @@ from_arena(const void *p, size_t size, const struct hg_frame *from)
 }
 
 static void *
-reallocate(void *p, size_t size, const struct hg_frame *from)
+reallocate(void *p, size_t size, const struct hg_record *from)
 {
 	if (p == NULL)
 		return allocate(size, 0, from);
@@ -121,7 +121,7 @@ reallocate(void *p, size_t size, const struct hg_frame *from)
 EXPORTED void *
 realloc(void *p, size_t size)
 {
-	return reallocate(p, size, &HG_CALLER);
+	return reallocate(p, size, HG_CALLER);
 }
 
 EXPORTED void *
@@ -133,7 +133,7 @@ reallocarray(void *p, size_t n, size_t size)
 		errno = ENOMEM;
 		return NULL;
 	}
-	return reallocate(p, all, &HG_CALLER);
+	return reallocate(p, all, HG_CALLER);
 }
 
 EXPORTED int
@@ -144,7 +144,7 @@ posix_memalign(void **out, size_t align, size_t size)
 
 	if (align < sizeof(void *) || (align & (align - 1)) != 0)
 		return EINVAL;
-	p = allocate(size, align, &HG_CALLER);
+	p = allocate(size, align, HG_CALLER);
 	errno = saved;
 	if (p == NULL)
 		return ENOMEM;
@@ -166,19 +166,19 @@ rounded(size_t align)
 EXPORTED void *
 aligned_alloc(size_t align, size_t size)
 {
-	return allocate(size, rounded(align), &HG_CALLER);
+	return allocate(size, rounded(align), HG_CALLER);
 }
 
 EXPORTED void *
 memalign(size_t align, size_t size)
 {
-	return allocate(size, rounded(align), &HG_CALLER);
+	return allocate(size, rounded(align), HG_CALLER);
 }
 
 EXPORTED void *
 valloc(size_t size)
 {
-	return allocate(size, (size_t)getpagesize(), &HG_CALLER);
+	return allocate(size, (size_t)getpagesize(), HG_CALLER);
 }
 
 EXPORTED void *
@@ -186,7 +186,7 @@ pvalloc(size_t size)
 {
 	const size_t page = (size_t)getpagesize();
 
-	return allocate((size + page - 1) / page * page, page, &HG_CALLER);
+	return allocate((size + page - 1) / page * page, page, HG_CALLER);
 }
 
 EXPORTED size_t
@@ -211,7 +211,7 @@ void cfree(void *);
 EXPORTED void
 cfree(void *p)
 {
-	give_back(p, &HG_CALLER);
+	give_back(p, HG_CALLER);
 }
 
 void free_sized(void *, size_t);
@@ -219,7 +219,7 @@ EXPORTED void
 free_sized(void *p, size_t size)
 {
 	(void)size;
-	give_back(p, &HG_CALLER);
+	give_back(p, HG_CALLER);
 }
 
 void free_aligned_sized(void *, size_t, size_t);
@@ -228,7 +228,7 @@ free_aligned_sized(void *p, size_t align, size_t size)
 {
 	(void)align;
 	(void)size;
-	give_back(p, &HG_CALLER);
+	give_back(p, HG_CALLER);
 }
 
 /* jemalloc's own: the alignment is the lowest six bits of the flags, as a
@@ -236,7 +236,7 @@ free_aligned_sized(void *p, size_t align, size_t size)
 enum { MALLOCX_ALIGN = 0x3f, MALLOCX_ZERO = 0x40 };
 
 static void *
-allocate_x(size_t size, int flags, const struct hg_frame *from)
+allocate_x(size_t size, int flags, const struct hg_record *from)
 {
 	const size_t align = (size_t)1 << (flags & MALLOCX_ALIGN);
 	void *p = allocate(size, align > 16 ? align : 0, from);
@@ -250,7 +250,7 @@ void *mallocx(size_t, int);
 EXPORTED void *
 mallocx(size_t size, int flags)
 {
-	return allocate_x(size, flags, &HG_CALLER);
+	return allocate_x(size, flags, HG_CALLER);
 }
 
 void *rallocx(void *, size_t, int);
@@ -258,12 +258,12 @@ EXPORTED void *
 rallocx(void *p, size_t size, int flags)
 {
 	const size_t before = malloc_usable_size(p);
-	char *to = allocate_x(size, flags, &HG_CALLER);
+	char *to = allocate_x(size, flags, HG_CALLER);
 
 	if (to == NULL)
 		return NULL;
 	memcpy(to, p, before < size ? before : size);
-	give_back(p, &HG_CALLER);
+	give_back(p, HG_CALLER);
 	return to;
 }
 
@@ -291,7 +291,7 @@ EXPORTED void
 dallocx(void *p, int flags)
 {
 	(void)flags;
-	give_back(p, &HG_CALLER);
+	give_back(p, HG_CALLER);
 }
 
 void sdallocx(void *, size_t, int);
@@ -300,7 +300,7 @@ sdallocx(void *p, size_t size, int flags)
 {
 	(void)size;
 	(void)flags;
-	give_back(p, &HG_CALLER);
+	give_back(p, HG_CALLER);
 }
 
 /* tcmalloc's. */

@@ -10,18 +10,18 @@
 /* Allocate for this caller; align 0: the usual alignment.  NULL: there is no
    memory. */
 void *hg_alloc(size_t size, size_t align, enum hg_family,
-    const struct hg_frame *);
+    const struct hg_record *);
 
 /* Free a block; the pointer is not null. */
-void hg_free(void *, enum hg_family, const struct hg_frame *);
+void hg_free(void *, enum hg_family, const struct hg_record *);
 
 /* Whether new and delete are the C++ library's, so that the guard's may replace
    them. */
 bool hg_cxx_is_ours(void);
 
 /* As realloc(3), calloc(3) and malloc_usable_size(3). */
-void *hg_realloc(void *, size_t, const struct hg_frame *);
-void *hg_zeroed(size_t size, const struct hg_frame *);
+void *hg_realloc(void *, size_t, const struct hg_record *);
+void *hg_zeroed(size_t size, const struct hg_record *);
 size_t hg_size(void *);
 
 #endif

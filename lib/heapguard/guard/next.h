@@ -13,7 +13,7 @@ extern struct hg_next {
 	void (*free)(void *);
 	void *(*memalign)(size_t, size_t);
 	size_t (*usable_size)(void *);
-} hg_next;
+} hg_next __attribute__((visibility("hidden")));
 
 /* Find the allocator.  Memory that dlsym(3) needs meanwhile comes from an
    arena. */

@@ -230,7 +230,7 @@ is_full(void)
 }
 
 static struct hg_finding *
-begin(enum hg_kind kind, const struct hg_frame *from)
+begin(enum hg_kind kind, const struct hg_record *from)
 {
 	if (is_full())
 		return NULL;
@@ -246,7 +246,7 @@ begin(enum hg_kind kind, const struct hg_frame *from)
 	scratch.kind = kind;
 	scratch.image = hg_state.image;
 	if (from != NULL)
-		hg_callers_walk(from, &scratch.stack[HG_STACK_NOTICED]);
+		hg_callers_walk(hg_frame_of(from), &scratch.stack[HG_STACK_NOTICED]);
 	return &scratch;
 }
 
@@ -272,7 +272,7 @@ hg_report_forked(void)
 
 void
 hg_report_block(struct hg_entry *e, uint64_t block, enum hg_when when,
-    const struct hg_frame *from)
+    const struct hg_record *from)
 {
 	struct hg_finding *f;
 	struct hg_damage d;
@@ -296,7 +296,7 @@ hg_report_block(struct hg_entry *e, uint64_t block, enum hg_when when,
 
 void
 hg_report_free(enum hg_kind kind, struct hg_entry *e, uint64_t block,
-    enum hg_family family, const struct hg_frame *from)
+    enum hg_family family, const struct hg_record *from)
 {
 	struct hg_finding *f;
 

@@ -12,7 +12,7 @@
 
 enum {
 	HG_RING = 1 << 14,	/* blocks in a thread's quarantine */
-	HG_SITES = 1 << 11,	/* remembered callers of a thread */
+	HG_SITES = 1 << 13,	/* remembered callers of a thread */
 	HG_SPARE = 1 << 10,	/* free ledger entries of a thread */
 	HG_CALLERS_MAX = 1 << 16,
 };
@@ -64,7 +64,7 @@ extern struct hg_state {
 					   be missing from it */
 	_Atomic uint64_t forgotten;	/* counts the times when modules were
 					   unloaded */
-} hg_state;
+} hg_state __attribute__((visibility("hidden")));
 
 /* This thread's state; NULL: there is no memory for it. */
 extern _Thread_local struct hg_thread *hg_self

@@ -62,7 +62,7 @@ begin(void)
 static uint32_t
 number(const struct hg_frame *f)
 {
-	const uint32_t n = hg_callers_of(&thread, f, 2);
+	const uint32_t n = hg_callers_of(&thread, *f, 2);
 
 	assert_int_not_equal(n, 0);
 	return n;
