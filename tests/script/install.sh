@@ -74,14 +74,14 @@ while read -r name; do
 		exit 1
 	}
 done < shared
-# what doctor watches; and what takes the place of libdw's open(2): all but the
+# what doctor watches; and what libdw calls to open files: all but the
 # libraries' variables that a program has copies of, which have versions
 own_symbols()
 {
 	nm -D --defined-only "$1" | awk '$3 !~ /@/ { print $3 }' | sort | xargs
 }
 [ "$(own_symbols bin/watchctl)" = doctor_word ]
-[ "$(own_symbols libexec/watchctl-explain)" = 'open open64' ]
+[ "$(own_symbols libexec/watchctl-explain)" = 'elf_begin open open64' ]
 
 export PKG_CONFIG_PATH="$PWD/lib/pkgconfig"
 [ "$(pkg-config --variable=helper watchpoint)" = /opt/bin/watchctl ]

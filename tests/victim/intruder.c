@@ -4,10 +4,11 @@
  * Preloaded, it stands before libdw.  What it does when the debug information
  * of the victim `counter' is asked for first is in its own file's name: crash,
  * hang, sleep, memory; slow, which goes on after a second; asks, for files and
- * without end; floods, which asks so and takes no answer; babbles, which has
- * always another line for standard error; or try, and then every thing that may
- * not work is tried, and if one does, it crashes, or if one that has to work
- * does not.  With `once' it does so in the first process of all only.
+ * without end; naps, which rests between such questions; reports, of which there
+ * is always more to come; floods, which asks so and takes no answer; babbles,
+ * which has always another line for standard error; or try, and then every thing
+ * that may not work is tried, and if one does, it crashes, or if one that has to
+ * work does not.  With `once' it does so in the first process of all only.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -46,6 +48,39 @@ must_fail(long result)
 static long pages;		/* of memory, as seen before the sandbox */
 
 static void
+must_not_map(int protection, int flags)
+{
+	if (mmap(NULL, 64 << 20, protection, flags, -1, 0) != MAP_FAILED)
+		abort();
+}
+
+/* Memory that no limit counts, and code. */
+static void
+try_memory(void)
+{
+	const int usual = PROT_READ | PROT_WRITE;
+	void *page = mmap(NULL, 4096, usual, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+	    0);
+
+	if (page == MAP_FAILED)
+		abort();
+	must_fail(syscall(SYS_memfd_create, "intruder", 0));
+	must_fail(syscall(SYS_shmget, IPC_PRIVATE, 64 << 20, 0600));
+	must_not_map(usual, MAP_SHARED | MAP_ANONYMOUS);
+	must_not_map(PROT_READ, MAP_SHARED | MAP_ANONYMOUS);
+	must_not_map(usual, MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN);
+	must_not_map(usual | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS);
+	must_fail(mprotect(page, 4096, PROT_READ));
+	must_fail(mprotect(page, 4096, PROT_READ | PROT_EXEC));
+	must_fail(syscall(SYS_write, 1, "", 1));
+	must_fail(syscall(SYS_pwrite64, BROKER_SHARED, "", 1, 0));
+	/* the kernel's tables for what is only read may take 1 GB */
+	if (mmap(NULL, (size_t)1 << 39, PROT_READ, MAP_PRIVATE |
+	    MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED)
+		abort();
+}
+
+static void
 try_all(void)
 {
 	static const char *const none[] = {NULL};
@@ -72,6 +107,7 @@ try_all(void)
 	must_fail(syscall(SYS_prlimit64, 0, RLIMIT_DATA, 0, 0));
 	must_fail(syscall(SYS_ftruncate, 4, 0));
 	must_fail(syscall(SYS_unlink, "/tmp/intruder"));
+	try_memory();
 	if (sysconf(_SC_PHYS_PAGES) != pages)
 		abort();
 }
@@ -91,6 +127,22 @@ send_messages(uint32_t what)
 		    strlen(message.text) + 1;
 		(void)sendmsg(BROKER_SOCKET, &whole, MSG_NOSIGNAL);
 	}
+}
+
+/* The same, but wait for what comes each time. */
+static void
+report_without_end(void)
+{
+	struct broker_message message = {.what = BROKER_REPORT, .err = 1};
+	char answer[sizeof(message)];
+	struct iovec part = {&message, offsetof(struct broker_message, text) +
+	    1}, other = {answer, sizeof(answer)};
+	const struct msghdr whole = {.msg_iov = &part, .msg_iovlen = 1};
+	struct msghdr all = {.msg_iov = &other, .msg_iovlen = 1};
+
+	while (sendmsg(BROKER_SOCKET, &whole, MSG_NOSIGNAL) > 0 &&
+	    recvmsg(BROKER_SOCKET, &all, 0) > 0)
+		;
 }
 
 static int done;
@@ -116,6 +168,7 @@ begin(void)
 static void
 intrude(void)
 {
+	static const struct timespec nap = {.tv_nsec = 50000000};
 	const time_t began = time(NULL);
 
 	if (done++ > 0)
@@ -128,6 +181,12 @@ intrude(void)
 		;
 	while (is("asks"))
 		(void)open("/nonexistent", O_RDONLY);
+	while (is("naps")) {
+		(void)open("/nonexistent", O_RDONLY);
+		syscall(SYS_futex, &done, 0, done, &nap, NULL, 0);
+	}
+	if (is("reports"))
+		report_without_end();
 	if (is("floods"))
 		send_messages(BROKER_OPEN);
 	if (is("babbles"))

@@ -22,6 +22,7 @@
 
 #include "attach/synth.h"
 #include "os/array.h"
+#include "os/clock.h"
 #include "proc/proc.h"
 #include "proc/regular_file.h"
 #include "proc/sharers.h"
@@ -31,6 +32,7 @@
 enum {
 	BUILD_ID_MAX = 128,	/* digits */
 	MORE = 16,		/* processes, between checks for ended ones */
+	FETCHED_MAX_MS = 3600 * 1000,	/* that servers may take in all */
 };
 
 static struct answers_process *
@@ -269,10 +271,16 @@ begin_to_fetch(struct answers *answers, const char *build_id)
 {
 	const size_t len = strlen(build_id);
 
-	return len == 0 || len > BUILD_ID_MAX ||
-	    strspn(build_id, "0123456789abcdef") != len ? -EINVAL :
-	    answers->fetching.begun ? -EBUSY :
-	    debuginfod_begin(&answers->fetching, build_id);
+	if (len == 0 || len > BUILD_ID_MAX ||
+	    strspn(build_id, "0123456789abcdef") != len)
+		return -EINVAL;
+	if (answers->fetching.begun)
+		return -EBUSY;
+	/* whoever asks again and again would be waited for without end */
+	if (answers->fetched >= FETCHED_MAX_MS)
+		return -ETIMEDOUT;
+	answers->fetching_since = wp_clock_ms();
+	return debuginfod_begin(&answers->fetching, build_id);
 }
 
 /* Part of an index, or its end.  Keys, sizes and their order are looked at
@@ -550,9 +558,11 @@ answers_go_on(struct answers *answers, int socket)
 	struct broker_message answer = {.what = BROKER_ANSWER};
 	int got;
 
-	if (answers->fetching.begun &&
-	    (got = debuginfod_look(&answers->fetching)) != -EAGAIN)
-		give(answers, socket, &question, &answer, keep_elf(got));
+	if (!answers->fetching.begun ||
+	    (got = debuginfod_look(&answers->fetching)) == -EAGAIN)
+		return;
+	answers->fetched += wp_clock_ms() - answers->fetching_since;
+	give(answers, socket, &question, &answer, keep_elf(got));
 }
 
 bool

@@ -58,6 +58,8 @@ struct answers {
 	struct buffer maps;	/* of the process of the last question */
 	struct debuginfod_fetch fetching;	/* a download, answered when
 						   complete */
+	long fetching_since;	/* when it began, ms (wp_clock_ms) */
+	long fetched;		/* ms that the previous downloads took */
 	/* Sends an answer when the socket has room for it.  NULL: an answer
 	   that finds no room is dropped. */
 	void (*later)(struct answers *, const struct broker_message *, int fd);

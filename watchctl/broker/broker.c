@@ -40,6 +40,9 @@ enum {
 	DEATHS_MAX = 3,			/* in a row, without any result */
 	STALLED_MAX = 10,		/* s without progress, */
 	ANSWER_MAX = 60,		/* s for an answer, with progress */
+	TASK_MAX = 10,			/* multiple of this for a task, */
+	BYTES_PER_S = 100000,		/* and how much of a recording extends
+					   it by a second */
 	LOOK_MS = 500,			/* between checks of the progress */
 	MEMORY = 1 << 30,		/* private bytes */
 	SAID_MAX = 1 << 14,		/* lines of one explainer for stderr,
@@ -375,23 +378,51 @@ seconds_of(clockid_t clock)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* How long the explainer could have worked since the last check.  Waiting for a
-   processor does not count.  Sleeping does, unless it is excused because it
-   waits for us: it has sent something or expects an answer. */
+/* For how long the explainer has waited for a processor, s; < 0: unknown. */
 static double
-pass_time(struct broker *broker, bool excused)
+delay_of(const struct broker *broker)
 {
-	struct broker_stall *stall = &broker->stall;
-	const double now = seconds_of(CLOCK_MONOTONIC), slept = now -
-	    stall->time, before = stall->spent;
-	struct wp_proc_status status;
+	unsigned long long ran, waited;
+	char text[64];
+
+	return wp_proc_text(broker->pid, "schedstat", text, sizeof(text)) >= 0 &&
+	    sscanf(text, "%llu %llu", &ran, &waited) == 2 ?
+	    (double)waited / 1e9 : -1;
+}
+
+/* The explainer's processor time since this was last called. */
+static double
+pass_worked(struct broker *broker)
+{
+	const double before = broker->stall.spent;
 	clockid_t clock;
 
 	if (clock_getcpuclockid(broker->pid, &clock) == 0)
-		stall->spent = seconds_of(clock);
-	stall->time = now;
-	return !excused && wp_proc_status(broker->pid, &status) == 0 &&
-	    status.state == 'S' ? slept : stall->spent - before;
+		broker->stall.spent = seconds_of(clock);
+	return broker->stall.spent - before;
+}
+
+/* How long the explainer could have worked since the last check: its processor
+   time, or the time for which we waited for it and owed it no answer, so that
+   it had no reason to sleep.  Waiting for a processor or a disk does not
+   count. */
+static double
+pass_time(struct broker *broker)
+{
+	struct broker_stall *stall = &broker->stall;
+	const double worked = pass_worked(broker), waited = stall->waited,
+	    delay = stall->delay;
+	struct wp_proc_status status;
+	double could;
+
+	stall->delay = delay_of(broker);
+	stall->waited = 0;
+	if (wp_proc_status(broker->pid, &status) != 0 ||
+	    (status.state != 'S' && (status.state != 'R' || worked == 0 ||
+	    stall->delay < 0)))
+		return worked;
+	could = waited - (stall->delay - delay);
+	return could > worked ? could : worked;
 }
 
 static double
@@ -400,26 +431,34 @@ patience_of(const struct broker *broker)
 	return broker->patience > 0 ? broker->patience : ANSWER_MAX;
 }
 
-/* 0; -ETIMEDOUT: it makes no progress; -ETIME: it does, but does not answer. */
+static double
+task_limit(const struct broker *broker)
+{
+	return TASK_MAX * patience_of(broker) +
+	    (double)broker->answers.size / BYTES_PER_S;
+}
+
+/* 0; -ETIMEDOUT: it makes no progress; or it does, but does not answer (-ETIME)
+   or finish what it is doing (-EDQUOT). */
 static int
-look_at_time(struct broker *broker, bool excused)
+look_at_time(struct broker *broker)
 {
 	struct broker_stall *stall = &broker->stall;
 	const uint64_t progress = atomic_load(&broker->shared->progress);
-	const bool first = stall->seconds < 0;
-	const double passed = pass_time(broker, excused);
+	const double passed = pass_time(broker);
 
-	if (!first)
-		stall->answer += passed;
-	if (first || progress != stall->progress)
+	if (stall->seconds < 0 || progress != stall->progress)
 		stall->seconds = 0;
 	else
 		stall->seconds += passed;
 	stall->progress = progress;
+	stall->answer += passed;
+	broker->task += passed;
 	if (stall->seconds >= STALLED_MAX)
 		return -ETIMEDOUT;
-	return broker->asking && stall->answer >= patience_of(broker) ? -ETIME :
-	    0;
+	if (broker->asking)
+		return stall->answer >= patience_of(broker) ? -ETIME : 0;
+	return broker->task >= task_limit(broker) ? -EDQUOT : 0;
 }
 
 /* Say what it is reading, if there was no progress since the last look. */
@@ -437,21 +476,35 @@ show_reading(const struct broker *broker, uint64_t progress)
 		progress_line_show(module);
 }
 
+/* Call poll(2) for LOOK_MS at most.  Time for which we are stopped does not
+   count. */
+static int
+wait_for(struct broker *broker, struct pollfd p[2], int ms)
+{
+	const double before = seconds_of(CLOCK_MONOTONIC);
+	const int n = poll(p, 2, ms);
+	const double took = seconds_of(CLOCK_MONOTONIC) - before;
+
+	if (p[1].fd < 0)	/* no answer is owed */
+		broker->stall.waited += took < LOOK_MS / 1e3 ? took :
+		    LOOK_MS / 1e3;
+	return n;
+}
+
 /* Wait a moment for something to come.  1; 0; or as of look_at_time. */
 static int
 listen_for(struct broker *broker, int ms)
 {
-	const int answering = answers_fd(&broker->answers);
 	struct pollfd p[] = {
 		{.fd = broker->socket, .events = POLLIN |
 		    (broker->unsent != NULL ? POLLOUT : 0)},
-		{.fd = answering, .events = POLLIN},
+		{.fd = answers_fd(&broker->answers), .events = POLLIN},
 	};
 	const uint64_t progress = atomic_load(&broker->shared->progress);
 
 	if (broker->broken < 0)
 		return broker->broken;
-	if (poll(p, 2, ms < 0 || ms > LOOK_MS ? LOOK_MS : ms) < 0 ||
+	if (wait_for(broker, p, ms < 0 || ms > LOOK_MS ? LOOK_MS : ms) < 0 ||
 	    (p[0].revents & ~POLLOUT) != 0)
 		return 1;
 	if (p[0].revents != 0) {
@@ -461,7 +514,7 @@ listen_for(struct broker *broker, int ms)
 	answers_go_on(&broker->answers, broker->socket);
 	if (ms < 0 || ms > LOOK_MS)
 		show_reading(broker, progress);
-	return look_at_time(broker, answering >= 0);
+	return look_at_time(broker);
 }
 
 /* What is left of a time, ms. */
@@ -484,7 +537,9 @@ hear(struct broker *broker, struct broker_message *message, int ms)
 			left = ms_until(until);
 		if (left == 0 && !first)
 			return -EAGAIN;
-		if ((err = listen_for(broker, left)) < 0)
+		if ((broker->stall.waited > LOOK_MS / 1e3 &&
+		    (err = look_at_time(broker)) < 0) ||
+		    (err = listen_for(broker, left)) < 0)
 			return err;
 		if (err == 0)
 			continue;
@@ -501,9 +556,6 @@ hear(struct broker *broker, struct broker_message *message, int ms)
 		    message)) {
 			return 0;
 		}
-		if (seconds_of(CLOCK_MONOTONIC) - broker->stall.time >
-		    LOOK_MS / 1e3 && (err = look_at_time(broker, true)) < 0)
-			return err;
 	}
 }
 
@@ -526,14 +578,17 @@ broker_hear(struct broker *broker, struct broker_message *message)
 
 /* How it died, as a part of a sentence. */
 static void
-describe_death(int err, int status, double patience, char text[64])
+describe_death(const struct broker *broker, int err, int status, char text[64])
 {
 	if (err == -ETIMEDOUT)
 		(void)snprintf(text, 64, "made no progress for %d seconds",
 		    STALLED_MAX);
 	else if (err == -ETIME)
 		(void)snprintf(text, 64, "gave no answer for %g seconds",
-		    patience);
+		    patience_of(broker));
+	else if (err == -EDQUOT)
+		(void)snprintf(text, 64, "was not done after %.0f seconds",
+		    task_limit(broker));
 	else if (status < 0)
 		(void)snprintf(text, 64, "%s", "has ended");
 	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS)
@@ -579,6 +634,7 @@ bool
 broker_survive(struct broker *broker, int err, const char *lost)
 {
 	char module[PATH_MAX], why[64], text[2 * PATH_MAX];
+	const char *also = ", as did two before it";
 	int status;
 
 	memcpy(module, broker->shared->module, sizeof(module));
@@ -587,21 +643,26 @@ broker_survive(struct broker *broker, int err, const char *lost)
 	broker->ran |= atomic_load(&broker->shared->progress) != 0;
 	end(broker);
 	status = broker_wait(broker);
-	describe_death(err, status, patience_of(broker), why);
+	describe_death(broker, err, status, why);
 	if (lost == NULL)
 		return false;
+	if (err == -EDQUOT) {	/* what took so long is unknown */
+		broker->task = 0;
+		broker->deaths = DEATHS_MAX;
+		also = "";
+	}
 	if (++broker->deaths >= DEATHS_MAX &&
 	    (broker->plain || !broker->may_be_plain)) {
-		(void)complain("the process that explains %s, as did two "
-		    "before it: %s", why, lost);
+		(void)complain("the process that explains %s%s: %s", why, also,
+		    lost);
 		broker->given_up = true;
 		return false;
 	}
 	if (broker->deaths >= DEATHS_MAX) {
 		broker->plain = true;
 		(void)snprintf(text, sizeof(text), "the process that explains "
-		    "%s, as did two before it: all functions and lines are "
-		    "left out from here on", why);
+		    "%s%s: all functions and lines are left out from here on",
+		    why, also);
 	} else if (*module != '\0' && (is_spared(broker, err, status, module) ||
 	    (broker->sparing && err != -ETIMEDOUT && err != -ETIME))) {
 		(void)snprintf(text, sizeof(text), "the process that explains "
@@ -644,7 +705,8 @@ hear_answer(struct broker *broker, struct broker_message *message)
 {
 	int err;
 
-	broker->stall.answer = 0;
+	broker->task += pass_worked(broker);
+	broker->stall.waited = broker->stall.answer = 0;
 	broker->asking = true;
 	while ((err = broker_hear(broker, message)) == 0 &&
 	    message->what != BROKER_ANSWER)

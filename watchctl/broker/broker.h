@@ -19,8 +19,12 @@ struct broker_texts {
 /* How long the explainer could have made progress, and made none. */
 struct broker_stall {
 	uint64_t progress;
-	double time;		/* when it was last checked, s */
-	double spent;		/* its processor time then, s */
+	double spent;		/* its processor time when it was last checked,
+				   s */
+	double delay;		/* how long it had waited for a processor then,
+				   s; < 0: unknown */
+	double waited;		/* s for which watchctl has waited for a message
+				   since then */
 	double seconds;
 	double answer;		/* s since it was asked, with or without
 				   progress */
@@ -57,7 +61,11 @@ struct broker {
 	void (*release)(struct broker *);
 	void *keeper;		/* the owner, for the use of the functions
 				   above */
-	double patience;	/* s that an answer may take; 0: the default */
+	double patience;	/* s that an answer may take, and a tenth of
+				   what a task may take; 0: the default */
+	double task;		/* s that explainers have spent on the current
+				   task, with or without progress; the caller
+				   sets it to 0 when it gives another one */
 	bool asking;		/* a question is open, */
 	bool sparing;		/* and has not killed an explainer yet */
 	struct broker_texts aside;	/* modules that are not read again */

@@ -7,6 +7,7 @@
 #include <linux/capability.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -18,16 +19,18 @@
 
 enum { NOBODY = 65534 };
 
+#define STACK_MAX (UINT64_C(1) << 26)	/* bytes, where there is no limit */
+#define ROOM_MAX (UINT64_C(1) << 38)	/* addresses: the kernel's tables of
+					   them count nowhere, and may become
+					   1/512 of it */
+
 /* Those that need no look at their arguments. */
 static const int allowed[] = {
 	/* memory */
-	SCMP_SYS(brk), SCMP_SYS(madvise), SCMP_SYS(mmap), SCMP_SYS(mprotect),
-	SCMP_SYS(mremap), SCMP_SYS(munmap),
-	/* descriptors that it was given, and memory as a file: libelf maps or
-	   reads them, and units of packages are put together in one */
-	SCMP_SYS(close), SCMP_SYS(fstat), SCMP_SYS(lseek),
-	SCMP_SYS(memfd_create), SCMP_SYS(pread64), SCMP_SYS(pwrite64),
-	SCMP_SYS(read), SCMP_SYS(write),
+	SCMP_SYS(brk), SCMP_SYS(madvise), SCMP_SYS(mremap), SCMP_SYS(munmap),
+	/* descriptors that it was given: libelf maps or reads them */
+	SCMP_SYS(close), SCMP_SYS(fstat), SCMP_SYS(lseek), SCMP_SYS(pread64),
+	SCMP_SYS(read),
 	/* questions and answers */
 	SCMP_SYS(recvmsg), SCMP_SYS(sendmsg),
 	/* paths of source files are reported from there */
@@ -42,6 +45,29 @@ static const int allowed[] = {
 	SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(rt_sigprocmask),
 	SCMP_SYS(rt_sigreturn),
 };
+
+/* Memory that RLIMIT_DATA counts, and files that it was given.  That limit does
+   not count what is shared and no file, what grows down as a stack does, or what
+   was written and may only be read now.  Nothing new is executed. */
+static int
+allow_memory(scmp_filter_ctx filter)
+{
+	static const scmp_datum_t kinds = MAP_SHARED | MAP_PRIVATE |
+	    MAP_GROWSDOWN, both = PROT_READ | PROT_WRITE;
+	int err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
+	    SCMP_A2(SCMP_CMP_MASKED_EQ, ~both, 0),
+	    SCMP_A3(SCMP_CMP_MASKED_EQ, kinds, MAP_PRIVATE));
+
+	if (err == 0)	/* a journal */
+		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap),
+		    2, SCMP_A2(SCMP_CMP_EQ, PROT_READ),
+		    SCMP_A3(SCMP_CMP_MASKED_EQ, kinds | MAP_ANONYMOUS,
+		    MAP_SHARED));
+	if (err == 0)
+		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW,
+		    SCMP_SYS(mprotect), 1, SCMP_A2(SCMP_CMP_EQ, both));
+	return err;
+}
 
 /* Those of which only some uses are harmless. */
 static int
@@ -59,7 +85,7 @@ allow_some(scmp_filter_ctx filter)
 			err = seccomp_rule_add(filter, SCMP_ACT_ALLOW,
 			    SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ,
 			    (scmp_datum_t)copies[i]));
-	return err;
+	return err == 0 ? allow_memory(filter) : err;
 }
 
 /* 0 or -errno; -ENOSYS: the kernel has none. */
@@ -110,12 +136,28 @@ drop_capabilities(void)
 	return syscall(SYS_capset, &header, none) != 0 ? -errno : 0;
 }
 
+/* Never more than there was. */
 static void
 limit(int what, size_t bytes)
 {
-	const struct rlimit limits = {bytes, bytes};
+	struct rlimit limits;
 
+	if (getrlimit((__rlimit_resource_t)what, &limits) == 0 &&
+	    limits.rlim_max < bytes)
+		bytes = limits.rlim_max;
+	limits.rlim_cur = limits.rlim_max = bytes;
 	(void)setrlimit((__rlimit_resource_t)what, &limits);
+}
+
+static void
+limit_memory(size_t bytes)
+{
+	struct rlimit stack;
+
+	limit(RLIMIT_DATA, bytes);
+	limit(RLIMIT_AS, ROOM_MAX);
+	if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur > STACK_MAX)
+		limit(RLIMIT_STACK, STACK_MAX);
 }
 
 /* The standard descriptors lead nowhere; sanitizers have something to say on
@@ -147,7 +189,7 @@ sandbox_enter(int keep, size_t memory)
 		return err;
 	limit(RLIMIT_CORE, 0);
 	if (!__has_feature(address_sanitizer))
-		limit(RLIMIT_DATA, memory);
+		limit_memory(memory);
 	/* after the change of user, which forgets it */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 ||
 	    prctl(PR_SET_DUMPABLE, 0) != 0 ||

@@ -121,6 +121,7 @@ take_taken(struct remote_session *remote, const struct broker_message *message)
 		    remote->reported);
 		entries->taken = entries->asked;
 		entries->asked = 0;
+		remote->broker->task = 0;
 	} else {
 		shared_memory_free(&remote->learnt);
 		remote_hits_renumber(&remote->hits);

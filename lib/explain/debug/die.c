@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <dwarf.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "module/module_private.h"
 #include "debug/dwp.h"
@@ -27,18 +26,14 @@ ex_die_whole_unit(struct ex_module *m, Dwarf_Die *unit)
 	uint64_t id;
 	uint8_t type;
 	bool there;
-	int fd;
 
 	if (dwarf_cu_info(unit->cu, NULL, &type, NULL, NULL, &id, NULL,
 	    NULL) != 0 || type != DW_UT_skeleton)
 		return true;
-	fd = ex_dwp_unit(m, id);
-	ex_open_instead(fd);
+	ex_open_instead(ex_dwp_unit(m, id));
 	there = dwarf_cu_info(unit->cu, NULL, NULL, NULL, &split, NULL, NULL,
 	    NULL) == 0 && dwarf_tag(&split) != DW_TAG_invalid;
-	ex_open_instead(-1);
-	if (fd >= 0)
-		(void)close(fd);
+	ex_open_instead(NULL);
 	if (there)
 		*unit = split;
 	return there;

@@ -12,7 +12,7 @@
  */
 #include "debug/dwp.h"
 
-#include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@
 
 #define HEADER 16		/* bytes of the index before the ids */
 #define COLUMNS_MAX 8
-#define TAKEN_MAX (UINT64_C(1) << 30)	/* bytes taken out of one package */
+#define ROOM_MAX (UINT64_C(1) << 36)	/* addresses for one package's units */
 
 /* Sections by their numbers in the index, of version 2 and 5. */
 static const char *const names[2][COLUMNS_MAX + 1] = {
@@ -40,10 +40,18 @@ static const char *const names[2][COLUMNS_MAX + 1] = {
 	    ".debug_rnglists.dwo"},
 };
 
+/* A unit as a file of its own.  libdw keeps it as long as the module. */
+struct dwp_image {
+	struct dwp_image *next;
+	uint64_t id;
+	struct ex_file_image file;
+};
+
 struct dwp {
 	Elf *elf;		/* NULL: there is none */
 	int fd;
-	uint64_t taken;		/* bytes */
+	struct dwp_image *first;
+	uint64_t room;		/* addresses that they take */
 };
 
 static void
@@ -51,6 +59,11 @@ package_release(void *arg)
 {
 	struct dwp *package = arg;
 
+	for (struct dwp_image *i = package->first, *next; i != NULL; i = next) {
+		next = i->next;
+		(void)munmap(i->file.at, i->file.size);
+		free(i);
+	}
 	(void)elf_end(package->elf);
 	if (package->fd >= 0)
 		(void)close(package->fd);
@@ -196,80 +209,148 @@ find_unit(Elf *elf, uint64_t id, struct dwp_unit *unit)
 
 /* --- a file of one unit --- */
 
-static bool
-put(int fd, const void *bytes, size_t size)
-{
-	const char *at = bytes;
-
-	while (size > 0) {
-		ssize_t n = write(fd, at, size);
-
-		if (n <= 0)
-			return false;
-		at += n;
-		size -= (size_t)n;
-	}
-	return true;
-}
-
 enum { SECTIONS_MAX = COLUMNS_MAX + 3, NAMES_SIZE = 512 };
 
-/* Header, section headers, their names, and the parts as they are. */
-static bool
-write_unit(int fd, Elf *elf, const struct dwp_unit *unit)
-{
-	const unsigned sections = unit->n + 2;
-	Elf64_Shdr sh[SECTIONS_MAX] = {{0}};
-	char text[NAMES_SIZE] = "";
-	size_t at = sizeof(Elf64_Ehdr) + sections * sizeof(*sh) + sizeof(text);
-	size_t used = 1;
-	GElf_Ehdr eh;
-	bool done;
+/* The header, those of the sections, and their names. */
+struct dwp_head {
+	Elf64_Ehdr eh;
+	Elf64_Shdr sh[SECTIONS_MAX];
+	char names[NAMES_SIZE];
+};
 
+static size_t
+page_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Where a part is in the package. */
+static uint64_t
+place_of(const struct dwp_part *part, Elf *elf)
+{
+	size_t size;
+
+	return (uint64_t)(part->bytes - (const uint8_t *)elf_rawfile(elf,
+	    &size));
+}
+
+static bool
+begin_head(struct dwp_head *head, Elf *elf, unsigned parts)
+{
+	GElf_Ehdr eh;
+
+	*head = (struct dwp_head){.names = ""};
 	if (gelf_getehdr(elf, &eh) == NULL)
 		return false;
 	eh.e_type = ET_REL;
 	eh.e_entry = eh.e_phoff = 0;
 	eh.e_phnum = 0;
-	eh.e_shoff = sizeof(eh);
-	eh.e_shnum = (uint16_t)sections;
+	eh.e_shoff = offsetof(struct dwp_head, sh);
+	eh.e_shentsize = sizeof(head->sh[0]);
+	eh.e_shnum = (uint16_t)(parts + 2);
 	eh.e_shstrndx = 1;
-	sh[1] = (Elf64_Shdr){.sh_name = 0, .sh_type = SHT_STRTAB,
-	    .sh_offset = at - sizeof(text), .sh_size = sizeof(text),
-	    .sh_addralign = 1};
-	for (unsigned i = 0; i < unit->n; i++) {
-		const struct dwp_part *part = &unit->part[i];
-
-		sh[i + 2] = (Elf64_Shdr){.sh_name = (uint32_t)used,
-		    .sh_type = SHT_PROGBITS, .sh_flags = SHF_EXCLUDE,
-		    .sh_offset = at, .sh_size = part->size, .sh_addralign = 1};
-		used += (size_t)snprintf(text + used, sizeof(text) - used,
-		    "%s", part->name) + 1;
-		at += part->size;
-	}
-	done = put(fd, &eh, sizeof(eh)) &&
-	    put(fd, sh, sections * sizeof(*sh)) && put(fd, text, sizeof(text));
-	for (unsigned i = 0; i < unit->n && done; i++)
-		done = put(fd, unit->part[i].bytes, unit->part[i].size);
-	return done;
+	head->eh = eh;
+	head->sh[1] = (Elf64_Shdr){.sh_type = SHT_STRTAB,
+	    .sh_offset = offsetof(struct dwp_head, names),
+	    .sh_size = NAMES_SIZE, .sh_addralign = 1};
+	return true;
 }
 
-int
+/* Each part begins as far into a page as in the package, whose pages are
+   mapped there.  Result: the size of the whole file. */
+static uint64_t
+place_parts(struct dwp_head *head, Elf *elf, const struct dwp_unit *unit)
+{
+	const uint64_t page = page_size();
+	uint64_t at = page;
+	size_t used = 1;
+
+	for (unsigned i = 0; i < unit->n; i++) {
+		const struct dwp_part *part = &unit->part[i];
+		const uint64_t before = place_of(part, elf) % page;
+
+		head->sh[i + 2] = (Elf64_Shdr){.sh_name = (uint32_t)used,
+		    .sh_type = SHT_PROGBITS, .sh_flags = SHF_EXCLUDE,
+		    .sh_offset = at + before, .sh_size = part->size,
+		    .sh_addralign = 1};
+		used += (size_t)snprintf(head->names + used,
+		    sizeof(head->names) - used, "%s", part->name) + 1;
+		at += (before + part->size + page - 1) / page * page;
+	}
+	return at;
+}
+
+/* Nothing is copied but the head. */
+static bool
+fill(const struct dwp *package, const struct dwp_head *head,
+    const struct dwp_unit *unit, uint8_t *image)
+{
+	const uint64_t page = page_size();
+
+	for (unsigned i = 0; i < unit->n; i++) {
+		const uint64_t at = head->sh[i + 2].sh_offset;
+		const uint64_t from = place_of(&unit->part[i], package->elf);
+
+		if (mmap(image + at / page * page, at % page +
+		    unit->part[i].size, PROT_READ, MAP_PRIVATE | MAP_FIXED,
+		    package->fd, (off_t)(from / page * page)) == MAP_FAILED)
+			return false;
+	}
+	memcpy(image, head, sizeof(*head));
+	return true;
+}
+
+static bool
+map_unit(struct dwp *package, const struct dwp_unit *unit,
+    struct ex_file_image *file)
+{
+	_Static_assert(sizeof(struct dwp_head) <= 4096, "a page");
+	struct dwp_head head;
+	void *at;
+
+	if (!begin_head(&head, package->elf, unit->n))
+		return false;
+	file->size = place_parts(&head, package->elf, unit);
+	if (file->size > ROOM_MAX - package->room ||
+	    (at = mmap(NULL, file->size, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+	    MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) == MAP_FAILED)
+		return false;
+	file->at = at;
+	if (fill(package, &head, unit, at))
+		return true;
+	(void)munmap(at, file->size);
+	return false;
+}
+
+static struct dwp_image *
+image_of(struct dwp *package, uint64_t id)
+{
+	struct dwp_image *image = package->first;
+	struct dwp_unit unit;
+
+	while (image != NULL && image->id != id)
+		image = image->next;
+	if (image != NULL || !find_unit(package->elf, id, &unit) ||
+	    (image = calloc(1, sizeof(*image))) == NULL)
+		return image;
+	if (!map_unit(package, &unit, &image->file)) {
+		free(image);
+		return NULL;
+	}
+	image->id = id;
+	image->file.fd = package->fd;
+	image->next = package->first;
+	package->first = image;
+	package->room += image->file.size;
+	return image;
+}
+
+const struct ex_file_image *
 ex_dwp_unit(struct ex_module *m, uint64_t id)
 {
 	struct dwp *package = package_of(m);
-	struct dwp_unit unit;
-	int fd;
+	struct dwp_image *image = package != NULL ? image_of(package, id) :
+	    NULL;
 
-	if (package == NULL || !find_unit(package->elf, id, &unit))
-		return -1;
-	for (unsigned i = 0; i < unit.n; i++)
-		package->taken += unit.part[i].size;
-	if (package->taken > TAKEN_MAX ||
-	    (fd = memfd_create("unit", MFD_CLOEXEC)) < 0)
-		return -1;
-	if (write_unit(fd, package->elf, &unit) && lseek(fd, 0, SEEK_SET) == 0)
-		return fd;
-	(void)close(fd);
-	return -1;
+	return image != NULL ? &image->file : NULL;
 }

@@ -5,23 +5,43 @@
  * what it shares with others (.gnu_debugaltlink).  libdw opens them whatever
  * they are, and there is no way to have it ask.  So its open(2) is
  * libdw_interpose.c's: of what is there only regular files are opened, and only
- * those that may be unpacked.
+ * those that may be unpacked.  What is in memory is opened too: libdw gets a
+ * descriptor for it, and it is elf_begin(3) that knows what that stands for.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "module/compressed.h"
 #include "module/module_private.h"
 #include "proc/regular_file.h"
 
-/* What is opened where nothing is. */
-static int instead = -1;
+/* What is opened where nothing is, and the descriptor by which it was. */
+static const struct ex_file_image *instead;
+static int stand_in = -1;
 
 void
-ex_open_instead(int fd)
+ex_open_instead(const struct ex_file_image *image)
 {
-	instead = fd;
+	instead = image;
+	stand_in = -1;
+}
+
+Elf *
+elf_begin(int fd, Elf_Cmd command, Elf *reference)
+{
+	static Elf *(*next)(int, Elf_Cmd, Elf *);
+
+	if (fd >= 0 && fd == stand_in)
+		return elf_memory(instead->at, instead->size);
+	if (next == NULL) {
+		void *symbol = dlsym(RTLD_NEXT, "elf_begin");
+
+		memcpy(&next, &symbol, sizeof(next));
+	}
+	return next(fd, command, reference);
 }
 
 int
@@ -31,8 +51,9 @@ ex_libdw_open(const char *path)
 	struct ex_compressed claim;
 	Elf *elf;
 
-	if (fd < 0 && instead >= 0)
-		fd = fcntl(instead, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0 && instead != NULL && (stand_in = fcntl(instead->fd,
+	    F_DUPFD_CLOEXEC, 0)) >= 0)
+		return stand_in;
 	if (fd < 0) {
 		errno = -fd;
 		return -1;

@@ -165,8 +165,16 @@ void ex_libdw_interpose(void);
 /* open(2) for libdw, to read only.  A descriptor; or -1, and errno is set. */
 int ex_libdw_open(const char *path);
 
-/* Use this file in place of the next missing file that libdw opens; -1: none.
-   It remains the caller's (libdw_open.c). */
-void ex_open_instead(int fd);
+/* A file in memory. */
+struct ex_file_image {
+	void *at;
+	size_t size;
+	int fd;			/* any file, whose copies libdw gets for it */
+};
+
+/* Use this file in place of the next missing file that libdw opens; NULL: none.
+   It remains the caller's, and must last as long as libdw reads it
+   (libdw_open.c). */
+void ex_open_instead(const struct ex_file_image *);
 
 #endif

@@ -94,6 +94,19 @@ start_resting(void)
 	return pid;
 }
 
+/* After an hour of them, servers are not asked any more. */
+TEST_WITH(servers_take_so_long_in_all, begin, finish)
+{
+	const struct broker_message question = {
+		.what = BROKER_FETCH, .text = "0123",
+	};
+	struct broker_message answer;
+
+	answers.fetched = 3600 * 1000;
+	assert_int_equal(ask(&question, &answer), -ETIMEDOUT);
+	answers.fetched = 0;
+}
+
 TEST_WITH(reads_memory_within_bounds, begin, finish)
 {
 	pid_t pid = start_resting();

@@ -149,16 +149,17 @@ TEST_WITH(too_many_deaths_are_an_error, begin, finish)
 }
 
 #if !SANITIZED	/* whose library must come first */
-/* Progress without end is none. */
-TEST_WITH(an_answer_has_to_come, begin, finish)
+/* Ask while the intruder does this. */
+static void
+expect_no_answer(const char *what)
 {
 	char *said, intruder[PATH_MAX];
 
 	assert_int_equal(scratch_make(NULL), 0);
 	(void)snprintf(intruder, sizeof(intruder), "%s/intruder",
 	    getenv("VICTIMS"));
-	assert_int_equal(symlink(intruder, scratch_path("every-asks")), 0);
-	(void)setenv("LD_PRELOAD", scratch_path("every-asks"), 1);
+	assert_int_equal(symlink(intruder, scratch_path(what)), 0);
+	(void)setenv("LD_PRELOAD", scratch_path(what), 1);
 	live.broker.patience = 0.1;
 	said_begin(STDERR_FILENO);
 	expect_cause("watched_words", -ECHILD, "reading symbols");
@@ -166,6 +167,18 @@ TEST_WITH(an_answer_has_to_come, begin, finish)
 	(void)unsetenv("LD_PRELOAD");
 	assert_holds(said, "gave no answer for 0.1 seconds");
 	(void)scratch_remove(NULL);
+}
+
+/* Progress without end is none. */
+TEST_WITH(an_answer_has_to_come, begin, finish)
+{
+	expect_no_answer("every-asks");
+}
+
+/* Not even if it takes no processor time. */
+TEST_WITH(an_answer_has_to_come_from_who_sleeps, begin, finish)
+{
+	expect_no_answer("every-naps");
 }
 #endif
 
