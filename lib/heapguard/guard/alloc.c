@@ -34,7 +34,7 @@ log2_of(size_t n)
 
 /* What the allocator gave becomes a block.  Without room in the ledger it is
    one that nothing is known of. */
-static void *
+static inline __attribute__((always_inline)) void *
 adopt(char *raw, size_t size, size_t pad, enum hg_family family,
     const struct hg_record *from)
 {
@@ -52,7 +52,7 @@ adopt(char *raw, size_t size, size_t pad, enum hg_family family,
 	e->family = (uint8_t)family;
 	e->pad = (uint8_t)log2_of(pad);
 	e->flags = 0;
-	e->alloc = (uint16_t)hg_callers_of(t, hg_frame_of(from), FRAMES);
+	e->alloc = (uint16_t)hg_callers_of(t, from, FRAMES);
 	e->number = hg_callers_count(e->alloc);
 	e->in_thread = hg_callers_count_in(t, e->alloc);
 	hg_block_seal(block, size, number);
@@ -163,6 +163,11 @@ pop(struct hg_thread *t)
 	release(t, e);
 }
 
+/* When it is full, a part of the quarantine goes at once: of blocks that differ
+   in size, sometimes one and sometimes none has to, which no processor
+   predicts. */
+enum { AT_ONCE = 128 };
+
 static void
 keep(struct hg_thread *t, struct hg_entry *e)
 {
@@ -173,8 +178,11 @@ keep(struct hg_thread *t, struct hg_entry *e)
 		release(t, e);
 		return;
 	}
-	while (t->first != t->last &&
-	    (t->held + e->size > most || t->last - t->first == HG_RING))
+	if (t->held + e->size > most)
+		while (t->first != t->last &&
+		    t->held + e->size > most - most / AT_ONCE)
+			pop(t);
+	else if (t->last - t->first == HG_RING)
 		pop(t);
 	t->ring[t->last++ % HG_RING] = hg_ledger_number(e);
 	t->held += e->size;
@@ -234,6 +242,8 @@ hg_free(void *p, enum hg_family family, const struct hg_record *from)
 	if (block % 16 == 0)
 		hg_block_fetch(block);
 	e = hg_block_entry(p);
+	if (e == NULL && hg_arena_has(p))
+		return;
 	if (e == NULL && (e = find_lost(block, family, from)) == NULL) {
 		if (is_unguarded(block)) {
 			hg_early_forget(block);
@@ -251,7 +261,7 @@ hg_free(void *p, enum hg_family family, const struct hg_record *from)
 		hg_report_free(HG_MISMATCH, e, block, family, from);
 	if (!hg_block_has_canaries(e, block))
 		hg_report_block(e, block, HG_AT_FREE, from);
-	e->free = (uint16_t)hg_callers_of(t, hg_frame_of(from), 0);
+	e->free = (uint16_t)hg_callers_of(t, from, 0);
 	if ((e->flags & HG_WANTED) != 0)
 		hg_watch_end(e);
 	if (hg_state.quarantine == 0) {

@@ -121,18 +121,16 @@ hg_block_seal(uint64_t block, size_t size, uint32_t number)
 	hg_block_put(t.last, word);
 }
 
-/* Prefetch a block's end and its entry, by what is in front of the block, which
-   may be overwritten. */
-static inline void
+/* Prefetch a block's end while its entry is read, by what is in front of the
+   block, which may be overwritten. */
+static inline __attribute__((always_inline)) void
 hg_block_fetch(uint64_t block)
 {
-	const uint64_t header = hg_block_get(block - HG_HEAD);
-	const uint32_t number = (uint32_t)header, size =
-	    (uint32_t)(header >> 32) ^ (uint32_t)(hg_block_header(block, 0,
-	    number) >> 32);
+	const uint64_t header = hg_block_get(block - HG_HEAD) ^
+	    hg_block_header(block, 0, 0);
 
-	hg_ledger_fetch(number);
-	__builtin_prefetch((void *)(uintptr_t)(block + size), 1);
+	__builtin_prefetch((void *)(uintptr_t)(block +
+	    (uint32_t)(header ^ header >> 32)), 1);
 }
 
 /* Whether the canaries are intact; and, of a freed block, also the fill. */

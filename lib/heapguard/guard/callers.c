@@ -152,22 +152,24 @@ look_up(uint64_t sum, struct hg_frame from)
 }
 
 uint32_t
-hg_site_learn(struct hg_site *s, struct hg_frame from, struct hg_frame f,
-    uint64_t sum, bool goes_on)
+hg_site_learn(struct hg_site *s, uint64_t sum, const struct hg_record *from,
+    unsigned frames)
 {
-	struct hg_site found = {.sum = sum, .bp = f.bp};
-	struct hg_frame last = f;
-	bool outermost;
+	struct hg_frame f = hg_frame_of(from), last;
+	struct hg_site found = {.sum = sum};
+	bool outermost, goes_on = frames > 0 && hg_frame_step(&f, &outermost);
 
 	sum = hash(sum, 0);
+	last = f;
 	if (goes_on && hg_frame_step(&last, &outermost))
 		sum = hash(sum, last.pc);
+	found.bp = f.bp;
 	found.by_bp = last.by_bp;
 	if (last.sp != f.sp) {
 		found.at = (uint32_t)(last.sp - 8 - f.sp);
 		found.word = last.pc;
 	}
-	found.callers = look_up(sum, from);
+	found.callers = look_up(sum, hg_frame_of(from));
 	*s = found;
 	return found.callers;
 }

@@ -19,10 +19,9 @@
 /* Allocate the tables.  0 or -ENOMEM. */
 int hg_callers_begin(void);
 
-/* Walk the last frame, behind f, and remember it as this site.  Result: the
-   number of the callers. */
-uint32_t hg_site_learn(struct hg_site *, struct hg_frame from,
-    struct hg_frame f, uint64_t sum, bool goes_on);
+/* Remember the callers as this site.  Result: their number. */
+uint32_t hg_site_learn(struct hg_site *, uint64_t sum,
+    const struct hg_record *from, unsigned frames);
 
 /* Whether the last frame is the one of the site. */
 static inline bool
@@ -32,25 +31,26 @@ hg_site_has(const struct hg_site *s, struct hg_frame f)
 	    *(const uint64_t *)(uintptr_t)(f.sp + s->at) == s->word);
 }
 
-/* The number of the callers of a thread's frame, of which `frames' more, 0 or
+/* The number of a thread's callers, of which `frames' more than the first, 0 or
    2, belong to the key; 0: there is no room.  A site is looked up once all but
    the last frame are known, because the last would cost as much again. */
 static inline uint32_t
-hg_callers_of(struct hg_thread *t, struct hg_frame from, unsigned frames)
+hg_callers_of(struct hg_thread *t, const struct hg_record *from,
+    unsigned frames)
 {
-	struct hg_frame f = from;
+	struct hg_frame f = hg_frame_of(from);
 	struct hg_site *s;
 	const uint64_t round = atomic_load_explicit(&hg_state.forgotten,
 	    memory_order_relaxed) << 2 | frames;
 	uint64_t sum = (f.pc + (round << 47)) * UINT64_C(0xff51afd7ed558ccd) ^
 	    f.sp * UINT64_C(0xc4ceb9fe1a85ec53);
-	bool outermost, goes_on = frames > 0;
+	bool outermost;
 
-	if (frames > 0 && (goes_on = hg_frame_step(&f, &outermost)))
+	if (frames > 0 && hg_frame_step(&f, &outermost))
 		sum ^= f.pc * UINT64_C(0xd6e8feb86659fd93);
 	s = &t->site[sum / (UINT64_MAX / HG_SITES + 1)];
 	return s->sum == sum && (frames == 0 || hg_site_has(s, f)) ?
-	    s->callers : hg_site_learn(s, from, f, sum, goes_on);
+	    s->callers : hg_site_learn(s, sum, from, frames);
 }
 
 /* The backtrace behind a number; 0 has an empty one. */

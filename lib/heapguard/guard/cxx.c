@@ -120,11 +120,8 @@ NEWS("a", hg_new_array, HG_NEW_ARRAY)
 static void
 give_back(void *p, enum hg_family family, const struct hg_record *from)
 {
-	const int saved = errno;
-
-	if (p != NULL && !hg_arena_has(p))
+	if (p != NULL)
 		hg_free(p, family, from);
-	errno = saved;
 }
 
 /* Each takes at most three words. */

@@ -52,15 +52,12 @@ allocate(size_t size, size_t align, const struct hg_record *from)
 static void
 give_back(void *p, const struct hg_record *from)
 {
-	const int saved = errno;
-
-	if (p == NULL || hg_arena_has(p))
+	if (p == NULL)
 		return;
 	if (hg_state.on)
 		hg_free(p, HG_MALLOC, from);
-	else if (is_ready())
+	else if (!hg_arena_has(p) && is_ready())
 		hg_next.free(p);
-	errno = saved;
 }
 
 EXPORTED void *

@@ -212,8 +212,11 @@ static _Atomic bool is_stuck;	/* it was not let go */
 static void
 nap(void)
 {
+	const int saved = errno;
+
 	(void)syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = 1000000},
 	    NULL);
+	errno = saved;
 }
 
 /* What there is no room for is only counted: to describe a block takes a look
