@@ -36,7 +36,7 @@ log2_of(size_t n)
    one that nothing is known of. */
 static inline __attribute__((always_inline)) void *
 adopt(char *raw, size_t size, size_t pad, enum hg_family family,
-    const struct hg_record *from)
+    const struct hg_record *from, bool fresh)
 {
 	struct hg_thread *t = hg_thread();
 	const uint32_t number = t == NULL ? 0 : hg_ledger_take(t);
@@ -55,7 +55,7 @@ adopt(char *raw, size_t size, size_t pad, enum hg_family family,
 	e->alloc = (uint16_t)hg_callers_of(t, from, FRAMES);
 	e->number = hg_callers_count(e->alloc);
 	e->in_thread = hg_callers_count_in(t, e->alloc);
-	hg_block_seal(block, size, number);
+	hg_block_seal(block, size, number, fresh);
 	atomic_store_explicit(&e->block, block, memory_order_release);
 	if (hg_callers_are_due(e->alloc, e->number))
 		hg_watch_allocated(e, block);
@@ -77,7 +77,7 @@ hg_alloc(size_t size, size_t align, enum hg_family family,
 	}
 	raw = pad == HG_HEAD ? hg_next.malloc(room) :
 	    hg_next.memalign(pad, room);
-	return raw == NULL ? NULL : adopt(raw, size, pad, family, from);
+	return raw == NULL ? NULL : adopt(raw, size, pad, family, from, true);
 }
 
 void *
@@ -90,7 +90,7 @@ hg_zeroed(size_t size, const struct hg_record *from)
 		errno = ENOMEM;
 		return NULL;
 	}
-	block = adopt(raw, size, HG_HEAD, HG_MALLOC, from);
+	block = adopt(raw, size, HG_HEAD, HG_MALLOC, from, false);
 	if (atomic_load_explicit(&hg_state.exhausted, memory_order_relaxed) &&
 	    block != NULL)
 		memset(block, 0, size);
@@ -310,7 +310,8 @@ resize(struct hg_entry *e, uint64_t block, size_t size,
 		atomic_store(&e->state, HG_LIVE);
 	}
 	atomic_store(&t->busy, false);
-	return raw == NULL ? NULL : adopt(raw, size, HG_HEAD, family, from);
+	return raw == NULL ? NULL : adopt(raw, size, HG_HEAD, family, from,
+	    false);
 }
 
 static void *

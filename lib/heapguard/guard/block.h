@@ -107,16 +107,18 @@ hg_block_tail(uint64_t block, size_t size)
 		last, UINT64_MAX << size % 8 * 8};
 }
 
-/* Write a block's number and canaries. */
+/* Write a block's number and canaries.  Where the block holds nothing yet, its
+   last bytes may be overwritten: to read them would take long. */
 static inline void
-hg_block_seal(uint64_t block, size_t size, uint32_t number)
+hg_block_seal(uint64_t block, size_t size, uint32_t number, bool fresh)
 {
 	const uint64_t word = hg_block_canary(block);
 	const struct hg_tail t = hg_block_tail(block, size);
 
 	hg_block_put(block - HG_HEAD, hg_block_header(block, size, number));
 	hg_block_put(block - 8, word);
-	hg_block_put(t.first, (hg_block_get(t.first) & ~t.mask) | (word & t.mask));
+	hg_block_put(t.first, fresh ? word :
+	    (hg_block_get(t.first) & ~t.mask) | (word & t.mask));
 	hg_block_put(t.middle, word);
 	hg_block_put(t.last, word);
 }

@@ -26,7 +26,7 @@ seal(size_t size)
 	entries[1] = (struct hg_entry){
 		.block = (uintptr_t)block, .size = size, .state = HG_LIVE,
 	};
-	hg_block_seal((uintptr_t)block, size, 1);
+	hg_block_seal((uintptr_t)block, size, 1, false);
 	return &entries[1];
 }
 
