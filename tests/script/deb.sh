@@ -4,14 +4,8 @@
 # system's files that is thrown away.
 set -eu
 
-not_run()
-{
-	echo "not run: $*"
-	exit 77
-}
-for tool in git dpkg-buildpackage dh lintian; do
-	command -v "$tool" > /dev/null || not_run "$tool is not here"
-done
+. "$TOP/tests/support/needs.sh"
+needs git dpkg-buildpackage dh lintian
 git -C "$TOP" rev-parse HEAD > /dev/null 2>&1 || not_run "no git repository"
 
 # as a user would, whatever is made around this
@@ -32,6 +26,7 @@ mv watchctl-*.tar.gz first
 plain bmake dist > /dev/null
 cmp first watchctl-*.tar.gz
 lintian --fail-on error,warning --allow-root packages/*.changes
+needs_breakpoints
 
 cat > "$scratch/try.c" <<'END'
 #include <watchpoint.h>

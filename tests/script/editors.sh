@@ -3,12 +3,9 @@
 # compilation mode, each of which goes from one to the next.
 set -eu
 
-for tool in vim emacs; do
-	command -v $tool > /dev/null || {
-		echo "not run: $tool is not here"
-		exit 77
-	}
-done
+. "$TOP/tests/support/needs.sh"
+needs vim emacs
+needs_breakpoints
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 HOME=$scratch

@@ -3,10 +3,8 @@
 # at which line of the source; and ends as it should.
 set -eu
 
-"$WATCHCTL" doctor > doctor.out || {
-	cat doctor.out
-	exit 77
-}
+. "$TOP/tests/support/needs.sh"
+needs_breakpoints
 export WATCHPOINT_HELPER="$WATCHCTL"
 out=$(mktemp)
 trap 'rm -f "$out" doctor.out plain_suite' EXIT

@@ -4,12 +4,9 @@
 # it merged.
 set -eu
 
-for tool in mpirun mpicc rsyslogd jq; do
-	command -v $tool > /dev/null || {
-		echo "not run: $tool is not here"
-		exit 77
-	}
-done
+. "$TOP/tests/support/needs.sh"
+needs mpirun mpicc rsyslogd jq
+needs_breakpoints
 scratch=$(mktemp -d)
 pids=
 trap '[ -z "$pids" ] || kill $pids || :; wait; rm -rf "$scratch"' EXIT
@@ -61,8 +58,7 @@ rows "log/$host-2.jsonl" "log/$host-3.jsonl" rank0.data rank1.data > got
 diff wanted got
 
 if [ ! -e /usr/lib/x86_64-linux-gnu/rsyslog/omrelp.so ]; then
-	echo "not run: rsyslog has no RELP here"
-	exit 77
+	not_run "rsyslog has no RELP here"
 fi
 # a port that is free now
 port=$(/usr/bin/python3 -c 'import socket

@@ -102,10 +102,8 @@ unset PKG_CONFIG_SYSROOT_DIR
 prefix="$scratch/prefix"
 install prefix="$prefix"
 export PKG_CONFIG_PATH="$prefix/lib/pkgconfig" LD_LIBRARY_PATH="$prefix/lib"
-"$prefix/bin/watchctl" doctor > "$scratch/doctor" || {
-	cat "$scratch/doctor"
-	exit 77
-}
+. "$TOP/tests/support/needs.sh"
+WATCHCTL="$prefix/bin/watchctl" needs_breakpoints
 
 # use COMPILER EXAMPLE LINE: build it, run it, and see who was caught
 use()

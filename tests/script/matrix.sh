@@ -14,16 +14,9 @@ work=$TOP/obj.matrix
 kernels=${KERNELS:-'bullseye bookworm trixie sid'}
 processors=${PROCESSORS:-'amd64 arm64'}
 
-not_run()
-{
-	echo "not run: $*"
-	exit 77
-}
+. "$TOP/tests/support/needs.sh"
 
-for command in qemu-system-x86_64 qemu-system-aarch64 busybox clang ld.lld \
-    llvm-ar; do
-	command -v $command > /dev/null || not_run "$command is not here"
-done
+needs qemu-system-x86_64 qemu-system-aarch64 busybox clang ld.lld llvm-ar
 
 # --- the mirror ---
 

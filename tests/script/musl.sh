@@ -9,12 +9,8 @@
 # And a program with musl that runs already waits for a module.
 set -eu
 
-not_run()
-{
-	echo "not run: $*"
-	exit 77
-}
-command -v musl-gcc > /dev/null || not_run "musl-gcc is not here"
+. "$TOP/tests/support/needs.sh"
+needs musl-gcc
 multiarch=$(cc -print-multiarch)
 
 scratch=$(mktemp -d)

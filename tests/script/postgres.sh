@@ -3,15 +3,9 @@
 # anonymous memory that they are in by default, and in System V's.
 set -eu
 
-not_run()
-{
-	echo "not run: $1"
-	exit 77
-}
-
-for tool in gdb jq setpriv; do
-	command -v $tool > /dev/null || not_run "$tool is not here"
-done
+. "$TOP/tests/support/needs.sh"
+needs gdb jq setpriv
+needs_breakpoints
 [ "$(id -u)" -eq 0 ] || not_run 'this is not root'
 bin=$(echo /usr/lib/postgresql/*/bin)
 [ -x "$bin/initdb" ] || not_run 'PostgreSQL is not here'

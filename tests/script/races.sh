@@ -3,6 +3,8 @@
 # program open and close watches and are hit.
 set -eu
 
+. "$TOP/tests/support/needs.sh"
+needs_breakpoints
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -10,8 +12,7 @@ cd "$TOP/lib/watchpoint"
 if ! echo 'int main(void) { return 0; }' |
     cc -fsanitize=thread -x c -o "$scratch/probe" - 2>/dev/null ||
     ! "$scratch/probe"; then
-	echo 'no program can be built, or run, with -fsanitize=thread here'
-	exit 77
+	not_run 'no program can be built, or run, with -fsanitize=thread here'
 fi
 # shellcheck disable=SC2046
 cc -g -O1 -std=c11 -fsanitize=thread -pthread -D_GNU_SOURCE \

@@ -4,14 +4,9 @@
 # unit is right; it and the container have the rights that they need.
 set -eu
 
-not_run()
-{
-	echo "not run: $*"
-	exit 77
-}
-for tool in /usr/bin/python3 /usr/bin/cargo /usr/bin/systemd-analyze setpriv runc; do
-	command -v "$tool" > /dev/null || not_run "$tool is not here"
-done
+. "$TOP/tests/support/needs.sh"
+needs /usr/bin/python3 /usr/bin/cargo /usr/bin/systemd-analyze setpriv runc
+needs_breakpoints
 /usr/bin/python3 -c 'import pytest' || not_run 'pytest is not here'
 [ "$(id -u)" -eq 0 ] || not_run 'this is not root'
 scratch=$(mktemp -d)

@@ -3,12 +3,9 @@
 # `bmake install` leaves; they find the stray write, and no other.
 set -eu
 
-for tool in cmake ctest meson ninja; do
-	command -v "$tool" > /dev/null || {
-		echo "not run: $tool is not here"
-		exit 77
-	}
-done
+. "$TOP/tests/support/needs.sh"
+needs cmake ctest meson ninja
+needs_breakpoints
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/src"

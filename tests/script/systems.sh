@@ -12,11 +12,7 @@ set -eu
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-not_run()
-{
-	echo "not run: $*"
-	exit 77
-}
+. "$TOP/tests/support/needs.sh"
 
 # says TEXT COMMAND...: it fails, and its first line has the text
 says()
@@ -41,7 +37,7 @@ says 'breakpoints of riscv64' $plain MACHINE=riscv64
 says 'libzydis-dev' $plain/lib/explain CC='cc -nostdinc'
 
 [ "$(id -u)" -eq 0 ] || not_run "root is needed for other systems"
-command -v debootstrap > /dev/null || not_run "debootstrap is not here"
+needs debootstrap
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' \
     'Origin: Debian' | grep -v security | sort -u | head -n 1)
 [ -n "$mirror" ] || not_run "apt is configured with no mirror of Debian"

@@ -4,14 +4,9 @@
 # program; without colours; and each time the terminal is as it was.
 set -eu
 
-not_run()
-{
-	echo "not run: $*"
-	exit 77
-}
-command -v tmux > /dev/null || not_run 'tmux is not here'
-"$WATCHCTL" doctor > /dev/null 2>&1 ||
-	not_run 'watchctl doctor says that nothing can be watched here'
+. "$TOP/tests/support/needs.sh"
+needs tmux
+needs_breakpoints
 scratch=$(mktemp -d)
 cd "$scratch"
 export TMUX_TMPDIR="$scratch" LC_ALL=C.UTF-8

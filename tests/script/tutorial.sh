@@ -4,15 +4,9 @@
 # first, if it does not work, says what helps.
 set -eu
 
-"$WATCHCTL" doctor > doctor.out || {
-	cat doctor.out
-	exit 77
-}
-rm -f doctor.out
-command -v gdb > /dev/null || {
-	echo "not run: gdb is not here"
-	exit 77
-}
+. "$TOP/tests/support/needs.sh"
+needs gdb
+needs_breakpoints
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"

@@ -3,15 +3,9 @@
 # widths, light and dark, and the trace in speedscope.
 set -eu
 
-not_run()
-{
-	echo "not run: $1"
-	exit 77
-}
-
-for tool in chromium npm jq; do
-	command -v $tool > /dev/null || not_run "$tool is not here"
-done
+. "$TOP/tests/support/needs.sh"
+needs chromium npm jq
+needs_breakpoints
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 HOME=$scratch

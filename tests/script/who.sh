@@ -3,14 +3,9 @@
 # end, so many hits, and a time, and leaves the program at gdb's prompt.
 set -eu
 
-command -v gdb > /dev/null || {
-	echo "not run: gdb is not here"
-	exit 77
-}
-"$WATCHCTL" doctor > /dev/null 2>&1 || {
-	echo "not run: watchctl doctor says that nothing can be watched here"
-	exit 77
-}
+. "$TOP/tests/support/needs.sh"
+needs gdb
+needs_breakpoints
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
