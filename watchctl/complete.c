@@ -360,7 +360,7 @@ offer_symbols_of_process(struct typed *typed, pid_t pid)
 	live_broker_make(&live, 0, NULL);
 	live.broker.answers.no_cache = true;
 	if (synthetic_records_take(&records, pid) == 0 &&
-	    live_broker_learn(&live, pid, records.bytes, records.len) == 0)
+	    live_broker_learn(&live, pid, records.bytes, records.len, 0) == 0)
 		ask_for_symbols(typed, &live.broker, pid, "");
 	synthetic_records_free(&records);
 	live_broker_close(&live);

@@ -348,13 +348,21 @@ count_of(const struct outcome *o, const char *type)
 	return n;
 }
 
+/* cmocka's messages have no room for a whole hit. */
+static void
+fail_without(const json_t *object, const char *what, const char *key)
+{
+	(void)json_dumpf(object, stderr, JSON_ENCODE_ANY);
+	fail_msg("no %s \"%s\"", what, key);
+}
+
 const char *
 text_of(const json_t *object, const char *key)
 {
 	const json_t *value = json_object_get(object, key);
 
 	if (!json_is_string(value))
-		fail_msg("no text \"%s\"", key);
+		fail_without(object, "text", key);
 	return json_string_value(value);
 }
 
@@ -364,7 +372,7 @@ number_of(const json_t *object, const char *key)
 	const json_t *value = json_object_get(object, key);
 
 	if (!json_is_integer(value))
-		fail_msg("no whole number \"%s\"", key);
+		fail_without(object, "whole number", key);
 	return json_integer_value(value);
 }
 

@@ -35,7 +35,8 @@ next_part(const uint8_t *records, size_t len)
 }
 
 static void
-tell(struct broker *broker, const uint8_t *records, size_t len)
+tell(struct broker *broker, const struct live_broker_process *process,
+    const uint8_t *records, size_t len)
 {
 	struct broker_message message;
 	size_t part;
@@ -44,6 +45,7 @@ tell(struct broker *broker, const uint8_t *records, size_t len)
 	    at += part) {
 		message = (struct broker_message){
 			.what = BROKER_LEARN, .len = (uint32_t)part,
+			.value = {(uint64_t)process->pid, process->time},
 		};
 		memcpy(message.text, records + at, part);
 		(void)broker_tell(broker, &message, -1);
@@ -55,8 +57,11 @@ brief(struct broker *broker)
 {
 	const struct live_broker *live = (const void *)broker;
 
-	for (size_t i = 0; i < live->n; i++)
-		tell(broker, live->process[i].records, live->process[i].len);
+	for (size_t i = 0; i < live->n; i++) {
+		const struct live_broker_process *process = &live->process[i];
+
+		tell(broker, process, process->records, process->len);
+	}
 }
 
 static struct live_broker_process *
@@ -73,7 +78,7 @@ find_process(struct live_broker *live, pid_t pid)
 
 int
 live_broker_learn(struct live_broker *live, pid_t pid, const void *records,
-    size_t len)
+    size_t len, uint64_t time)
 {
 	struct live_broker_process *process = find_process(live, pid);
 	uint8_t *copy = malloc(len);
@@ -86,12 +91,13 @@ live_broker_learn(struct live_broker *live, pid_t pid, const void *records,
 	free(process->records);
 	process->records = copy;
 	process->len = len;
+	process->time = time;
 	if (len > 0)
 		memcpy(copy, records, len);
 	if ((err = answers_allow(&live->broker.answers, pid)) < 0)
 		return err;
 	if (live->broker.pid != 0)
-		tell(&live->broker, process->records, process->len);
+		tell(&live->broker, process, process->records, process->len);
 	return 0;
 }
 
@@ -137,7 +143,7 @@ live_broker_add(struct live_broker *live, pid_t pid, const void *record,
 	process->len += len;
 	if (live->broker.pid == 0)
 		return 0;
-	tell(&live->broker, record, len);
+	tell(&live->broker, process, record, len);
 	wait_until_learnt(live, pid);
 	return 0;
 }

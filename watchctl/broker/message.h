@@ -33,8 +33,9 @@ enum broker_what {
 					   and may begin */
 	BROKER_LEAVE,		/* there will be no more questions: have indexes
 				   kept, and end */
-	BROKER_LEARN,		/* records of the mappings of processes
-				   (processes/synthetic_format.h); not
+	BROKER_LEARN,		/* records of a process's mappings
+				   (processes/synthetic_format.h); value[0],
+				   value[1]: as of ex_space_mapped; not
 				   answered */
 	/* questions, answered with what is asked for; value[0]: the process, if
 	   there is one */

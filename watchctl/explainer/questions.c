@@ -299,6 +299,8 @@ questions_take(struct ex_space *space, const struct broker_message *message)
 
 	switch (message->what) {
 	case BROKER_LEARN:
+		ex_space_mapped(space, (pid_t)message->value[0],
+		    message->value[1]);
 		questions_learn(space, message->text, message->len);
 		return true;
 	case BROKER_RESOLVE:

@@ -82,7 +82,7 @@ serve_learn(struct program *p)
 
 	if (err == 0)
 		err = live_broker_learn(&p->serve->live, p->pid, records.bytes,
-		    records.len);
+		    records.len, 0);
 	synthetic_records_free(&records);
 	return err;
 }

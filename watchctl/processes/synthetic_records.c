@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "os/attr.h"
+#include "os/clock.h"
 #include "attach/synth.h"
 #include "processes/synthetic_format.h"
 
@@ -29,6 +30,7 @@ synthetic_records_take(struct synthetic_records *e, pid_t pid)
 {
 	if (e->formats == NULL && (e->formats = synthetic_format_new()) == NULL)
 		return -ENOMEM;
+	e->time = wp_clock_ns();
 	return wp_synth_process(pid, keep, e);
 }
 

@@ -10,6 +10,8 @@
 struct synthetic_records {
 	uint8_t *bytes;		/* records, one after the other */
 	size_t len, cap;
+	uint64_t time;		/* when the last were read, or before, ns,
+				   CLOCK_MONOTONIC */
 	struct ex_formats *formats;	/* for decoding them; NULL: none yet */
 };
 

@@ -157,7 +157,8 @@ run_learn_records(struct run *run, pid_t pid, bool executed)
 		synthetic_records_executed(all, before);
 	if (err == 0 || err == -EACCES || err == -EPERM)
 		learnt = live_broker_learn(&run->live, pid, all->bytes + before,
-		    all->len - before);
+		    all->len - before, err == 0 && !run->ops->registers ?
+		    all->time : 0);
 	if (run->remote != NULL)	/* a recording begins with them all */
 		all->len = before;
 	return learnt < 0 ? learnt : err;

@@ -42,6 +42,14 @@ void ex_space_free(struct ex_space *);
 void ex_space_learn(struct ex_space *, const struct ex_record *);
 
 /*
+ * Records tell of all that a process changes in its mappings from this time on,
+ * ns on the events' clock; what is learned of them next, by records of time 0,
+ * was read after it.  So what these and older records say of a mapping that is
+ * known already is nothing new, and no reason to doubt its code.
+ */
+void ex_space_mapped(struct ex_space *, pid_t, uint64_t time);
+
+/*
  * Announce a record that will be learned later, when the process may be gone:
  * the file that it maps is opened now.  Records are foreseen and learned in the
  * order of their times; not all have to be foreseen.

@@ -28,6 +28,7 @@ struct ex_process {
 	unsigned nthreads;	/* known, ended ones too */
 	struct ex_maps *maps;	/* NULL: empty */
 	uint64_t generation;
+	uint64_t mapped;	/* of ex_space_mapped; 0: not known */
 	size_t hint;		/* into maps: the mapping that answered last */
 	int root;		/* for ex_files_module */
 	bool root_asked;	/* root is its own, not that of its parent */
@@ -374,23 +375,41 @@ ex_space_comm(const struct ex_space *space, pid_t pid, pid_t tid)
 	    thread->comm : "";
 }
 
-/* Whether this very mapping is known: a program that changes the protection of
-   its code causes records that say nothing new. */
-static bool
-mmap_known(struct ex_process *p, const struct ex_mmap *map,
-    const struct ex_module *m)
+/* What is mapped there is replaced by a mapping, in part at least; NULL: nothing
+   is. */
+static const struct ex_mapping *
+mapped_at(struct ex_process *p, const struct ex_mmap *map)
 {
 	const struct ex_mapping *at;
 
 	if (p->maps == NULL)
-		return m == NULL;
+		return NULL;
 	at = ex_maps_above(p->maps, map->start, &p->hint);
-	if (at == p->maps->at + p->maps->n ||
-	    at->start >= map->start + map->len)
-		return m == NULL;
-	return m != NULL && at->module == m && at->start <= map->start &&
+	return at == p->maps->at + p->maps->n ||
+	    at->start >= map->start + map->len ? NULL : at;
+}
+
+/* Whether it is the very mapping that a record tells of: a program that changes
+   the protection of its code causes records that say nothing new. */
+static bool
+mmap_known(const struct ex_mapping *at, const struct ex_mmap *map,
+    const struct ex_module *m)
+{
+	if (at == NULL || m == NULL)
+		return at == NULL && m == NULL;
+	return at->module == m && at->start <= map->start &&
 	    at->end >= map->start + map->len &&
 	    at->pgoff + (map->start - at->first) == map->pgoff;
+}
+
+/* Whether all changes of a known mapping would be known, too, and a record of it
+   is no sign of one. */
+static bool
+is_nothing_new(const struct ex_process *p, const struct ex_mapping *at,
+    const struct ex_record *record)
+{
+	return p->mapped != 0 && record->time <= p->mapped &&
+	    !at->writable && !at->doubtful;
 }
 
 const struct ex_module *
@@ -505,7 +524,7 @@ learn_mmap(struct ex_space *space, const struct ex_record *record)
 		.first = map->start, .pgoff = map->pgoff,
 		.writable = (map->prot & PROT_WRITE) != 0,
 	};
-	const struct ex_mapping *code;
+	const struct ex_mapping *at, *code;
 	struct ex_process *p;
 	bool known;
 
@@ -529,8 +548,10 @@ learn_mmap(struct ex_space *space, const struct ex_record *record)
 		new.first = code->first;
 		new.pgoff = code->pgoff;
 	}
-	known = code != NULL || mmap_known(p, map, new.module);
-	if (known && new.module == NULL)
+	at = mapped_at(p, map);
+	known = code != NULL || mmap_known(at, map, new.module);
+	if (known && (new.module == NULL ||
+	    (code == NULL && is_nothing_new(p, at, record))))
 		return;
 	new.doubtful = known;
 	new.unseen = record->time == 0;	/* it was there before */
@@ -593,6 +614,15 @@ learn_exit(struct ex_space *space, const struct ex_record *record)
 		thread_forget(space, *slot);
 	*slot = tid;
 	space->nended++;
+}
+
+void
+ex_space_mapped(struct ex_space *space, pid_t pid, uint64_t time)
+{
+	struct ex_process *p = ex_space_process(space, pid);
+
+	if (p != NULL)
+		p->mapped = time;
 }
 
 void

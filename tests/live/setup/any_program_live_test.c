@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include "explainers.h"
 #include "live.h"
 #include "watching.h"
 
@@ -361,21 +362,26 @@ expect_values(const struct outcome *o, const struct target *t, uint64_t n)
 	assert_int_equal(stored, n);
 }
 
-/* Each process has values of its own, though all have the same symbol. */
+/* Each process has values of its own, though all have the same symbol; also
+   those that have ended before anything is explained. */
 TEST(values_of_all_processes_of_the_machine)
 {
 	char path[64];
+	pid_t explainer;
 	struct target t[3];
 	struct running w;
 	struct outcome o;
 
 	start_three(&w, t, path, "writer", "100", "100");
+	explainer = explainer_of(w.pid);
+	assert_int_equal(kill(explainer, SIGSTOP), 0);
 	for (int i = 0; i < 3; i++)
 		say(&t[i].run, "go\n");
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(target_done(&t[i].run), 100);
 	for (int i = 0; i < 3; i++)
 		target_end(&t[i], 7);
+	assert_int_equal(kill(explainer, SIGCONT), 0);
 	end_watch(&w, &o);
 	(void)unlink(path);
 	for (int i = 0; i < 3; i++)

@@ -39,7 +39,8 @@ begin(void **state)
 	child = child_start(child_rest, &shared->ready);
 	await(*(volatile int *)&shared->ready == 1);
 	assert_int_equal(synthetic_records_take(&e, child), 0);
-	assert_int_equal(live_broker_learn(&live, child, e.bytes, e.len), 0);
+	assert_int_equal(live_broker_learn(&live, child, e.bytes, e.len,
+	    0), 0);
 	synthetic_records_free(&e);
 	return 0;
 }

@@ -488,6 +488,36 @@ TEST(doubts_code_that_may_be_other)
 	}
 }
 
+/* What a record tells of, /proc/PID/maps has, too, which is read meanwhile; the
+   process has ended since. */
+TEST(doubts_code_that_is_mapped_again)
+{
+	static const struct {
+		uint64_t time;
+		bool original;
+	} steps[] = {
+		{999, true}, {0, true}, {1000, true}, {1001, false},
+		{0, false},
+	};
+	struct ex_space *space = kept(ex_space_new(EX_RECORDED));
+	struct ex_process *p = ex_space_process(space, 1);
+	struct ex_record record = {
+		.type = PERF_RECORD_MMAP2, .pid = 1, .tid = 1,
+		.mmap = {
+			.start = 0x100000, .len = 0x3000, .pgoff = 0x1000,
+			.prot = RX, .path = scratch_path("a"),
+		},
+	};
+
+	ex_space_mapped(space, 1, 1000);
+	for (size_t i = 0; i < COUNT(steps); i++) {
+		record.time = steps[i].time;
+		ex_space_learn(space, &record);
+		if (ex_process_is_original(p, 0x101003) != steps[i].original)
+			fail_msg("step %zu", i);
+	}
+}
+
 /* A file's text, mapped here; one of its bytes is changed. */
 TEST(compares_code_with_memory)
 {

@@ -49,7 +49,7 @@ make_broker(struct live_broker *live, pid_t pid)
 
 	live_broker_make(live, 0, NULL);
 	assert_int_equal(synthetic_records_take(&e, pid), 0);
-	assert_int_equal(live_broker_learn(live, pid, e.bytes, e.len), 0);
+	assert_int_equal(live_broker_learn(live, pid, e.bytes, e.len, 0), 0);
 	synthetic_records_free(&e);
 }
 
