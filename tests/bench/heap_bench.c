@@ -117,7 +117,7 @@ begin(void)
 static const struct {
 	const char *act;
 	double limit;
-} loops[] = {{"lifo", 14}, {"random", 8}};
+} loops[] = {{"lifo", 10}, {"random", 7}};
 
 /* Of a twentieth of the blocks, since it takes so long; without its own
    beginning. */
