@@ -25,6 +25,7 @@
 #include "os/clock.h"
 #include "report/damage.h"
 #include "watch/channel_hit.h"
+#include "watch/fire_check.h"
 
 #define SECOND UINT64_C(1000000000)	/* ns */
 
@@ -359,7 +360,16 @@ run_on_channel(const struct heap_rerun *rerun, const char *watching,
 	return err;
 }
 
-/* 0; or -errno: there is no use in another. */
+/* Of what appeared nothing could be watched, which is no other in another
+   run. */
+static bool
+is_refused(const struct hg_evidence *e)
+{
+	return atomic_load(&e->refusals) > 0 && atomic_load(&e->watched) == 0;
+}
+
+/* 0; or -errno: there is no use in another.  -EACCES: nothing could be
+   watched. */
 static int
 run_once(const struct heap_rerun *rerun, const char *watching,
     struct heap_findings *found, struct coverage *coverage, bool any_number)
@@ -390,6 +400,8 @@ run_once(const struct heap_rerun *rerun, const char *watching,
 	(void)session_flush(&rerun->serve->session, UINT64_MAX);
 	heap_evidence_cover(&evidence, coverage);
 	name_all(found, &names, &evidence);
+	if (err == 0 && is_refused(evidence.at))
+		err = -EACCES;
 	heap_evidence_close(&evidence);
 	if (input >= 0)
 		(void)close(input);
@@ -408,12 +420,17 @@ unnamed(const struct heap_findings *found)
 }
 
 static void
-report_unnamed(const struct heap_rerun *rerun, size_t n, uint64_t runs)
+report_unnamed(const struct heap_rerun *rerun, size_t n, uint64_t runs,
+    bool refused)
 {
 	if (n > 0 && preloaded_is_interrupted())
 		session_warn(&rerun->serve->session, "the writers of %zu of "
 		    "the findings are not known: a signal came, so the command "
 		    "is not run again", n);
+	else if (n > 0 && refused)
+		session_warn(&rerun->serve->session, "the writers of %zu of "
+		    "the findings are not known: in another run none of their "
+		    "blocks could be watched", n);
 	else if (n > 0)
 		session_warn(&rerun->serve->session, "the writers of %zu of "
 		    "the findings were not seen in %llu further run%s, in "
@@ -429,8 +446,10 @@ heap_rerun(const struct heap_rerun *rerun, struct heap_findings *found)
 	const uint64_t most = given == HEAP_RUNS_NONE ? HEAP_RUNS_USUAL :
 	    given;
 	struct coverage coverage = {0};
+	struct wp_cause cause;
 	char watching[PATH_MAX];
 	uint64_t runs = 0;
+	int err = 0;
 
 	if (most == 0 || unnamed(found) == 0)
 		return;
@@ -440,13 +459,17 @@ heap_rerun(const struct heap_rerun *rerun, struct heap_findings *found)
 		    "again to find the writers");
 		return;
 	}
+	if (fire_check_processors(&cause) < 0) {
+		session_warn(&rerun->serve->session, "the command is not run "
+		    "again to find the writers: %s", cause.text);
+		return;
+	}
 	if (heap_channel_library(watching) < 0)
 		return;
-	while (runs < most && unnamed(found) > 0 && !preloaded_is_interrupted())
-		if (run_once(rerun, watching, found, &coverage,
-		    runs++ > 0) < 0)
-			break;
+	while (err == 0 && runs < most && unnamed(found) > 0 &&
+	    !preloaded_is_interrupted())
+		err = run_once(rerun, watching, found, &coverage, runs++ > 0);
 	if (coverage.heap)
 		(void)session_coverage(&rerun->serve->session, &coverage, 1);
-	report_unnamed(rerun, unnamed(found), runs);
+	report_unnamed(rerun, unnamed(found), runs, err == -EACCES);
 }

@@ -18,19 +18,24 @@ try_register(void)
 	return -ENODEV;
 }
 
+int
+fire_check_processors(struct wp_cause *cause)
+{
+	struct wp_probe_cpus cpus;
+
+	wp_probe_cpus(&cpus);
+	return cpus.silent < 0 ? 0 : wp_cause_set(cause, WP_CAUSE_SILENT,
+	    cpus.silent, cpus.fired, cpus.tried);
+}
+
 static int
 try_processors(void)
 {
-	struct wp_probe_cpus cpus;
 	struct wp_cause cause;
-	int err;
+	int err = fire_check_processors(&cause);
 
-	wp_probe_cpus(&cpus);
-	if (cpus.silent < 0)
-		return 0;
-	err = wp_cause_set(&cause, WP_CAUSE_SILENT, cpus.silent, cpus.fired,
-	    cpus.tried);
-	(void)complain("%s", cause.text);
+	if (err < 0)
+		(void)complain("%s", cause.text);
 	return err;
 }
 

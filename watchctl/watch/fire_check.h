@@ -10,9 +10,14 @@
 
 #include <stdbool.h>
 
+#include "os/cause.h"
+
 /* Fire a breakpoint on each processor that this thread may run on, or
    (registers) one set by ptrace.  0, also when that is impossible to try;
    -ENODEV after a line on stderr: one did not fire. */
 int fire_check_try(bool registers);
+
+/* The same on each processor, without the line: the cause has it. */
+int fire_check_processors(struct wp_cause *);
 
 #endif

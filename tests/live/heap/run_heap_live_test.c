@@ -6,147 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "heap_bugs.h"
 #include "live.h"
 #include "scratch.h"
 #include "watching.h"
-
-/* Run the victim, or another command, with the guard. */
-static void
-guard(struct outcome *o, const char *const more[], const char *const command[])
-{
-	const char *argv[ARGS] = {
-		watchctl(), "--heap", "-o", "json", "-O", "-",
-	};
-	size_t n = append(argv, 6, more);
-
-	argv[n++] = "--";
-	n = append(argv, n, command);
-	argv[n] = NULL;
-	run(o, argv);
-}
-
-/* What the victim prints is between the lines of the report. */
-static void
-expect_report(struct outcome *o)
-{
-	char *line = strstr(o->out, "done\n");
-
-	if (line != NULL)
-		memmove(line, line + 5, strlen(line + 5) + 1);
-	o->lines = json_lines(o->out);
-	if (o->lines == NULL)
-		fail_msg("no report: %s%s", o->out, o->err);
-}
-
-static bool
-has_frame(const json_t *stack, const char *function)
-{
-	size_t i;
-	json_t *frame;
-
-	json_array_foreach(json_object_get(stack, "frames"), i, frame)
-		if (strstr(maybe_text(frame, "function"), function) != NULL)
-			return true;
-	return false;
-}
-
-struct bug {
-	const char *name, *kind;
-	int status;
-	int size;
-	int offset;		/* -100: none */
-	const char *bytes;	/* NULL: none */
-	const char *noticed;
-	const char *alloc;	/* a function of each backtrace; NULL: none */
-	const char *freed, *by;
-	const char *writer;	/* the line that did it; NULL: it is no write */
-};
-
-static const struct bug bugs[] = {
-	{"one-past", "overflow", 3, 40, 43, "61", "free", "make_block", NULL,
-	    "drop_block",
-	    "[43] = 'a'"},
-	{"strcpy", "overflow", 3, 40, 40, "00", "exit", "make_block", NULL,
-	    NULL,
-	    "strcpy(make_block()"},
-	{"memcpy", "overflow", 3, 40, 40, "72207768", "exit", "make_block",
-	    NULL, NULL,
-	    "memcpy(make_block() + 1"},
-	{"underflow", "underflow", 3, 40, -3, "75", "free", "make_block", NULL,
-	    "drop_block",
-	    "[-3] = 'u'"},
-	{"after-free", "use-after-free", 3, 40, 7, "66", "exit", "make_block",
-	    "drop_block", NULL,
-	    "p[7] = 'f'"},
-	{"after-realloc", "use-after-free", 3, 40, 9, "72", "exit",
-	    "make_block", "after_realloc", NULL,
-	    "p[9] = 'r'"},
-	{"double-free", "double-free", 3, 40, -100, NULL, "free", "make_block",
-	    "drop_block", "drop_block",
-	    NULL},
-	{"invalid-free", "invalid-free", 3, 40, 16, NULL, "free",
-	    "make_block", NULL, "drop_block",
-	    NULL},
-	{"mismatch", "mismatch", 3, 40, -100, NULL, "free", "mismatch", NULL,
-	    "mismatch",
-	    NULL},
-	{"child", "overflow", 3, 40, 40, "63", "exit", "make_block", NULL,
-	    NULL,
-	    "[40] = 'c'"},
-	{"thread", "overflow", 3, 40, 41, "74", "exit", "make_block", NULL,
-	    NULL,
-	    "[41] = 't'"},
-	{"abort", "overflow", 128 + SIGABRT, 40, 42, "61", "crash",
-	    "make_block", NULL, NULL,
-	    "[42] = 'a'"},
-	{"crash", "overflow", 128 + SIGSEGV, 40, 42, "61", "crash",
-	    "make_block", NULL, NULL,
-	    "[42] = 'a'"},
-	{"exec", "overflow", 3, 40, 42, "65", "exec", "make_block", NULL,
-	    NULL,
-	    "[42] = 'e'"},
-	{"quick-exit", "overflow", 3, 40, 42, "71", "exit", "make_block", NULL,
-	    NULL,
-	    "[42] = 'q'"},
-	{"two-exits", "overflow", 3, 40, 42, "32", "exit", "make_block", NULL,
-	    NULL,
-	    "[42] = '2'"},
-	{"read", "overflow", 3, 40, 40, "72", "exit", "make_block", NULL,
-	    NULL, "read(ends[0]"},
-	{"queue", "overflow", 3, 40, 41, "6a", "free", "make_block", NULL,
-	    "drop_block", "p[41] = 'j'"},
-	{"new-array", "overflow", 3, 40, 40, "6e", "free", "new_array", NULL,
-	    "new_array", "p[forty] = 'n'"},
-};
-
-static void
-expect_stack(const struct bug *bug, const char *what, const json_t *stack,
-    const char *function)
-{
-	if (function == NULL ? stack != NULL : !has_frame(stack, function))
-		fail_msg("%s: %s is not by %s", bug->name, what, function);
-}
-
-static void
-expect_finding(const struct bug *bug, const json_t *f)
-{
-	const json_t *offset = json_object_get(f, "offset");
-
-	assert_string_equal(text_of(f, "kind"), bug->kind);
-	assert_int_equal(number_of(f, "size"), bug->size);
-	if (bug->offset == -100)
-		assert_null(offset);
-	else
-		assert_int_equal(json_integer_value(offset), bug->offset);
-	assert_string_equal(maybe_text(f, "bytes"), bug->bytes == NULL ? "" :
-	    bug->bytes);
-	assert_string_equal(text_of(f, "noticed"), bug->noticed);
-	assert_holds(text_of(f, "program"), "victim/heap");
-	expect_stack(bug, "alloc", json_object_get(f, "alloc"), bug->alloc);
-	expect_stack(bug, "free", json_object_get(f, "free"), bug->freed);
-	expect_stack(bug, "frames", json_object_get(f, "frames") == NULL ?
-	    NULL : f, bug->by);
-}
 
 /* The text of a frame's line. */
 static void
@@ -340,80 +203,6 @@ TEST(what_is_allowed_is_no_finding)
 	}
 }
 
-TEST(canaries_alone_find_what_is_past_the_end)
-{
-	struct outcome o;
-
-	guard(&o, LIST("--heap-quarantine", "0"), LIST(victim("heap"),
-	    "one-past"));
-	expect_report(&o);
-	assert_int_equal(count_of(&o, "finding"), 1);
-	guard(&o, LIST("--heap-quarantine", "0"), LIST(victim("heap"),
-	    "after-free"));
-	expect_report(&o);
-	assert_int_equal(count_of(&o, "finding"), 0);
-}
-
-TEST(what_there_is_no_room_for_is_counted)
-{
-	struct outcome o;
-
-	guard(&o, LIST("--error-exitcode", "66"), LIST(victim("heap"),
-	    "many"));
-	expect_report(&o);
-	assert_int_equal(o.status, 66);
-	assert_int_equal(count_of(&o, "finding"), 256);
-	assert_holds(o.err, "44 findings more are not reported");
-}
-
-/* With --heap-quarantine 0 each free gives a block back, which waits while all
-   blocks are looked at. */
-TEST(threads_and_handlers_come_to_their_end)
-{
-	static const char *const acts[] = {"handler", "late-frees"};
-
-	for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++) {
-		struct outcome o;
-
-		guard(&o, LIST("--heap-quarantine", "0", "--error-exitcode",
-		    "66"), LIST(victim("heap"), acts[i]));
-		if (o.status != 3)
-			fail_msg("%s: %d %s%s", acts[i], o.status, o.out,
-			    o.err);
-	}
-}
-
-TEST(a_text_says_where_the_damage_is)
-{
-	struct outcome o;
-
-	run_status(&o, 3, LIST(watchctl(), "--heap", "--", victim("heap"),
-	    "one-past"));
-	assert_string_equal(o.out, "done\n");
-	assert_holds(o.err, "overflow  1 byte, 3 bytes past the end "
-	    "of a 40-byte block at 0x");
-	assert_holds(o.err, ": 61 \"a\"\n");
-	assert_holds(o.err, "allocated by\n");
-}
-
-static const struct {
-	const char *command[4];
-	const char *why;
-} unguarded[] = {
-	{{"counter_static"}, "has not loaded the guard"},
-	{{"own_malloc"}, "malloc of its own"},
-};
-
-TEST(a_program_that_takes_the_address_of_malloc_is_guarded)
-{
-	struct outcome o;
-
-	guard(&o, LIST("--error-exitcode", "66"), LIST(victim("heap_fixed")));
-	expect_report(&o);
-	assert_int_equal(count_of(&o, "finding"), 1);
-	assert_int_equal(o.status, 66);
-}
-
 /* A rule for each kind, and what a run without damage is. */
 TEST(a_finding_is_told_to_ci)
 {
@@ -437,59 +226,6 @@ TEST(a_finding_is_told_to_ci)
 	assert_holds(o.report, "tests=\"1\" failures=\"0\"");
 	assert_holds(o.report, "classname=\"true\" name=\"heap\"");
 	(void)unlink(junit);
-}
-
-/* The program runs, and ends, as it would have. */
-TEST(what_is_not_guarded_is_not_vouched_for)
-{
-	for (size_t i = 0; i < sizeof(unguarded) / sizeof(unguarded[0]); i++) {
-		const char *path = victim(unguarded[i].command[0]);
-		struct outcome o;
-
-		guard(&o, LIST("--error-exitcode", "66"), LIST(path));
-		assert_int_equal(o.status, 120);
-		assert_holds(o.err, unguarded[i].why);
-	}
-}
-
-TEST(a_program_that_a_shell_executes_is_guarded_too)
-{
-	char command[4352];
-	struct outcome o;
-
-	(void)snprintf(command, sizeof(command), "true | cat; %s one-past; "
-	    "exit 5", victim("heap"));
-	guard(&o, LIST("--error-exitcode", "66"), LIST("/bin/sh", "-c",
-	    command));
-	expect_report(&o);
-	assert_int_equal(count_of(&o, "finding"), 1);
-	assert_int_equal(o.status, 66);
-	(void)snprintf(command, sizeof(command), "echo done; %s; exit 5",
-	    victim("own_malloc"));
-	guard(&o, LIST("--error-exitcode", "66"), LIST("/bin/sh", "-c",
-	    command));
-	assert_int_equal(o.status, 120);
-}
-
-TEST(who_is_still_running_is_not_vouched_for)
-{
-	static const char *const commands[] = {
-		"sleep 60 > /dev/null 2>&1 & echo child $!; exit 0",
-		"sleep 0.1 > /dev/null 2>&1 & wait; exit 0",
-	};
-
-	for (int i = 0; i < 2; i++) {
-		struct outcome o;
-
-		guard(&o, LIST("--error-exitcode", "66"), LIST("/bin/sh", "-c",
-		    commands[i]));
-		if (o.status != (i == 0 ? 120 : 0) ||
-		    (strstr(o.err, "still running") == NULL) != (i == 1))
-			fail_msg("%s: %d %s", commands[i], o.status, o.err);
-		if (i == 0)
-			(void)kill((pid_t)atol(strstr(o.out, "child ") + 6),
-			    SIGKILL);
-	}
 }
 
 /* Run a shell that runs watchctl, as text. */
@@ -527,16 +263,6 @@ TEST(a_file_is_read_again)
 	    "> $in; { read -r first;", "", "reads", "; cat; } < $in; rm $in");
 	assert_string_equal(o.out, "line 2\ndone\nline 3\n");
 	assert_holds(o.err, "1 hit, ");
-}
-
-TEST(without_further_runs_the_evidence_is_all)
-{
-	struct outcome o;
-
-	guard(&o, LIST("--heap-runs", "0"), LIST(victim("heap"), "one-past"));
-	expect_report(&o);
-	assert_int_equal(count_of(&o, "hit"), 0);
-	assert_null(json_object_get(first_of(&o, "finding"), "hits"));
 }
 
 TEST(a_further_run_has_no_terminal)
@@ -614,65 +340,6 @@ TEST(a_further_run_leaves_nobody_behind)
 	(void)unlink(name);
 	/* its parent may not have taken note of its end */
 	assert_true(kill(pid, 0) != 0 || state_of(pid) == 'Z');
-}
-
-/* A library whose constructor runs before the guard's. */
-TEST(what_was_allocated_before_the_guard_was_on_may_be_freed)
-{
-	static const char *const ways[] = {"--heap", "--heap=sample"};
-
-	if (getenv("LD_PRELOAD") != NULL)	/* the sanitizers' */
-		skip();
-	scratch_run("printf '#include <stdlib.h>\\nstatic void *a, *b;\\n"
-	    "__attribute__((constructor)) static void begin(void) "
-	    "{ a = malloc(40); b = calloc(3, 40); }\\n"
-	    "__attribute__((destructor)) static void end(void) "
-	    "{ free(realloc(a, 4000)); free(b); }\\n' > early.c && "
-	    "%s -shared -fPIC -Wl,-z,initfirst -o libearly.so early.c",
-	    getenv("CC"));
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-		struct outcome o;
-
-		(void)setenv("LD_PRELOAD", scratch_path("libearly.so"), 1);
-		guard(&o, LIST(ways[i], "--error-exitcode", "66"),
-		    LIST(victim("heap"), "nothing"));
-		(void)unsetenv("LD_PRELOAD");
-		expect_report(&o);
-		if (o.status != 3 || count_of(&o, "finding") != 0)
-			fail_msg("%s: %d %s%s", ways[i], o.status, o.out,
-			    o.err);
-	}
-}
-
-static const struct {
-	const char *argv[8];
-} clean[] = {
-	{{"python3", "-c", "import json; print(json.dumps([1] * 1000))"}},
-	{{"perl", "-e", "my %h; $h{$_} = [$_] for 1..5000; print keys %h"}},
-	{{"bash", "-c", "for i in 1 2 3; do echo $i | sed s/1/2/ | cat; done"}},
-	{{"git", "--version"}},
-	{{"curl", "--version"}},
-	{{"gio", "list", "/usr/share"}},
-	{{"redis-server", "--version"}},
-	{{"cc", "-x", "c", "-c", "-o", "/dev/null", "/dev/null"}},
-};
-
-TEST(programs_without_damage_are_clean)
-{
-	static const char if_there[] =
-	    "command -v \"$0\" >/dev/null || exit 0; \"$0\" \"$@\"";
-
-	for (size_t i = 0; i < 2 * sizeof(clean) / sizeof(clean[0]); i++) {
-		const char *way = i % 2 == 0 ? "--heap" : "--heap=sample";
-		const char *const *of = clean[i / 2].argv;
-		struct outcome o;
-
-		run(&o, LIST(watchctl(), way, "--error-exitcode", "66",
-		    "--", "sh", "-c", if_there, of[0], of[1], of[2], of[3],
-		    of[4], of[5], of[6]));
-		if (o.status != 0)
-			fail_msg("%s %s: %d %s", way, of[0], o.status, o.err);
-	}
 }
 
 int

@@ -1,0 +1,304 @@
+/*
+ * What --heap finds in a program's heap in its first run, which takes no
+ * breakpoints, and that it finds nothing else.
+ */
+#include "test.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <unistd.h>
+
+#include "heap_bugs.h"
+#include "probe/probe.h"
+#include "refuse.h"
+#include "scratch.h"
+
+/* Guard a command that is not run again. */
+static void
+guard_once(struct outcome *o, const char *const more[],
+    const char *const command[])
+{
+	const char *argv[ARGS] = {"--heap-runs", "0"};
+
+	argv[append(argv, 2, more)] = NULL;
+	guard(o, argv, command);
+}
+
+TEST(each_bug_is_found_and_the_program_is_as_it_was)
+{
+	for (size_t i = 0; i < sizeof(bugs) / sizeof(bugs[0]); i++) {
+		struct outcome o;
+		const json_t *finding;
+
+		guard_once(&o, LIST("--no-cache"), LIST(victim("heap"),
+		    bugs[i].name));
+		expect_report(&o);
+		if (o.status != bugs[i].status ||
+		    count_of(&o, "finding") != 1)
+			fail_msg("%s: status %d, %s%s", bugs[i].name, o.status,
+			    o.out, o.err);
+		finding = first_of(&o, "finding");
+		expect_finding(&bugs[i], finding);
+		assert_null(json_object_get(finding, "hits"));
+		assert_int_equal(count_of(&o, "hit"), 0);
+		assert_holds(o.err, " 1 finding in heaps");
+	}
+}
+
+/* --- where there is nothing to watch with --- */
+
+/* A command that notes in a file that it runs. */
+static const char noting[] = "echo again >> runs; \"$0\" one-past; exit 4";
+
+static bool
+be_without_watches(int unused)
+{
+	(void)unused;
+	return chdir(scratch_dir) == 0 &&
+	    refuse_call(SYS_perf_event_open, EPERM, NULL, 0) &&
+	    refuse_call(SYS_ptrace, EPERM, NULL, 0);
+}
+
+static bool
+be_there(int unused)
+{
+	(void)unused;
+	return chdir(scratch_dir) == 0;
+}
+
+/* Run it; what it says, and how often it ran. */
+static size_t
+count_runs(struct outcome *o, bool (*prepare)(int))
+{
+	struct running w;
+	size_t len;
+
+	(void)unlink(scratch_path("runs"));
+	start_prepared(&w, LIST(watchctl(), "--heap", "--error-exitcode", "66",
+	    "--no-cache", "--", "/bin/sh", "-c", noting, victim("heap")),
+	    prepare, 0);
+	finish_status(&w, o, 66);
+	assert_string_equal(o->out, "done\n");
+	assert_holds(o->err, "overflow  1 byte, 3 bytes past the end of a "
+	    "40-byte block");
+	assert_lacks(o->err, "the order of threads may have differed");
+	(void)scratch_read("runs", &len);
+	return len / strlen("again\n");
+}
+
+/* One run shows it, where it cannot be known before. */
+TEST(where_nothing_may_be_watched_the_reason_is_said)
+{
+	struct outcome o;
+
+	if (count_runs(&o, be_without_watches) > 2)
+		fail_msg("again and again: %s", o.err);
+	assert_holds(o.err, "could not be watched: ");
+	assert_holds(o.err, "the writers of 1 of the findings are not known");
+}
+
+TEST(where_breakpoints_do_not_fire_the_command_runs_once)
+{
+	struct wp_probe_cpus cpus;
+	struct outcome o;
+
+	wp_probe_cpus(&cpus);
+	if (cpus.silent < 0)
+		skip();
+	assert_int_equal(count_runs(&o, be_there), 1);
+	assert_holds(o.err, "the command is not run again to find the writers: "
+	    "breakpoints are accepted on processor ");
+}
+
+/* --- what is found, and told --- */
+
+TEST(canaries_alone_find_what_is_past_the_end)
+{
+	struct outcome o;
+
+	guard_once(&o, LIST("--heap-quarantine", "0"), LIST(victim("heap"),
+	    "one-past"));
+	expect_report(&o);
+	assert_int_equal(count_of(&o, "finding"), 1);
+	guard_once(&o, LIST("--heap-quarantine", "0"), LIST(victim("heap"),
+	    "after-free"));
+	expect_report(&o);
+	assert_int_equal(count_of(&o, "finding"), 0);
+}
+
+TEST(what_there_is_no_room_for_is_counted)
+{
+	struct outcome o;
+
+	guard_once(&o, LIST("--error-exitcode", "66"), LIST(victim("heap"),
+	    "many"));
+	expect_report(&o);
+	assert_int_equal(o.status, 66);
+	assert_int_equal(count_of(&o, "finding"), 256);
+	assert_holds(o.err, "44 findings more are not reported");
+}
+
+/* With --heap-quarantine 0 each free gives a block back, which waits while all
+   blocks are looked at. */
+TEST(threads_and_handlers_come_to_their_end)
+{
+	static const char *const acts[] = {"handler", "late-frees"};
+
+	for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++) {
+		struct outcome o;
+
+		guard_once(&o, LIST("--heap-quarantine", "0", "--error-exitcode",
+		    "66"), LIST(victim("heap"), acts[i]));
+		if (o.status != 3)
+			fail_msg("%s: %d %s%s", acts[i], o.status, o.out,
+			    o.err);
+	}
+}
+
+TEST(a_text_says_where_the_damage_is)
+{
+	struct outcome o;
+
+	run_status(&o, 3, LIST(watchctl(), "--heap", "--heap-runs", "0", "--",
+	    victim("heap"), "one-past"));
+	assert_string_equal(o.out, "done\n");
+	assert_holds(o.err, "overflow  1 byte, 3 bytes past the end "
+	    "of a 40-byte block at 0x");
+	assert_holds(o.err, ": 61 \"a\"\n");
+	assert_holds(o.err, "allocated by\n");
+}
+
+static const struct {
+	const char *command[4];
+	const char *why;
+} unguarded[] = {
+	{{"counter_static"}, "has not loaded the guard"},
+	{{"own_malloc"}, "malloc of its own"},
+};
+
+/* The program runs, and ends, as it would have. */
+TEST(what_is_not_guarded_is_not_vouched_for)
+{
+	for (size_t i = 0; i < sizeof(unguarded) / sizeof(unguarded[0]); i++) {
+		const char *path = victim(unguarded[i].command[0]);
+		struct outcome o;
+
+		guard_once(&o, LIST("--error-exitcode", "66"), LIST(path));
+		assert_int_equal(o.status, 120);
+		assert_holds(o.err, unguarded[i].why);
+	}
+}
+
+TEST(a_program_that_a_shell_executes_is_guarded_too)
+{
+	char command[4352];
+	struct outcome o;
+
+	(void)snprintf(command, sizeof(command), "true | cat; %s one-past; "
+	    "exit 5", victim("heap"));
+	guard_once(&o, LIST("--error-exitcode", "66"), LIST("/bin/sh", "-c",
+	    command));
+	expect_report(&o);
+	assert_int_equal(count_of(&o, "finding"), 1);
+	assert_int_equal(o.status, 66);
+	(void)snprintf(command, sizeof(command), "echo done; %s; exit 5",
+	    victim("own_malloc"));
+	guard_once(&o, LIST("--error-exitcode", "66"), LIST("/bin/sh", "-c",
+	    command));
+	assert_int_equal(o.status, 120);
+}
+
+TEST(who_is_still_running_is_not_vouched_for)
+{
+	static const char *const commands[] = {
+		"sleep 60 > /dev/null 2>&1 & echo child $!; exit 0",
+		"sleep 0.1 > /dev/null 2>&1 & wait; exit 0",
+	};
+
+	for (int i = 0; i < 2; i++) {
+		struct outcome o;
+
+		guard_once(&o, LIST("--error-exitcode", "66"), LIST("/bin/sh", "-c",
+		    commands[i]));
+		if (o.status != (i == 0 ? 120 : 0) ||
+		    (strstr(o.err, "still running") == NULL) != (i == 1))
+			fail_msg("%s: %d %s", commands[i], o.status, o.err);
+		if (i == 0)
+			(void)kill((pid_t)atol(strstr(o.out, "child ") + 6),
+			    SIGKILL);
+	}
+}
+
+TEST(a_program_that_takes_the_address_of_malloc_is_guarded)
+{
+	struct outcome o;
+
+	guard_once(&o, LIST("--error-exitcode", "66"), LIST(victim("heap_fixed")));
+	expect_report(&o);
+	assert_int_equal(count_of(&o, "finding"), 1);
+	assert_int_equal(o.status, 66);
+}
+
+/* A library whose constructor runs before the guard's. */
+TEST(what_was_allocated_before_the_guard_was_on_may_be_freed)
+{
+	static const char *const ways[] = {"--heap", "--heap=sample"};
+
+	if (getenv("LD_PRELOAD") != NULL)	/* the sanitizers' */
+		skip();
+	scratch_run("printf '#include <stdlib.h>\\nstatic void *a, *b;\\n"
+	    "__attribute__((constructor)) static void begin(void) "
+	    "{ a = malloc(40); b = calloc(3, 40); }\\n"
+	    "__attribute__((destructor)) static void end(void) "
+	    "{ free(realloc(a, 4000)); free(b); }\\n' > early.c && "
+	    "%s -shared -fPIC -Wl,-z,initfirst -o libearly.so early.c",
+	    getenv("CC"));
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		struct outcome o;
+
+		(void)setenv("LD_PRELOAD", scratch_path("libearly.so"), 1);
+		guard(&o, LIST(ways[i], "--error-exitcode", "66"),
+		    LIST(victim("heap"), "nothing"));
+		(void)unsetenv("LD_PRELOAD");
+		expect_report(&o);
+		if (o.status != 3 || count_of(&o, "finding") != 0)
+			fail_msg("%s: %d %s%s", ways[i], o.status, o.out,
+			    o.err);
+	}
+}
+
+static const struct {
+	const char *argv[8];
+} clean[] = {
+	{{"python3", "-c", "import json; print(json.dumps([1] * 1000))"}},
+	{{"perl", "-e", "my %h; $h{$_} = [$_] for 1..5000; print keys %h"}},
+	{{"bash", "-c", "for i in 1 2 3; do echo $i | sed s/1/2/ | cat; done"}},
+	{{"git", "--version"}},
+	{{"curl", "--version"}},
+	{{"gio", "list", "/usr/share"}},
+	{{"redis-server", "--version"}},
+	{{"cc", "-x", "c", "-c", "-o", "/dev/null", "/dev/null"}},
+};
+
+TEST(programs_without_damage_are_clean)
+{
+	static const char if_there[] =
+	    "command -v \"$0\" >/dev/null || exit 0; \"$0\" \"$@\"";
+
+	for (size_t i = 0; i < 2 * sizeof(clean) / sizeof(clean[0]); i++) {
+		const char *way = i % 2 == 0 ? "--heap" : "--heap=sample";
+		const char *const *of = clean[i / 2].argv;
+		struct outcome o;
+
+		run(&o, LIST(watchctl(), way, "--error-exitcode", "66",
+		    "--", "sh", "-c", if_there, of[0], of[1], of[2], of[3],
+		    of[4], of[5], of[6]));
+		if (o.status != 0)
+			fail_msg("%s %s: %d %s", way, of[0], o.status, o.err);
+	}
+}
+
+RUN_TESTS(.before_all = scratch_make, .after_all = scratch_remove)
