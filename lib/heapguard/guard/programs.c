@@ -18,14 +18,31 @@ hg_program_name(char path[HG_PATH_MAX])
 }
 
 static uint64_t
-hash(uint64_t sum, const char *text)
+hash_bytes(uint64_t sum, const char *bytes, size_t n)
 {
-	do {
-		sum = (sum ^ (unsigned char)*text) *
+	for (size_t i = 0; i < n; i++) {
+		sum = (sum ^ (unsigned char)bytes[i]) *
 		    UINT64_C(0x9e3779b97f4a7c15);
 		sum ^= sum >> 29;
-	} while (*text++ != '\0');
+	}
 	return sum;
+}
+
+/* Of a path or an argument, but for the names of temporary files and
+   directories: they are others in each run, such as those that a compiler hands
+   to the programs that it executes. */
+static uint64_t
+hash(uint64_t sum, const char *text)
+{
+	static const char temporary[] = "/tmp/";
+	const char *at;
+
+	while ((at = strstr(text, temporary)) != NULL) {
+		at += sizeof(temporary) - 1;
+		sum = hash_bytes(sum, text, (size_t)(at - text));
+		text = at + strcspn(at, "/");
+	}
+	return hash_bytes(sum, text, strlen(text) + 1);
 }
 
 /* One more of a kind.  0: there is no room. */
