@@ -148,4 +148,37 @@ expect_finding(const struct bug *bug, const json_t *f)
 	    NULL : f, bug->by);
 }
 
+/* Programs without damage. */
+static const struct {
+	const char *argv[8];
+} clean[] = {
+	{{"python3", "-c", "import json; print(json.dumps([1] * 1000))"}},
+	{{"perl", "-e", "my %h; $h{$_} = [$_] for 1..5000; print keys %h"}},
+	{{"bash", "-c", "for i in 1 2 3; do echo $i | sed s/1/2/ | cat; done"}},
+	{{"git", "--version"}},
+	{{"curl", "--version"}},
+	{{"gio", "list", "/usr/share"}},
+	{{"redis-server", "--version"}},
+	{{"cc", "-x", "c", "-c", "-o", "/dev/null", "/dev/null"}},
+};
+
+/* They are found to be so, as far as they are installed. */
+static inline void
+expect_clean(const char *way)
+{
+	static const char if_there[] =
+	    "command -v \"$0\" >/dev/null || exit 0; \"$0\" \"$@\"";
+
+	for (size_t i = 0; i < sizeof(clean) / sizeof(clean[0]); i++) {
+		const char *const *of = clean[i].argv;
+		struct outcome o;
+
+		run(&o, LIST(watchctl(), way, "--error-exitcode", "66",
+		    "--", "sh", "-c", if_there, of[0], of[1], of[2], of[3],
+		    of[4], of[5], of[6]));
+		if (o.status != 0)
+			fail_msg("%s %s: %d %s", way, of[0], o.status, o.err);
+	}
+}
+
 #endif

@@ -2,8 +2,12 @@
  * cxx: operators new and delete in all their forms.
  *
  * If a program defines some of them itself, all calls are passed to the C++
- * library, which calls the program's.  A call that finds no memory is passed
- * there too, because what happens then (a handler, an exception) is C++.
+ * library, which calls the program's.  The operators of jemalloc and tcmalloc do
+ * not: there a block of one that the program has not may end in the program's,
+ * which calls free.  So such blocks are guarded, and are malloc's.
+ *
+ * A call that finds no memory is passed on too, because what happens then (a
+ * handler, an exception) is C++.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -53,7 +57,13 @@ EXPORTED void *hg_new_array_aligned_nothrow(size_t, size_t, const void *)
 static bool
 is_ours(void)
 {
-	return hg_state.on && hg_state.cxx;
+	return hg_state.on && hg_state.cxx != HG_CXX_PASSED;
+}
+
+static enum hg_family
+told(enum hg_family family)
+{
+	return hg_state.cxx == HG_CXX_TOLD ? family : HG_MALLOC;
 }
 
 /* What the C++ library got from malloc for operator new is that, too. */
@@ -64,7 +74,7 @@ adopt(void *p, enum hg_family family)
 	    hg_block_entry(p);
 
 	if (e != NULL)
-		e->family = (uint8_t)family;
+		e->family = (uint8_t)told(family);
 	return p;
 }
 
@@ -73,7 +83,8 @@ allocate(size_t size, size_t align, enum hg_family family,
     const struct hg_record *from)
 {
 	const int saved = errno;
-	void *p = is_ours() ? hg_alloc(size, align, family, from) : NULL;
+	void *p = is_ours() ? hg_alloc(size, align, told(family),
+	    from) : NULL;
 
 	if (p == NULL)
 		errno = saved;
@@ -121,7 +132,7 @@ static void
 give_back(void *p, enum hg_family family, const struct hg_record *from)
 {
 	if (p != NULL)
-		hg_free(p, family, from);
+		hg_free(p, told(family), from);
 }
 
 /* Each takes at most three words. */
@@ -140,15 +151,32 @@ give_back(void *p, enum hg_family family, const struct hg_record *from)
 	}
 DELETES(DELETE)
 
+/* tcmalloc's. */
 #define SAME(name, as) __asm__(".globl " #name "\n.set " #name ", " #as)
 SAME(tc_new, _Znwm);
+SAME(tc_new_nothrow, _ZnwmRKSt9nothrow_t);
+SAME(tc_new_aligned, _ZnwmSt11align_val_t);
+SAME(tc_new_aligned_nothrow, _ZnwmSt11align_val_tRKSt9nothrow_t);
 SAME(tc_newarray, _Znam);
+SAME(tc_newarray_nothrow, _ZnamRKSt9nothrow_t);
+SAME(tc_newarray_aligned, _ZnamSt11align_val_t);
+SAME(tc_newarray_aligned_nothrow, _ZnamSt11align_val_tRKSt9nothrow_t);
 SAME(tc_delete, _ZdlPv);
+SAME(tc_delete_sized, _ZdlPvm);
+SAME(tc_delete_nothrow, _ZdlPvRKSt9nothrow_t);
+SAME(tc_delete_aligned, _ZdlPvSt11align_val_t);
+SAME(tc_delete_sized_aligned, _ZdlPvmSt11align_val_t);
+SAME(tc_delete_aligned_nothrow, _ZdlPvSt11align_val_tRKSt9nothrow_t);
 SAME(tc_deletearray, _ZdaPv);
+SAME(tc_deletearray_sized, _ZdaPvm);
+SAME(tc_deletearray_nothrow, _ZdaPvRKSt9nothrow_t);
+SAME(tc_deletearray_aligned, _ZdaPvSt11align_val_t);
+SAME(tc_deletearray_sized_aligned, _ZdaPvmSt11align_val_t);
+SAME(tc_deletearray_aligned_nothrow, _ZdaPvSt11align_val_tRKSt9nothrow_t);
 
 /* Whether no other is found before ours. */
-bool
-hg_cxx_is_ours(void)
+static bool
+are_first(void)
 {
 	static const struct {
 		const char *name;
@@ -166,4 +194,13 @@ hg_cxx_is_ours(void)
 		if (!hg_next_is_before(all[i].name, all[i].ours))
 			return false;
 	return true;
+}
+
+enum hg_cxx
+hg_cxx_look(void)
+{
+	if (are_first())
+		return HG_CXX_TOLD;
+	return hg_next_is_allocators("_Znwm") ? HG_CXX_AS_MALLOC :
+	    HG_CXX_PASSED;
 }

@@ -275,6 +275,15 @@ xallocx(void *p, size_t size, size_t extra, int flags)
 	return malloc_usable_size(p);
 }
 
+/* A block has what was asked for, and no more. */
+size_t nallocx(size_t, int);
+EXPORTED size_t
+nallocx(size_t size, int flags)
+{
+	(void)flags;
+	return size > PTRDIFF_MAX ? 0 : size;
+}
+
 size_t sallocx(const void *, int);
 EXPORTED size_t
 sallocx(const void *p, int flags)
@@ -300,9 +309,28 @@ sdallocx(void *p, size_t size, int flags)
 	give_back(p, HG_CALLER);
 }
 
-/* tcmalloc's. */
+/* tcmalloc's.  Other libraries may have a malloc_size of another kind. */
+size_t malloc_size(void *);
+EXPORTED size_t
+malloc_size(void *p)
+{
+	static void *kept;
+
+	return hg_next_is_allocators("malloc_size") ? malloc_usable_size(p) :
+	    ((__typeof__(malloc_size) *)(uintptr_t)hg_next_once(&kept,
+	    "malloc_size"))(p);
+}
+
+size_t MallocExtension_GetEstimatedAllocatedSize(size_t);
+EXPORTED size_t
+MallocExtension_GetEstimatedAllocatedSize(size_t size)
+{
+	return size;
+}
+
 #define SAME(name, as) __asm__(".globl " #name "\n.set " #name ", " #as)
 SAME(tc_malloc, malloc);
+SAME(tc_malloc_skip_new_handler, malloc);
 SAME(tc_free, free);
 SAME(tc_calloc, calloc);
 SAME(tc_realloc, realloc);
@@ -313,3 +341,5 @@ SAME(tc_posix_memalign, posix_memalign);
 SAME(tc_valloc, valloc);
 SAME(tc_pvalloc, pvalloc);
 SAME(tc_malloc_size, malloc_usable_size);
+SAME(tc_nallocx, nallocx);
+SAME(MallocExtension_GetAllocatedSize, malloc_usable_size);

@@ -6,6 +6,7 @@
 
 #include "guard/callers.h"
 #include "guard/evidence.h"
+#include "guard/state.h"
 
 /* Allocate for this caller; align 0: the usual alignment.  NULL: there is no
    memory. */
@@ -15,9 +16,8 @@ void *hg_alloc(size_t size, size_t align, enum hg_family,
 /* Free a block; the pointer is not null. */
 void hg_free(void *, enum hg_family, const struct hg_record *);
 
-/* Whether new and delete are the C++ library's, so that the guard's may replace
-   them. */
-bool hg_cxx_is_ours(void);
+/* What is done with new and delete. */
+enum hg_cxx hg_cxx_look(void);
 
 /* As realloc(3), calloc(3) and malloc_usable_size(3). */
 void *hg_realloc(void *, size_t, const struct hg_record *);

@@ -42,6 +42,17 @@ hg_next_is_before(const char *name, const void *ours)
 	    ((const ElfW(Sym) *)symbol)->st_shndx == SHN_UNDEF);
 }
 
+bool
+hg_next_is_allocators(const char *name)
+{
+	Dl_info allocator, at;
+	void *found = symbol(name);
+
+	return found != NULL && dladdr(found, &at) != 0 &&
+	    dladdr((void *)(uintptr_t)hg_next.malloc, &allocator) != 0 &&
+	    at.dli_fbase == allocator.dli_fbase;
+}
+
 void
 hg_next_begin(void)
 {

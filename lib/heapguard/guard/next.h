@@ -26,6 +26,10 @@ void *hg_next_once(void **kept, const char *name);
 /* Whether the program's calls to this name reach our function. */
 bool hg_next_is_before(const char *name, const void *ours);
 
+/* Whether the function of this name that is not ours is of the same library as
+   the allocator. */
+bool hg_next_is_allocators(const char *name);
+
 /* Memory for calls before the allocator is known; whether a block is from
    there, and how many bytes of it may be read. */
 void *hg_arena_alloc(size_t size, size_t align);

@@ -197,7 +197,7 @@ begin(int argc, char **argv, char **env)
 		return;
 	hg_state.quarantine = strtoull(text + len, NULL, 10);
 	how = look_at_program();
-	hg_state.cxx = hg_cxx_is_ours();
+	hg_state.cxx = hg_cxx_look();
 	hg_program_image(argc, argv, &hg_state.image);
 	hg_program_hello(how);
 	if (how == HG_GUARDED)

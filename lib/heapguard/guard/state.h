@@ -48,9 +48,16 @@ struct hg_thread {
 	uint32_t count[HG_CALLERS_MAX];	/* its blocks, by their callers */
 };
 
+/* What is done with operators new and delete. */
+enum hg_cxx {
+	HG_CXX_PASSED,		/* they are the C++ library's */
+	HG_CXX_AS_MALLOC,	/* what they allocate is malloc's */
+	HG_CXX_TOLD,		/* it is told from that */
+};
+
 extern struct hg_state {
 	bool on;			/* blocks are guarded */
-	bool cxx;			/* new and delete are guarded, too */
+	enum hg_cxx cxx;
 	_Atomic pid_t pid;
 	size_t quarantine;		/* its size in bytes; 0: none */
 	struct hg_evidence *evidence;	/* nobody reads any */

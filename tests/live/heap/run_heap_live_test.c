@@ -342,6 +342,11 @@ TEST(a_further_run_leaves_nobody_behind)
 	assert_true(kill(pid, 0) != 0 || state_of(pid) == 'Z');
 }
 
+TEST(programs_without_damage_are_clean_in_the_only_run)
+{
+	expect_clean("--heap=sample");
+}
+
 int
 main(void)
 {

@@ -270,35 +270,9 @@ TEST(what_was_allocated_before_the_guard_was_on_may_be_freed)
 	}
 }
 
-static const struct {
-	const char *argv[8];
-} clean[] = {
-	{{"python3", "-c", "import json; print(json.dumps([1] * 1000))"}},
-	{{"perl", "-e", "my %h; $h{$_} = [$_] for 1..5000; print keys %h"}},
-	{{"bash", "-c", "for i in 1 2 3; do echo $i | sed s/1/2/ | cat; done"}},
-	{{"git", "--version"}},
-	{{"curl", "--version"}},
-	{{"gio", "list", "/usr/share"}},
-	{{"redis-server", "--version"}},
-	{{"cc", "-x", "c", "-c", "-o", "/dev/null", "/dev/null"}},
-};
-
 TEST(programs_without_damage_are_clean)
 {
-	static const char if_there[] =
-	    "command -v \"$0\" >/dev/null || exit 0; \"$0\" \"$@\"";
-
-	for (size_t i = 0; i < 2 * sizeof(clean) / sizeof(clean[0]); i++) {
-		const char *way = i % 2 == 0 ? "--heap" : "--heap=sample";
-		const char *const *of = clean[i / 2].argv;
-		struct outcome o;
-
-		run(&o, LIST(watchctl(), way, "--error-exitcode", "66",
-		    "--", "sh", "-c", if_there, of[0], of[1], of[2], of[3],
-		    of[4], of[5], of[6]));
-		if (o.status != 0)
-			fail_msg("%s %s: %d %s", way, of[0], o.status, o.err);
-	}
+	expect_clean("--heap");
 }
 
 RUN_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

@@ -1,0 +1,2 @@
+// own_new with jemalloc behind it.
+#include "own_new.cc"

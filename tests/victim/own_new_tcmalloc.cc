@@ -1,0 +1,2 @@
+// own_new with tcmalloc behind it.
+#include "own_new.cc"
