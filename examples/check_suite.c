@@ -1,6 +1,6 @@
 /*
- * check_suite: the same with Check, where a fixture looks after each test.  It
- * must be a checked one, which runs in the test's own process.
+ * check_suite: the same with Check, where a fixture checks after each test.  It
+ * must be a checked fixture, because only those run in the test's process.
  *
  *	0%: Checks: 1, Failures: 1, Errors: 0
  *	check_suite.c:41:S:config:accepting_changes_nothing:0: stray write

@@ -1,6 +1,6 @@
 /*
  * freeze: only the thread that reloads the configuration may write to it while
- * the server serves.  One function has a bug:
+ * the server runs.  One function has a bug:
  *
  *	#1   stray write  config (4 of 8 bytes, at 0x55e3ec7142d4)
  *	     freeze[7877/7877] cpu 0  +0.000365s

@@ -1,5 +1,5 @@
 /*
- * victim: a program with a question in it.  It counts up, yet the counter keeps
+ * victim: a program with a bug to find.  It counts up, yet the counter keeps
  * falling back to zero.  Which thread does that, and where?
  *
  *	victim & watchctl -w counter -n 6 -p $!

@@ -1,6 +1,6 @@
 /*
- * beside: parts of a test program that run at the same time, each in a process
- * of its own, because they mostly wait.
+ * beside: runs parts of a test program at the same time, each in a process of
+ * its own, because they mostly wait.
  */
 #ifndef BESIDE_H
 #define BESIDE_H
@@ -14,7 +14,7 @@
 
 enum { BESIDE_MAX = 8 };
 
-/* It ends when this process does. */
+/* Start a process that ends when this one does. */
 static inline pid_t
 beside_start(int (*part)(unsigned), unsigned i, FILE *output)
 {
@@ -42,10 +42,10 @@ beside_end(pid_t pid, FILE *output)
 	return status != 0;
 }
 
-/* Run part(0) to part(n - 1), of which each returns how many of its tests
-   failed, and print what they print, one after another.  For all processes of
-   an ordinary user there is one limit of locked memory: there they wait for
-   each other.  Result: how many parts failed. */
+/* Run part(0) to part(n - 1), each of which returns how many of its tests
+   failed, and print their outputs one after another.  As an ordinary user they
+   run one at a time, because all processes of that user share one limit of
+   locked memory.  Result: how many parts failed. */
 static inline int
 run_beside(unsigned n, int (*part)(unsigned))
 {

@@ -1,4 +1,5 @@
-/* borrow: memory that watchctl shares with its BPF programs, to look at it. */
+/* borrow: maps memory that watchctl shares with its BPF programs, to examine
+   it. */
 #ifndef BORROW_H
 #define BORROW_H
 
@@ -9,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { BORROW_DESCRIPTORS = 1024 };	/* of watchctl, at most */
+enum { BORROW_DESCRIPTORS = 1024 };	/* most descriptors of watchctl */
 
 /* Whether a descriptor of a process is a map of values of this size. */
 static inline bool
@@ -26,7 +27,7 @@ borrow_is_map(const char *info, size_t wanted)
 	return size == wanted;
 }
 
-/* That of watchctl; NULL: it has none. */
+/* Map that of watchctl; NULL: it has none. */
 static inline const void *
 borrow_map(pid_t pid, size_t size)
 {

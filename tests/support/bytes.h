@@ -1,5 +1,5 @@
 /*
- * bytes: records and files of them, put together.
+ * bytes: assembles records, and files of them.
  */
 #ifndef BYTES_H
 #define BYTES_H
@@ -31,7 +31,7 @@ put32(struct bytes *b, uint32_t v)
 	put(b, &v, sizeof(v));
 }
 
-/* A string, padded with NULs to 8 bytes as the kernel does. */
+/* Append a string, padded with NULs to 8 bytes as the kernel does. */
 static inline void
 put_string(struct bytes *b, const char *s)
 {

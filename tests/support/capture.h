@@ -1,6 +1,6 @@
 /*
- * capture: samples of a stopped thread, made by hand as the kernel would make
- * them, and the mappings of a process.
+ * capture: makes samples of a stopped thread, in the form of the kernel's, and
+ * records of a process's mappings.
  */
 #ifndef CAPTURE_H
 #define CAPTURE_H
@@ -26,7 +26,7 @@ struct capture {
 	uint8_t stack[CAPTURE_STACK];
 };
 
-/* Read memory of a process, this one too, as far as it is mapped. */
+/* Read memory of a process, which may be this one, as far as it is mapped. */
 static inline size_t
 capture_read(pid_t pid, uint64_t addr, void *to, size_t len)
 {
@@ -65,7 +65,7 @@ capture_take(struct capture *c, pid_t pid, const struct user_regs_struct *r,
 	c->sample.stack_len = capture_read(pid, r->rsp, c->stack, max);
 }
 
-/* The registers that a signal handler of ours is given. */
+/* The registers that our signal handler was given. */
 static inline struct user_regs_struct
 capture_regs(const ucontext_t *uc)
 {
@@ -112,7 +112,7 @@ capture_call(struct capture *c, size_t max, void (*fn)(long), long arg)
 	(void)sigaction(SIGTRAP, &old, NULL);
 }
 
-/* Teach a space what a process has mapped executable. */
+/* Let a space learn what a process has mapped executable. */
 static inline void
 capture_maps(struct ex_space *space, pid_t pid)
 {
@@ -146,7 +146,7 @@ capture_maps(struct ex_space *space, pid_t pid)
 		(void)fclose(maps);
 }
 
-/* A new space with this process in it.  NULL: no memory. */
+/* Create a space that knows this process.  NULL: no memory. */
 static inline struct ex_process *
 capture_self(struct ex_space **space)
 {

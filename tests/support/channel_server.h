@@ -1,5 +1,6 @@
 /*
- * channel_server: a channel, and a helper that serves it: a child of the test.
+ * channel_server: a channel, and a helper that serves it, which is a child of
+ * the test.
  */
 #ifndef CHANNEL_SERVER_H
 #define CHANNEL_SERVER_H
@@ -10,17 +11,18 @@
 #include "child.h"
 #include "handler/channel.h"
 
-/* What the helper does. */
+/* The helper's functions. */
 struct server {
-	void (*take)(struct wp_cell *);	/* a hit; NULL: it takes none */
-	int (*answer)(struct wp_channel *);	/* a request */
+	void (*take)(struct wp_cell *);	/* handles a hit; NULL: none is taken */
+	int (*answer)(struct wp_channel *);	/* answers a request */
 };
 
-static struct wp_channel *channel;	/* as the test has it mapped, ... */
+static struct wp_channel *channel;	/* mapped by the test, ... */
 static int channel_memory;		/* ... from this descriptor */
 static pid_t channel_helper;
-static volatile bool *channel_end;	/* shared: the helper is to end, ... */
-static volatile bool *channel_deaf;	/* ... or to do nothing */
+static volatile bool *channel_end;	/* shared: tells the helper to end,
+					   ... */
+static volatile bool *channel_deaf;	/* ... or to ignore everything */
 
 static inline void
 channel_serve(void *arg)
@@ -41,7 +43,7 @@ channel_serve(void *arg)
 		}
 		if (!*channel_deaf && wp_channel_asked(mine))
 			wp_channel_answer(mine, server->answer(mine));
-		/* whoever wants something wakes it */
+		/* a request or hit wakes it */
 		wp_channel_sleep(mine, &heard, CHILD_PATIENCE_MS);
 	}
 }

@@ -30,7 +30,7 @@ nap_us(long us)
 	    us % 1000000 * 1000}, NULL);
 }
 
-/* Wait until a condition holds; the test fails when it never does. */
+/* Wait until a condition holds; the test fails if it never does. */
 #define await(condition)						\
 	do {								\
 		uint64_t give_up = wp_clock_ns() +			\
@@ -54,8 +54,8 @@ shared_memory(size_t size)
 	return at;
 }
 
-/* After `static struct ... *shared`: it is made before main(), and
-   clear_shared() may be what is done before each test. */
+/* Use this after `static struct ... *shared`: it is allocated before main(),
+   and clear_shared() can be called before each test. */
 #define SHARED_FIXTURE							\
 	static __attribute__((constructor)) void			\
 	make_shared(void)						\
@@ -70,21 +70,21 @@ shared_memory(size_t size)
 		return 0;						\
 	}
 
-/* Of what several threads, or processes, count. */
+/* Add to a count of several threads or processes. */
 static inline void
 add(volatile unsigned *n, int by)
 {
 	__atomic_add_fetch(n, by, __ATOMIC_SEQ_CST);
 }
 
-/* What a thread does until shared->end.  It counts its turns, and says that it
-   is there: shared has turns[] and tid[] for each thread, and ready for all. */
+/* The loop of a thread until shared->end.  It counts its turns, and announces
+   itself: shared has turns[] and tid[] for each thread, and ready for all. */
 #define each_turn(i)							\
 	for (shared->tid[i] = gettid(),					\
 	    (void)__atomic_add_fetch(&shared->ready, 1, __ATOMIC_SEQ_CST); \
 	    !shared->end; shared->turns[i]++)
 
-/* Those that were started and not waited for. */
+/* Children that were started and not waited for. */
 static pid_t child_running[64];
 
 static inline void
@@ -98,8 +98,8 @@ child_note(pid_t from, pid_t to)
 	}
 }
 
-/* A child that crashes is to end by it: cmocka's handlers would go on there
-   with the next test. */
+/* Let a crash end a child: cmocka's handlers would continue there with the next
+   test. */
 static inline void
 child_may_crash(void)
 {
@@ -128,7 +128,7 @@ child_start(void (*fn)(void *), void *arg)
 	return pid;
 }
 
-/* What one may do: say that it is there, and rest. */
+/* A function for such a process: announce itself, and wait. */
 static inline void
 child_rest(void *ready)
 {
@@ -137,7 +137,7 @@ child_rest(void *ready)
 		(void)pause();
 }
 
-/* Wait for its next change of state, which is to be this one. */
+/* Wait for a child's next change of state, which must be this one. */
 static inline void
 child_expect(pid_t pid, int expected)
 {
@@ -147,8 +147,8 @@ child_expect(pid_t pid, int expected)
 	assert_int_equal(status, expected);
 }
 
-/* In one: start a thread with a small stack, for which nobody waits; or n,
-   which run fn(0), fn(1), ... */
+/* In a child: start a thread with a small stack, for which nobody waits; or n
+   threads, which run fn(0), fn(1), ... */
 static inline void
 child_thread(void *(*fn)(void *), void *arg)
 {
@@ -169,7 +169,7 @@ child_threads(size_t n, void *(*fn)(void *))
 		child_thread(fn, (void *)(uintptr_t)i);
 }
 
-/* Wait for its end.  Result: its wait status. */
+/* Wait for a child's end.  Result: its wait status. */
 static inline int
 child_wait(pid_t pid)
 {
@@ -187,7 +187,7 @@ child_kill(pid_t pid)
 	(void)child_wait(pid);
 }
 
-/* What a failed test left, as a test's teardown. */
+/* A test's teardown: end what a failed test left behind. */
 static inline int
 children_end(void **state)
 {
@@ -198,7 +198,7 @@ children_end(void **state)
 			(void)kill(child_running[i], SIGKILL);
 		else
 			child_running[i] = 0;
-	/* one that another traces is there until its tracer has ended */
+	/* a traced child exists until its tracer has ended */
 	for (size_t i = 0; i < 64; i++) {
 		if (child_running[i] != 0)
 			(void)waitpid(child_running[i], NULL, 0);
@@ -207,7 +207,7 @@ children_end(void **state)
 	return 0;
 }
 
-/* How many descriptors this process has. */
+/* The number of this process's descriptors. */
 static inline unsigned
 open_descriptors(void)
 {

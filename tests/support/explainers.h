@@ -1,6 +1,6 @@
 /*
- * explainers: the processes that explain for watchctl, and what breaks into
- * them.
+ * explainers: finds the processes that explain for watchctl, and lets the
+ * victim `intruder' break into them.
  */
 #ifndef EXPLAINERS_H
 #define EXPLAINERS_H
@@ -15,7 +15,7 @@
 #include "scratch.h"
 #include "test.h"
 
-/* Which of a process's children is one; 0: it has none now. */
+/* The explainer among a process's children; 0: it has none now. */
 static inline pid_t
 explainer_of(pid_t pid)
 {
@@ -40,7 +40,7 @@ explainer_of(pid_t pid)
 	return found;
 }
 
-/* Kill it, when there is one. */
+/* Kill the explainer, once there is one. */
 static inline void
 explainer_kill(pid_t pid)
 {
@@ -53,7 +53,7 @@ explainer_kill(pid_t pid)
 	(void)kill(explainer, SIGKILL);
 }
 
-/* Whether it has one, but no longer this one. */
+/* Whether a process has an explainer other than this one. */
 static inline bool
 has_other_explainer(pid_t pid, pid_t gone)
 {
@@ -62,7 +62,8 @@ has_other_explainer(pid_t pid, pid_t gone)
 	return now > 0 && now != gone;
 }
 
-/* It may do what the sandbox allows, as nobody where this is root. */
+/* Check that an explainer has the state that the sandbox leaves, and is nobody
+   if this is root. */
 static inline void
 explainer_expect_confined(pid_t pid)
 {
@@ -70,7 +71,7 @@ explainer_expect_confined(pid_t pid)
 		"\nSeccomp:\t2\n", "\nNoNewPrivs:\t1\n",
 		"\nCapEff:\t0000000000000000\n",
 		"\nCapPrm:\t0000000000000000\n",
-		/* of root's */
+		/* if this is root */
 		"\nUid:\t65534\t65534\t65534\t65534\n", "\nGroups:\t \n",
 	};
 	const size_t n = COUNT(lines) - (geteuid() == 0 ? 0 : 2);
@@ -85,7 +86,7 @@ explainer_expect_confined(pid_t pid)
 		assert_holds(text, lines[i]);
 }
 
-/* From now on, have the victim `intruder' do this in what is run. */
+/* From now on, have `intruder' do this in the explainers that are started. */
 static inline void
 intrude(const char *what)
 {
@@ -97,7 +98,7 @@ intrude(const char *what)
 	free(library);
 }
 
-/* Begin a run during which it does. */
+/* Start a run with it. */
 static inline void
 start_intruded(const char *what, struct running *w, const char *const *argv)
 {

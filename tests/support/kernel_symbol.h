@@ -1,4 +1,4 @@
-/* kernel_symbol: the address of a name in /proc/kallsyms. */
+/* kernel_symbol: finds the address of a name in /proc/kallsyms. */
 #ifndef KERNEL_SYMBOL_H
 #define KERNEL_SYMBOL_H
 
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Its address, 0: there is none, or it is not for everybody. */
+/* The address; 0: there is none, or it is hidden. */
 static inline uint64_t
 kernel_symbol(const char *name)
 {

@@ -18,10 +18,10 @@
 /* Long enough for a busy machine; only a failure waits so long. */
 #define LIVE_PATIENCE_MS 60000
 
-/* What may be used. */
+/* The features of this machine. */
 static struct wp_features live_features;
 
-/* What events opened as wp_attr_watch has them give when they are read. */
+/* The count of an event opened with the attributes of wp_attr_watch. */
 static inline uint64_t
 live_format(void)
 {
@@ -46,7 +46,7 @@ live_possible(void)
 #define run_live_tests(...)						\
 	run_all_tests(.possible = live_possible, __VA_ARGS__)
 
-/* Slots that are free in a thread, found by filling them. */
+/* The number of free slots in a thread, found by filling them. */
 static inline unsigned
 live_free_slots(pid_t tid)
 {
@@ -67,9 +67,9 @@ live_free_slots(pid_t tid)
 	return n;
 }
 
-/* Wait until so many are free.  One may be kept for a moment more: by the
+/* Wait until this many are free.  One may be occupied a moment longer: by the
    kernel, for a thread that has inherited its event and is just ending; by a
-   helper, to look at its count. */
+   helper that reads its count. */
 static inline void
 live_await_free_slots(pid_t tid, unsigned n)
 {

@@ -1,8 +1,8 @@
 /*
- * made_hits: hits made by hand, and a report of them caught in memory.
+ * made_hits: makes hits by hand, and catches a report of them in memory.
  *
- * Modules here are a name and a build id; what reports ask of libexplain is
- * answered below, so that these tests need none of it.
+ * Modules here are a name and a build id; the functions of libexplain that
+ * reports call are replaced below, so these tests do not need it.
  */
 #ifndef MADE_HITS_H
 #define MADE_HITS_H
@@ -14,7 +14,7 @@
 #include "report/report.h"
 #include "type/object.h"
 
-/* Text that a hostile program may bear. */
+/* Text that a hostile program may contain. */
 #define HOSTILE	"a\033[2Jb\n\"\\c\xff\xc0\xaf\t\x7f\xe2\x80\xae;d e"
 
 struct ex_module {
@@ -55,7 +55,7 @@ ex_confidence_text(enum ex_confidence confidence)
 	return text[confidence];
 }
 
-/* One object has a type: for hits with a process. */
+/* The one object with a type, for hits with a process. */
 static struct ex_object made_object = {
 	.path = "counter", .type = "long", .size = 8,
 };
@@ -80,7 +80,7 @@ ex_object_text(struct ex_process *process, const struct ex_object *object,
 	return true;
 }
 
-/* Of the object, but for its bits. */
+/* The number of the object, without its bits. */
 static struct ex_number made_number = {
 	.size = sizeof(long), .is_signed = true,
 };
@@ -126,7 +126,8 @@ static const struct ex_frame made_hostile_frames[] = {
 	{.pc = 0x401340, .module = &made_hostile, .vaddr = 0x340},
 };
 
-/* What ended in a tail call has no address unless its jump is known. */
+/* A function that ended in a tail call has no address unless its jump is
+   known. */
 static const struct ex_frame made_tail_frames[] = {
 	{.pc = 0x401320, .function = "set", .module = &made_victim,
 	 .file = "victim.c", .line = 3},
@@ -187,7 +188,7 @@ made_hit(uint64_t seq)
 	};
 }
 
-/* One behind tail calls, for which it is not judged. */
+/* A store after tail calls, which is therefore not judged. */
 static inline struct ex_hit
 made_tail_hit(uint64_t seq)
 {
@@ -225,7 +226,8 @@ made_evil_hit(uint64_t seq)
 	};
 }
 
-/* Two stray writers, one that may be, and a run that they were found in. */
+/* Two stray writers, one possibly stray, and the run in which they were
+   found. */
 static const struct finding made_writer = {
 	.watch = &made_watches[0], .stack = &made_plain,
 	.culprit = &made_plain_frames[0], .access = "write", .count = 12,
@@ -250,11 +252,11 @@ static const struct report_end made_judged = {
 	.unjudged = 1, .doubts = made_doubts, .ndoubts = 1,
 };
 
-/* A report into memory. */
+/* A report in memory. */
 struct made_report {
 	struct report report;
-	char *text;		/* what was written, once closed, until the
-				   test ends */
+	char *text;		/* the output, once closed, until the test
+				   ends */
 	size_t len;
 };
 
@@ -286,7 +288,7 @@ made_close(struct made_report *m, const struct report_end *end)
 	test_frees(m->text, free);
 }
 
-/* A whole report of n hits. */
+/* Write a complete report of n hits. */
 static inline void
 made_write(struct made_report *m, const struct report_ops *ops,
     const struct report_start *start, const struct ex_hit *hits, size_t n,
@@ -298,7 +300,7 @@ made_write(struct made_report *m, const struct report_ops *ops,
 	made_close(m, end);
 }
 
-/* No byte that a terminal would obey, newlines apart. */
+/* Check that there is no byte that controls a terminal, except newlines. */
 static inline void
 assert_visible(const char *text)
 {

@@ -1,6 +1,6 @@
 /*
- * made_process: a process of modules and symbols made by hand, which answers
- * what spec.c asks of libexplain.
+ * made_process: a process with modules and symbols made by hand, which replaces
+ * the functions of libexplain that spec.c calls.
  */
 #ifndef MADE_PROCESS_H
 #define MADE_PROCESS_H
@@ -17,7 +17,7 @@
 struct ex_module {
 	const char *path;
 	const char *problem;	/* NULL: none */
-	uint64_t base, size;	/* where it is mapped, and how far */
+	uint64_t base, size;	/* address and size of its mapping */
 	const struct ex_symbol *symbol;
 	size_t nsymbols;
 };
@@ -154,7 +154,7 @@ ex_symbol_at(struct ex_module *module, uint64_t vaddr, struct ex_symbol *out)
 	return found;
 }
 
-/* Functions have nothing to do first. */
+/* Arguments are in place at a function's start. */
 uint64_t
 ex_code_entry(struct ex_module *module, uint64_t start)
 {
@@ -177,9 +177,9 @@ ex_code_lines(struct ex_module *module, const char *file, int line,
 
 /* --- types --- */
 
-/* Of all that is declared here: struct made { int number; struct made *next,
-   *row; int list[4]; unsigned bit : 3; }, as every symbol with "made" in its
-   name is one, and one with "pointer" points to one. */
+/* The only type: struct made { int number; struct made *next, *row; int list[4];
+   unsigned bit : 3; }.  A symbol with "made" in its name has this type, and one
+   with "pointer" points to it. */
 static struct ex_layout made_layout = {.kind = EX_STRUCT, .size = 48},
     made_array = {.kind = EX_ARRAY, .size = 16, .count = 4};
 enum made_name { MADE_NUMBER, MADE_NEXT, MADE_ROW, MADE_LIST, MADE_BIT };
@@ -351,8 +351,7 @@ ex_type_target(struct ex_process *process, const struct ex_type *type,
 	return true;
 }
 
-/* Memory holds the address that it lies at, and 0 where that is odd in 4
-   KiB. */
+/* Memory contains its own address, but 0 in odd blocks of 4 KiB. */
 bool
 ex_process_read(const struct ex_process *process, uint64_t addr, void *to,
     size_t len)

@@ -1,5 +1,6 @@
 /*
- * own_code: code of the test's own, which never runs, as its module has it.
+ * own_code: code of the test program itself, which never runs, as its module
+ * contains it.
  */
 #ifndef OWN_CODE_H
 #define OWN_CODE_H
@@ -15,7 +16,7 @@ struct own_code {
 	ZydisDecoder decoder;
 };
 
-/* For a module that has something at an address: the state of all tests. */
+/* The setup of all tests: a module that has something at an address. */
 static inline int
 own_code_open(void **state, const uint8_t *at)
 {

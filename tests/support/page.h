@@ -1,4 +1,5 @@
-/* page: whether a text is a page that needs nothing and does nothing. */
+/* page: checks that a text is an HTML page that loads nothing and runs no
+   script. */
 #ifndef PAGE_CHECK_H
 #define PAGE_CHECK_H
 
@@ -7,7 +8,7 @@
 
 enum { PAGE_DEPTH = 32, PAGE_BYTES = 2000000 };
 
-/* Elements that are open. */
+/* The open elements. */
 struct page_check {
 	char open[PAGE_DEPTH][16];
 	size_t n;
@@ -23,7 +24,7 @@ page_is_one_of(const char *name, size_t len, const char *const *list)
 	return false;
 }
 
-/* An attribute, at its name.  Result: behind it. */
+/* Check an attribute at its name.  Result: the end of it. */
 static inline const char *
 page_attribute(const char *at)
 {
@@ -48,7 +49,7 @@ page_attribute(const char *at)
 	return at + 1;
 }
 
-/* A tag, behind its '<'.  Result: behind it. */
+/* Check a tag after its '<'.  Result: the end of it. */
 static inline const char *
 page_tag(struct page_check *p, const char *at)
 {
@@ -85,7 +86,8 @@ page_tag(struct page_check *p, const char *at)
 	return at + 1;
 }
 
-/* Every element and attribute is one of few, and is closed. */
+/* Check that every element and attribute is one of the few allowed, and that
+   all elements are closed. */
 static inline struct page_check
 page_check(const char *text)
 {

@@ -1,6 +1,6 @@
 /*
- * program: programs that watch themselves, as children of a test.  They make
- * checks of their own; the test fails with the line of the first that fails.
+ * program: runs programs that watch themselves, as children of a test.  They
+ * make their own checks; the test fails with the line of the first failed one.
  */
 #ifndef PROGRAM_H
 #define PROGRAM_H
@@ -10,7 +10,7 @@
 
 #include "child.h"
 
-/* The line of the check that failed; shared. */
+/* The line of the failed check; shared. */
 static volatile int *program_failed;
 
 #define CHECK(condition) do {						\
@@ -20,7 +20,7 @@ static volatile int *program_failed;
 		}							\
 	} while (0)
 
-/* Run one to its end; it is killed if that does not come. */
+/* Run one to its end; it is killed if that takes too long. */
 static inline void
 program(void (*fn)(void *), const void *arg)
 {

@@ -1,6 +1,6 @@
 /*
  * puppet: a process with a leader and a second thread or process, which obey
- * commands of one letter, and report when each is done.
+ * commands of one letter and report each one's completion.
  *
  *	to the leader:	s store in the word	t make the second, a thread
  *			l call the landmark	f make the second, a process
@@ -18,7 +18,7 @@
 
 #include "child.h"
 
-/* What they act on, set before the first is made. */
+/* What they act on, set before the first one is started. */
 static volatile uint64_t *puppet_word;
 static void (*volatile puppet_call)(void *);
 static volatile int *puppet_signals;	/* shared: SIGUSR1s handled */
@@ -42,7 +42,7 @@ puppet_say(const struct puppet *p)
 	(void)!write(p->back[1], "", 1);
 }
 
-/* The second one stores when told to. */
+/* The second one: store when told to. */
 static inline void *
 be_second(void *arg)
 {
@@ -66,7 +66,7 @@ be_second_process(struct puppet *p)
 	_exit(0);
 }
 
-/* In a vfork child: it holds its parent until it is told to end. */
+/* A vfork child, which holds its parent until it is */
 static inline int
 be_vforked(void *arg)
 {
@@ -92,7 +92,7 @@ puppet_obey(struct puppet *p, char c)
 	case 't':
 		if (pthread_create(&thread, NULL, be_second, p) != 0)
 			_exit(1);
-		return;		/* the second says when it is there */
+		return;		/* the second reports when it has started */
 	case 'f':
 		if (fork() == 0)
 			be_second_process(p);
@@ -150,7 +150,7 @@ puppet_hear(const struct puppet *p)
 	assert_int_equal(read(p->back[0], &c, 1), 1);
 }
 
-/* Tell without waiting for an answer. */
+/* Send a command without waiting for an answer. */
 static inline void
 puppet_tell(int fd, char c)
 {

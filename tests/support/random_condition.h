@@ -1,5 +1,5 @@
 /*
- * random_condition: texts of conditions, of which the kernel can decide a part.
+ * random_condition: makes conditions of which the kernel can evaluate a part.
  */
 #ifndef RANDOM_CONDITION_H
 #define RANDOM_CONDITION_H
@@ -42,7 +42,7 @@ random_leaf(uint64_t *state, char *to, size_t size)
 		(void)snprintf(to, size, "%s %s %u", name, operator, value);
 }
 
-/* A condition of at most so many parts, a power of two. */
+/* Make a condition of at most this many parts, a power of two. */
 static inline void
 random_condition(uint64_t *state, unsigned parts, char *to, size_t size)
 {

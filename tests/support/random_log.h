@@ -1,5 +1,5 @@
 /*
- * random_log: the log of the victim "random", with which reports are compared.
+ * random_log: the log of the victim "random", with which tests compare reports.
  */
 #ifndef RANDOM_LOG_H
 #define RANDOM_LOG_H
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 enum {
-	RANDOM_WINDOW = 64,	/* bytes that watches may lie in */
+	RANDOM_WINDOW = 64,	/* bytes that watches may be on */
 	RANDOM_BEFORE = 1024,	/* bytes of the arena before them */
 };
 
@@ -23,15 +23,17 @@ enum {
 /* One access: an instruction, or a system call.  Masks have a bit for each byte
    of the window. */
 struct random_access {
-	uint64_t pc, end;	/* of the instruction, and where it went on */
+	uint64_t pc, end;	/* address of the instruction, and of the next
+				   one executed */
 	uint64_t stores, loads;	/* bytes accessed, */
-	uint64_t maybe;		/* and those that may be */
-	uint64_t known_before, known_after;	/* which bytes of these: */
+	uint64_t maybe;		/* and bytes possibly accessed */
+	uint64_t known_before, known_after;	/* which bytes of these are
+						   known: */
 	uint8_t before[RANDOM_WINDOW], after[RANDOM_WINDOW];
 	int32_t pid, tid;
 	uint32_t flags;
-	uint32_t phase;		/* accesses between two points at which all
-				   threads stand */
+	uint32_t phase;		/* number of the interval between two points at
+				   which all threads stop */
 	char form[32];
 };
 

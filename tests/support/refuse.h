@@ -13,15 +13,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* An argument of a call that is refused: it has this value, or at least. */
+/* A condition on an argument: it has this value, or at least this value. */
 struct refuse_arg {
 	unsigned index;
 	uint32_t value;
 	bool at_least;
 };
 
-/* Refuse a system call with an errno, if n arguments are so.  Result: whether
-   it is. */
+/* Refuse a system call with an errno, if n arguments meet their conditions.
+   Result: whether that worked. */
 static inline bool
 refuse_call(long call, int err, const struct refuse_arg *arg, unsigned n)
 {
@@ -54,7 +54,7 @@ refuse_call(long call, int err, const struct refuse_arg *arg, unsigned n)
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) == 0;
 }
 
-/* Become an ordinary user: as what start_prepared() takes. */
+/* Become an ordinary user; a function for start_prepared(). */
 static inline bool
 be_nobody(int unused)
 {
@@ -63,8 +63,8 @@ be_nobody(int unused)
 	    setresuid(65534, 65534, 65534) == 0;
 }
 
-/* Become an ordinary user whom perf_event_open(2) is refused: as a test group's
-   setup. */
+/* Become an ordinary user for whom perf_event_open(2) is refused; a test
+   group's setup. */
 static inline int
 be_refused(void **state)
 {

@@ -2,7 +2,7 @@
  * said: captures what this process writes to a descriptor.
  *
  * Between begin and end, the message of a failed assertion is captured too, and
- * so is not seen.
+ * not shown.
  */
 #ifndef SAID_H
 #define SAID_H
@@ -13,7 +13,7 @@
 
 #include "test.h"
 
-static int said_kept;	/* where the descriptor led */
+static int said_kept;	/* the descriptor's file */
 static FILE *said_file;
 
 static inline void

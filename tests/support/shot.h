@@ -14,8 +14,8 @@
 #include "record/record.h"
 
 enum {
-	SHOT_KEPT = 64,		/* samples that are kept, the first ones */
-	SHOT_RING = 64 << 10,	/* bytes: the least that wp_rings_open makes */
+	SHOT_KEPT = 64,		/* number of first samples that are kept */
+	SHOT_RING = 64 << 10,	/* bytes: the smallest ring of wp_rings_open */
 };
 
 struct shot {
@@ -31,7 +31,7 @@ struct shot {
 	size_t used;		/* of shot_bytes */
 };
 
-/* The bytes of the samples that are kept.  There is one shot at a time. */
+/* The bytes of the kept samples.  There is one shot at a time. */
 static _Alignas(8) uint8_t shot_bytes[1 << 20];
 
 static inline struct wp_slot
@@ -117,7 +117,7 @@ shot_keep(struct shot *s, const struct perf_event_header *header)
 	    &s->sample[s->kept++]), 1);
 }
 
-/* Take what the rings hold. */
+/* Take the records of the rings. */
 static inline void
 shot_read(struct shot *s)
 {
@@ -140,7 +140,7 @@ shot_read(struct shot *s)
 	}
 }
 
-/* Disarm, count, and take what the rings hold. */
+/* Disarm, read the count, and take the records of the rings. */
 static inline void
 shot_take(struct shot *s)
 {
@@ -158,7 +158,7 @@ shot_end(struct shot *s)
 	ex_formats_free(s->formats);
 }
 
-/* One event in this thread, one action, and what came of it. */
+/* Arm one event in this thread, do one action, and collect the result. */
 static inline void
 shoot(struct shot *s, struct perf_event_attr attr, void (*act)(void *),
     void *arg)
@@ -169,8 +169,8 @@ shoot(struct shot *s, struct perf_event_attr attr, void (*act)(void *),
 	shot_take(s);
 }
 
-/* What another program does that is executed under an event: store at an
-   address that programs leave free.  Its exit status. */
+/* What a program executed under an event does: store at an address that
+   programs leave free.  Result: its exit status. */
 enum { FIXED = 0x10000000 };
 
 static inline int
@@ -195,7 +195,8 @@ user_reg(const struct ex_record *r, unsigned reg)
 	return value;
 }
 
-/* Keep this thread on one processor, so that one ring has all; and back. */
+/* Keep this thread on one processor, so that one ring has everything; and undo
+   that. */
 static inline void
 stay_here(cpu_set_t *before)
 {

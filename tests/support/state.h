@@ -1,4 +1,4 @@
-/* state: what a process or thread is at, and whether it has ended. */
+/* state: the state of a process or thread, and whether it has ended. */
 #ifndef STATE_H
 #define STATE_H
 
@@ -8,7 +8,7 @@
 #include "os/clock.h"
 #include "proc/proc.h"
 
-/* Its state, as ps(1) shows it; 0: it is gone. */
+/* The state, as ps(1) shows it; 0: it is gone. */
 static inline char
 state_of(pid_t tid)
 {
@@ -26,8 +26,7 @@ is_gone(pid_t pid)
 	return state == 0 || state == 'Z';
 }
 
-/* Whether a child has ended with all of its threads.  It is not reaped by
-   that. */
+/* Whether a child has ended with all its threads.  This does not reap it. */
 static inline bool
 has_ended(pid_t child)
 {

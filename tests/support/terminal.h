@@ -19,7 +19,7 @@ terminal_take(int slave)
 	return dup2(slave, STDERR_FILENO) >= 0;
 }
 
-/* As run(), on a terminal of so many columns; 0: one that does not say. */
+/* As run(), on a terminal with this many columns; 0: unknown. */
 static inline void
 run_on_terminal(struct outcome *o, unsigned short columns,
     const char *const argv[])

@@ -1,5 +1,5 @@
 /*
- * test: what every test program is made of.
+ * test: the frame of every test program.
  *
  *	TEST(adds_up)
  *	{
@@ -8,8 +8,8 @@
  *
  *	RUN_TESTS(.before_each = clear)
  *
- * Each TEST is run, in the order of the file.  With CASE in the environment
- * only those whose names match it are, a pattern as in "adds_*".
+ * Tests run in the order of the file.  With CASE in the environment only those
+ * run whose names match this pattern, such as "adds_*".
  */
 #ifndef TEST_H
 #define TEST_H
@@ -23,7 +23,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The text holds a part, or it does not. */
+/* The text contains a part, or it does not. */
 #define assert_holds(text, part)					\
 	test_holds(text, part, true, __FILE__, __LINE__)
 #define assert_lacks(text, part)					\
@@ -31,20 +31,21 @@
 void test_holds(const char *text, const char *part, bool does,
     const char *file, int line);
 
-/* Whether sanitizers are in what is tested, which takes time and stack. */
+/* Whether the tested code has sanitizers, which take time and stack. */
 #ifndef SANITIZED
 #define SANITIZED 0
 #endif
 
-/* How the tests of a program are run; what is left out is not done. */
+/* How the tests of a program are run; all members are optional. */
 struct test_group {
 	CMFixtureFunction before_all, after_all;
 	CMFixtureFunction before_each, after_each;
-	bool (*possible)(void);	/* says why, and false, where all are skipped */
+	bool (*possible)(void);	/* prints the reason and returns false if all
+				   are skipped */
 	const CMUnitTestFunction *only, *except;	/* NULL ends the list */
 };
 
-/* A test; the second has what is done before and after this one only. */
+/* A test; and one with its own setup and teardown. */
 #define TEST(fn) TEST_WITH(fn, NULL, NULL)
 #define TEST_WITH(fn, before, after)					\
 	static void fn(void **);					\
@@ -61,14 +62,14 @@ struct test_group {
 	}								\
 	static void fn(__attribute__((unused)) void **state)
 
-/* Run them all: as the program's main(), or in it. */
+/* Run all tests: as the program's main(), or within it. */
 #define RUN_TESTS(...)							\
 	int								\
 	main(void)							\
 	{								\
 		return run_all_tests(__VA_ARGS__);			\
 	}
-/* As the main() of a program that has no tests here. */
+/* The main() of a program that has no tests on this machine. */
 #define SKIP_TESTS(why)							\
 	int								\
 	main(void)							\
@@ -78,12 +79,13 @@ struct test_group {
 	}
 #define run_all_tests(...) test_run(&(struct test_group){__VA_ARGS__})
 
-/* Have this freed when the test has ended, also when it has failed; if it is of
-   before_all, when all have. */
+/* Free this when the test has ended, even if it failed; after a before_all,
+   when all have ended. */
 void test_frees(void *what, void (*how)(void *));
-/* All of that now, where a test has very many. */
+/* Free all of that now, in a test that has very many. */
 void test_frees_now(void);
-/* As name(what), which returns it, of a type of pointer and what frees it. */
+/* Define name(what), which calls test_frees for a pointer of this type and
+   returns it. */
 #define TEST_KEEPS(name, type, how)					\
 	static void							\
 	name##_freed(void *what)					\
@@ -97,7 +99,8 @@ void test_frees_now(void);
 		return what;						\
 	}
 
-/* One more test, run in the order of the lines; and what its end does. */
+/* Add a test, which runs in the order of the lines, and the function for its
+   end. */
 void test_add(int line, struct CMUnitTest, CMFixtureFunction end);
 int test_end(void **state, CMFixtureFunction before, CMFixtureFunction after);
 

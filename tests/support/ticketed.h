@@ -1,5 +1,5 @@
 /*
- * ticketed: a target whose hits take tickets.
+ * ticketed: opens a target whose hits take tickets.
  */
 #ifndef TICKETED_H
 #define TICKETED_H
@@ -7,7 +7,7 @@
 #include "attach/target.h"
 #include "live.h"
 
-/* By BPF; NULL, and the reason is printed: that cannot be. */
+/* With BPF programs; NULL, with the reason printed: not possible. */
 static inline struct wp_target *
 ticketed_target(void)
 {

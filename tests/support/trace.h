@@ -1,11 +1,11 @@
-/* trace: whether a text is a trace, by all the rules that tools have for it. */
+/* trace: checks that a text is a trace, by all rules that tools have for it. */
 #ifndef TRACE_H
 #define TRACE_H
 
 #include <jansson.h>
 #include <string.h>
 
-/* What is in one. */
+/* The contents of a trace. */
 struct trace_contents {
 	json_t *json;
 	size_t hits, values, names, samples;
@@ -22,7 +22,8 @@ trace_number(const json_t *object, const char *name)
 	return json_number_value(number);
 }
 
-/* A frame of the trace, whose callers are there too, and end. */
+/* Check a frame of the trace, whose callers must exist and must not form a
+   cycle. */
 static inline void
 trace_check_frame(const json_t *frames, json_int_t id)
 {
@@ -73,7 +74,7 @@ trace_check_event(struct trace_contents *t, const json_t *event,
 	}
 }
 
-/* The time of an event or sample is not before the last one. */
+/* Check that the time of an event or sample is not before */
 static inline void
 trace_check_time(const json_t *event, double *last)
 {
@@ -85,7 +86,7 @@ trace_check_time(const json_t *event, double *last)
 
 TEST_KEEPS(trace_kept, json_t *, json_decref)
 
-/* Each hit has a sample. */
+/* Check that each hit has a sample. */
 static inline struct trace_contents
 trace_check(const char *text)
 {

@@ -1,6 +1,6 @@
 /*
- * units: a shared object of a few units of debug information, one of which is
- * large, and asking for what is in them.
+ * units: makes a shared object of a few units of debug information, one of
+ * which is large, and reads its debug information.
  */
 #ifndef UNITS_H
 #define UNITS_H
@@ -15,7 +15,7 @@
 #include "scratch.h"
 #include "test.h"
 
-/* much.c: so many structures, and a function. */
+/* Write much.c: many structures, and a function. */
 static inline void
 write_much(int structures)
 {
@@ -30,8 +30,8 @@ write_much(int structures)
 	assert_int_equal(fclose(f), 0);
 }
 
-/* That, first.c and last.c, each with a function and a variable of its name,
-   and plain.c, which is compiled without. */
+/* Write that, first.c and last.c, each with a function and a variable of its
+   name, and plain.c, which is compiled without debug information. */
 static inline void
 write_units(int structures)
 {
@@ -43,7 +43,7 @@ write_units(int structures)
 	write_much(structures);
 }
 
-/* Their objects. */
+/* Compile them. */
 static inline void
 compile_units_by(const char *compiler, const char *flags)
 {
@@ -99,8 +99,8 @@ line_of(struct ex_module *m, const char *name)
 	return ex_lines_at(m, value_of(m, name), line) == 0 ? 0 : line[0].line;
 }
 
-/* Whether there is one where the symbol of this name is; and its own name,
-   unless that is not wanted (NULL). */
+/* Whether a variable is declared at the symbol of this name; and its own name,
+   unless that is NULL. */
 static inline bool
 has_variable(struct ex_module *m, const char *name, char its_name[64])
 {

@@ -1,4 +1,4 @@
-/* uprobes: tests that need them are skipped where they cannot be had. */
+/* uprobes: skips tests that need uprobes where there are none. */
 #ifndef UPROBES_H
 #define UPROBES_H
 

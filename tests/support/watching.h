@@ -15,7 +15,7 @@
 #include "command.h"
 #include "state.h"
 
-/* A victim; its pid and the address it said, as texts. */
+/* A victim; its pid and the address that it printed, as texts. */
 struct target {
 	struct running run;
 	char pid[16], addr[32];
@@ -29,7 +29,7 @@ target_start(struct target *t, const char *const argv[])
 	hear_address(&t->run, t->addr);
 }
 
-/* Hear "done N".  Result: N. */
+/* Read "done N".  Result: N. */
 static inline json_int_t
 target_done(struct running *r)
 {
@@ -42,7 +42,7 @@ target_done(struct running *r)
 	return n;
 }
 
-/* Let it act.  Result: how often it did. */
+/* Let the victim act.  Result: the number of its actions. */
 static inline json_int_t
 target_act(struct target *t)
 {
@@ -81,8 +81,8 @@ await_state(pid_t tid, const char *states)
 	fail_msg("thread %d is %c, not one of %s", tid, state, states);
 }
 
-/* Start watchctl, with -o json to its stdout, and wait until it watches: it has
-   said this line. */
+/* Start watchctl, with -o json to its stdout, and wait until it has printed
+   this line, and so watches. */
 static inline void
 watch_hear(struct running *w, const char *const argv[], char line[4096])
 {
@@ -113,7 +113,7 @@ watch_target(struct running *w, const struct target *t, const char *access,
 	    t->pid, more));
 }
 
-/* The last line of the report, hits being reported or lost. */
+/* The last line of the report; checks that hits are reported or lost. */
 static inline const json_t *
 account_of(const struct outcome *o)
 {
@@ -171,8 +171,8 @@ expect_function(const json_t *hit, int frame, const char *function)
 	    function);
 }
 
-/* The backtrace is complete: from the watched access to where the kernel
-   started the program. */
+/* Check that the backtrace is complete: from the watched access to the entry
+   point of the program. */
 static inline void
 expect_complete(const json_t *hit)
 {
@@ -180,7 +180,8 @@ expect_complete(const json_t *hit)
 	expect_function(hit, -1, "_start");
 }
 
-/* Of the counter: bump, level1 ... level15, work, by file and line. */
+/* Check the counter's backtrace: bump, level1 ... level15, work, by file and
+   line. */
 static inline void
 expect_chain(const json_t *hit)
 {
@@ -198,7 +199,7 @@ expect_chain(const json_t *hit)
 	assert_null(json_object_get(hit, "truncated"));
 }
 
-/* Have gdb trace a victim, and let it go on. */
+/* Have gdb trace a victim, and let it continue. */
 static inline void
 trace_by_gdb(struct running *g, const struct target *t)
 {

@@ -1,10 +1,10 @@
 /*
- * permissions: what works for whom, at each level of kernel.perf_event_paranoid
- * and under seccomp filters, and what is said where it does not.
+ * permissions: tries what works for which user, at each level of
+ * kernel.perf_event_paranoid and under seccomp filters, and checks the messages.
  *
- * For some tenths of a second at a time the machine has another level.
- * Whatever happens to the test, another process gives it back.  The table that
- * comes of it is docs/permissions.md, written if PERMISSIONS names that file.
+ * The machine's level is changed for some tenths of a second at a time; another
+ * process restores it whatever happens to the test.  The resulting table,
+ * docs/permissions.md, is written if PERMISSIONS names that file.
  */
 #include "test.h"
 
@@ -388,10 +388,10 @@ put_head(FILE *out)
 
 	(void)uname(&name);
 	(void)fprintf(out, "# Permissions\n\n"
-	    "What works for whom. `permissions_test` tried each row, on Linux "
-	    "%.*s. Kernels\nthat refuse more, as Debian's do at level 3, give "
-	    "other answers. The numbers\nstand for what watchctl says then, "
-	    "below.\n\n"
+	    "This table shows what works for which user. `permissions_test` "
+	    "tried each row on\nLinux %.*s. Kernels that refuse more, such as "
+	    "Debian's at level 3, give other\nresults. The numbers refer to "
+	    "watchctl's messages, which are listed below the\ntable.\n\n"
 	    "| kernel.perf_event_paranoid | who | `-p PID` | `-- COMMAND` | "
 	    "`--stop` | `--inside` | the kernel's accesses too | hits come by "
 	    "|\n|---|---|---|---|---|---|---|---|\n",
