@@ -35,7 +35,8 @@ put_hit(FILE *out, unsigned seq)
 	    "\"cpu\":%u,\"access\":\"write\",\"origin\":\"user\","
 	    "\"addr\":\"0x404090\",\"len\":8,\"pc\":\"0x401327\",\"insn\":{"
 	    "\"pc\":\"0x401320\",\"text\":\"mov %%rdi,0x2d69(%%rip)\","
-	    "\"confidence\":\"exact\"},\"value_type\":\"long\",\"old\":\"0x%x\","
+	    "\"confidence\":\"exact\"},\"value_type\":\"long\","
+	    "\"old\":\"0x%x\","
 	    "\"old_text\":\"%u\",\"new\":\"0x%x\",\"new_text\":\"%u\","
 	    "\"value_source\":\"register\",\"stack\":\"%016x\",\"frames\":[",
 	    seq, seq / 1000, seq % 1000 * 1000000, 1000 + seq % 4, seq % 8,

@@ -107,9 +107,9 @@ bench_start(const struct bench_way *sandboxed, const struct bench_way *here)
 		nothing = least_cpu(LIST("/bin/true"), nothing);
 	}
 	sandbox = sandboxed->least[0] - here->least[0] - program;
-	printf("sandbox: %.1f ms of processor time to begin; to execute watchctl "
-	    "%.1f ms, /bin/true %.2f ms\n", sandbox * 1e3, program * 1e3,
-	    nothing * 1e3);
+	printf("sandbox: %.1f ms of processor time to begin; to execute "
+	    "watchctl %.1f ms, /bin/true %.2f ms\n", sandbox * 1e3,
+	    program * 1e3, nothing * 1e3);
 	bench_tell("sandbox, to begin", sandbox / nothing, "x",
 	    "executing /bin/true", 8, 0);
 }
@@ -183,9 +183,9 @@ main(void)
 	bench_remove(&r);
 	ring = least_live_hit("41000", NULL);
 	stop = least_live_hit("2000", "--stop");
-	printf("sandbox: a hit of a recording takes %.3f us, in process %.3f us; "
-	    "a live one %.3f us, with --stop %.1f us\n", way[0].hit * 1e6,
-	    way[1].hit * 1e6, ring * 1e6, stop * 1e6);
+	printf("sandbox: a hit of a recording takes %.3f us, in process "
+	    "%.3f us; a live one %.3f us, with --stop %.1f us\n",
+	    way[0].hit * 1e6, way[1].hit * 1e6, ring * 1e6, stop * 1e6);
 	bench_tell("sandbox, a recording", way[0].hit / way[1].hit, "x",
 	    "in process", 1.1, 0);
 	bench_start(&way[0], &way[1]);

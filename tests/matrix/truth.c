@@ -1,7 +1,7 @@
 /*
  * truth: what libwatchpoint reports of accesses that are known.
  *
- *	truth JOB	exit status 0: all of it; 77: not to be had here, and why
+ *	truth JOB	exit status 0: all of it; 77: impossible here, and why
  *	truth facts	what this kernel and processor do: lines NAME|VALUE
  *	truth bytes	no job: store to each of the 16 bytes called `byte`
  *	truth twins	the same to both of `twin`, by one instruction; it ends

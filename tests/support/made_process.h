@@ -177,9 +177,9 @@ ex_code_lines(struct ex_module *module, const char *file, int line,
 
 /* --- types --- */
 
-/* The only type: struct made { int number; struct made *next, *row; int list[4];
-   unsigned bit : 3; }.  A symbol with "made" in its name has this type, and one
-   with "pointer" points to it. */
+/* The only type: struct made { int number; struct made *next, *row;
+   int list[4]; unsigned bit : 3; }.  A symbol with "made" in its name has this
+   type, and one with "pointer" points to it. */
 static struct ex_layout made_layout = {.kind = EX_STRUCT, .size = 48},
     made_array = {.kind = EX_ARRAY, .size = 16, .count = 4};
 enum made_name { MADE_NUMBER, MADE_NEXT, MADE_ROW, MADE_LIST, MADE_BIT };

@@ -16,7 +16,8 @@ static struct {
 	const struct test_group *group;	/* as which they are run */
 } all;
 
-/* What is freed when the test has ended, the latest first; and when all have. */
+/* What is freed when the test has ended, the latest first; and when all
+   have. */
 static struct kept {
 	struct kept *next;
 	void *what;

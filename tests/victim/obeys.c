@@ -3,10 +3,10 @@
  *
  *	write N		put the next N numbers into the word
  *	read N		have read(2) put them there
- *	call PATH	load that library, have its plug_write write, and unload it
+ *	call PATH	load that library, call its plug_write, and unload it
  *	map N		map its own code anew, and unmap it, so often
- *	fork N		make a child that stops, and then puts N numbers into the
- *			word and ends; says "child PID" first
+ *	fork N		make a child that stops, and then puts N numbers into
+ *			the word and ends; says "child PID" first
  *	crash		store where nothing is
  *
  * Says "pid PID word ADDRESS" first, and "done N" after each: how often the

@@ -1,12 +1,12 @@
 /*
- * objects: makes and frees them.  For each line "go N US" that it reads, N times
- * one after the other: writes 1, 2 and 3 to its first word and its third one,
- * 3 after so many us; and says how many there were.  The function that makes it and the allocator
- * write there, too.  "late N US": it also asks for more memory than there is
+ * objects: makes and frees objects.  For each line "go N US" it makes N, one
+ * after the other, writes 1, 2 and 3 to the first and third word of each, 3
+ * after US us, and prints how many; the function that makes an object and the
+ * allocator write there, too.  "late N US": it also requests too much memory
  * before it writes 3, writes 4 when the object is freed, and then has the
- * allocator hand out the same memory, writes 5 there and frees it.  "pool N US": as
- * go, with an allocator of its own, which writes to the first word; and 4 when
- * the object is put back.
+ * allocator hand out the same memory, writes 5 there and frees it.  "pool N
+ * US": as go, with an allocator of its own, which writes to the first word; and
+ * 4 when the object is put back.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  *
  * Says "pid PID page ADDRESS" first: where the page is in the kernel, by the
  * registers of a hit, which is made by a copy from it.  Then "done WRITES", or
- * "done 0" if the kernel has moved the page meanwhile.  Ends by "end", with status
- * 7.
+ * "done 0" if the kernel has moved the page meanwhile.  Ends by "end", with
+ * status 7.
  */
 #define _GNU_SOURCE
 #include <asm/perf_regs.h>

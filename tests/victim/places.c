@@ -8,13 +8,13 @@
  *
  *	threads		by threads that are made for it
  *	recurse		by itself, ten deep
- *	children	by this thread, and by children of fork(2) and vfork(2), whose
- *			calls are not counted
+ *	children	by this thread, and by children of fork(2) and vfork(2),
+ *			whose calls are not counted
  *	leave		the first thread ends, another one goes on
  *	bytes		says the first byte of the last function instead
  *	again		executes this program, which begins anew
- *	time N		N calls of the first function, or of "last N" the last; says
- *			the ns of processor time for each instead
+ *	time N		N calls of the first function, or for "last N" the last;
+ *			prints the ns of processor time for each instead
  *	end		ends with status 7
  */
 #define _GNU_SOURCE

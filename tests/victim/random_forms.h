@@ -251,7 +251,8 @@ FORM(pop_m, (W(8)), (AT('r', 0, 8, 8)), 0,
 	FORM(lock_##op##s, (M(n)), (NO), 0, CARRY,			\
 	    "lock " #op #s " %%" r ",(%%rsi)", "")
 #define OF_EACH_SIZE(X, op)						\
-	X(op, b, 1, "cl") X(op, w, 2, "cx") X(op, l, 4, "ecx") X(op, q, 8, "rcx")
+	X(op, b, 1, "cl") X(op, w, 2, "cx") X(op, l, 4, "ecx")		\
+	X(op, q, 8, "rcx")
 OF_EACH_SIZE(COMPUTES, add)
 OF_EACH_SIZE(COMPUTES, sub)
 OF_EACH_SIZE(COMPUTES, and)

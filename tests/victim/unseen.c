@@ -4,14 +4,14 @@
  *	unseen vfork N		by children of vfork(2)
  *	unseen kernel N		by read(2)
  *	unseen alias N		through another mapping, of the same memory
- *	unseen other N		by a process that has the memory since before, and
- *				takes turns with this one in storing
+ *	unseen other N		by a process that has had the memory since
+ *				before, and takes turns with this one in storing
  *	unseen peers N		by a child that has the memory, too, and takes
  *				turns with its parent in adding 1
  *	unseen past N		by process_vm_writev(2), and then adds 1
- *	unseen spawn N		by no one, but a child of vfork(2) always has the
- *				memory for a while, until it executes a program:
- *				for ever
+ *	unseen spawn N		by no one, but always a child of vfork(2) has
+ *				the memory for a while, until it executes a
+ *				program: for ever
  *	unseen wait MODE N	the same, begun and ended by a line on stdin
  *
  * The first three do, N times: a store by the program, another one unseen, and

@@ -10,8 +10,8 @@
 #include "hit/hit.h"
 #include "option/options.h"
 
-/* Whether a function that allocates or frees memory made a hit: one of C or C++,
-   by the names that these and the usual allocators have for them, or one that
+/* Whether a function that allocates or frees memory made a hit: one of C or
+   C++, by the names in these libraries and in the usual allocators, or one that
    the options name.  False if the backtrace shows no such function. */
 bool allocator_made(const struct ex_hit *, const struct options *);
 

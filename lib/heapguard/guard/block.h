@@ -17,8 +17,8 @@
 
 enum { HG_HEAD = 16, HG_FILL = 64 };
 
-/* Where the tail ends, from the start of the block: like glibc's usable sizes, 8
-   more than a multiple of 16. */
+/* The end of the tail, from the start of the block: like glibc's usable sizes,
+   8 more than a multiple of 16. */
 static inline size_t
 hg_block_end(size_t size)
 {

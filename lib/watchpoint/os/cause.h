@@ -83,7 +83,7 @@
 	    "processor's %u are wanted, %s")				\
 	X(NO_UPROBE, EPERM, "no slot is left for %#llx, and no uprobe "	\
 	    "can be there: %s")						\
-	X(NO_OBJECTS, EPERM, "objects are watched by uprobes on the function "	\
+	X(NO_OBJECTS, EPERM, "objects are watched by uprobes on the function " \
 	    "and on what frees them: %s")				\
 	X(DENIED_PARANOID, EACCES, "not permitted: "			\
 	    "kernel.perf_event_paranoid is %d; run as root (sudo), or "	\

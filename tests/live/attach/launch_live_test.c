@@ -357,7 +357,8 @@ TEST(runs_to_addresses)
 		assert_int_equal(pc_of(l.pid), stops[2]);
 		assert_int_equal(read_long(&l, &stages), i);
 	}
-	assert_int_equal(wp_target_run_to(l.target, stops, 3, NULL, &status), 1);
+	assert_int_equal(wp_target_run_to(l.target, stops, 3, NULL, &status),
+	    1);
 	assert_int_equal(pc_of(l.pid), stops[1]);
 	assert_int_equal(wp_target_run_to(l.target, stops, 3, NULL, &status),
 	    -ECHILD);
@@ -394,7 +395,8 @@ TEST(arms_threads_made_on_the_way)
 
 	launch(&l, "--threads", &counting);
 	stop = address(&l, (void *)(uintptr_t)stage_one);
-	assert_int_equal(wp_target_run_to(l.target, &stop, 1, NULL, &status), 0);
+	assert_int_equal(wp_target_run_to(l.target, &stop, 1, NULL, &status),
+	    0);
 	watch(&l, address(&l, &written), WP_WRITE);
 	arm(&l);
 	expect_status(l.pid, STATUS);
@@ -412,9 +414,11 @@ TEST(is_not_stopped_by_other_signals)
 
 	launch(&l, "--children", &counting);
 	stop = address(&l, (void *)(uintptr_t)stage_one);
-	assert_int_equal(wp_target_run_to(l.target, &stop, 1, NULL, &status), 0);
+	assert_int_equal(wp_target_run_to(l.target, &stop, 1, NULL, &status),
+	    0);
 	assert_int_equal(pc_of(l.pid), stop);
-	assert_int_equal(wp_target_run_to(l.target, &stop, 1, NULL, &status), 0);
+	assert_int_equal(wp_target_run_to(l.target, &stop, 1, NULL, &status),
+	    0);
 	wp_target_let_go(l.target);
 	expect_status(l.pid, STATUS);
 	wp_target_free(l.target);

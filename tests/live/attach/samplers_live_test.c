@@ -316,7 +316,8 @@ TEST(unwanted_hits_have_no_stack)
 		{"tid == %d", true}, {"tid != %d", false},
 		{"pid == %d && new < 0", true}, {"%d > tid", false},
 		{"cpu < 0 && tid < %d", false}, {"!(cpu >= 0)", false},
-		{"new < 0 && pid != %d", false}, {"tid != %d || cpu < 0", false},
+		{"new < 0 && pid != %d", false},
+		{"tid != %d || cpu < 0", false},
 		{"tid <= %d && cpu >= 0 || pid == 1", true},
 	};
 
@@ -1013,8 +1014,8 @@ expect_rings(const struct refused *how)
 	    "-o", "json", "-O", "-", "--"), true);
 	assert_int_equal(o.status, how->status);
 	assert_lacks(o.err, "BPF");
-	(void)snprintf(reported, sizeof(reported), "\"reported\":%d,\"lost\":0,",
-	    how->hits);
+	(void)snprintf(reported, sizeof(reported),
+	    "\"reported\":%d,\"lost\":0,", how->hits);
 	assert_holds(o.out, "\"delivery\":\"ring\"");
 	assert_holds(o.out, reported);
 

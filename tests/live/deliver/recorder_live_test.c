@@ -405,7 +405,9 @@ TEST(until_it_crashes_before_that)
 /* Without --last it is the last hit of the report. */
 TEST(until_in_each_way)
 {
-	static const char *const ways[] = {"--stop", "--inside", "--stack=4096"};
+	static const char *const ways[] = {
+		"--stop", "--inside", "--stack=4096",
+	};
 	struct running w;
 	struct outcome o;
 

@@ -539,7 +539,8 @@ is_childless(const struct mode *mode, unsigned statuses[256])
 	if (pid < 0)
 		return true;
 	for (size_t n = children_of(getpid(), child); n > 0; n--)
-		if (mode->pauses && state_and_tracer(child[n - 1], &tracer) == 'T' &&
+		if (mode->pauses &&
+		    state_and_tracer(child[n - 1], &tracer) == 'T' &&
 		    tracer == 0)
 			(void)kill(child[n - 1], SIGCONT);
 	return false;

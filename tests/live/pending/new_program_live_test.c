@@ -17,7 +17,8 @@
 #include "watching.h"
 
 #define SKIP "--if-missing", "skip"
-#define VOUCHED "--allow", "prepare", "--allow", "bump", "--error-exitcode", "66"
+#define VOUCHED "--allow", "prepare", "--allow", "bump", "--error-exitcode", \
+	"66"
 
 static const char *const modes[] = {"--user-only", "--stop"};
 

@@ -22,7 +22,8 @@ make_program(void **state)
 		return -1;
 	write_much(16000);
 	scratch_write("main.c", "struct { int limit; } config;\n"
-	    "int\nmain(void)\n{\n	config.limit = 7;\n	return 0;\n}\n");
+	    "int\nmain(void)\n{\n	config.limit = 7;\n"
+	    "	return 0;\n}\n");
 	scratch_run("cc -g -fno-eliminate-unused-debug-types -o p much.c "
 	    "main.c -Wl,--build-id,--compress-debug-sections=zlib");
 	return setenv("XDG_CACHE_HOME", scratch_path("cache"), 1);

@@ -49,7 +49,8 @@ static const char source[] =
 	"		right(value);\n"
 	"}\n"
 	/* the inlined function makes the call that is a jump */
-	"static inline __attribute__((always_inline)) void within(long value) {\n"
+	"static inline __attribute__((always_inline))"
+	" void within(long value) {\n"
 	"	choice++; set(value);\n"
 	"}\n"
 	"ALONE static void outer(long value) { choice++; within(value + 1); }\n"
@@ -57,10 +58,12 @@ static const char source[] =
 	"static void (*volatile pointer)(long) = set;\n"
 	"ALONE static void anywhere(long value) { choice++; pointer(value); }\n"
 	/* jumps through a table are no calls */
-	"#define CASE(n) case n: __asm__ volatile(\"# \" #n); choice += n; break;\n"
+	"#define CASE(n) case n:"
+	" __asm__ volatile(\"# \" #n); choice += n; break;\n"
 	"ALONE static void switches(long value) {\n"
 	"	switch (value % 16) {\n"
-	"	CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)\n"
+	"	CASE(1) CASE(2) CASE(3) CASE(4)"
+	" CASE(5) CASE(6) CASE(7) CASE(8)\n"
 	"	CASE(9) CASE(10) CASE(11) CASE(12)\n"
 	"	}\n"
 	"	set(value);\n"
@@ -366,8 +369,8 @@ TEST(judges_calls_through_pointers)
 	}
 }
 
-/* Nor does anything tell if the jump is through a pointer, too.  To what nothing
-   points no call through one leads; and main is called by none of them. */
+/* If the jump is through a pointer as well, nothing is known either.  But no
+   call through a pointer leads to what nothing points to, nor to main. */
 TEST(judges_jumps_through_pointers)
 {
 	const size_t plain = 0, bare = 2, fixed = 5;

@@ -248,7 +248,10 @@ TEST(counts_of_threads)
 		const char *threads, *writes;
 		size_t nthreads;
 		json_int_t nwrites;
-	} all[] = {{"1", "30", 1, 30}, {"4", "5000", 4, 5000}, {"40", "3", 40, 3}};
+	} all[] = {
+		{"1", "30", 1, 30}, {"4", "5000", 4, 5000},
+		{"40", "3", 40, 3},
+	};
 
 	NEEDS_PROGRAMS;
 	for (size_t i = 0; i < COUNT(all); i++) {

@@ -1,6 +1,6 @@
 /*
  * permissions: tries what works for which user, at each level of
- * kernel.perf_event_paranoid and under seccomp filters, and checks the messages.
+ * kernel.perf_event_paranoid and under seccomp filters; and checks messages.
  *
  * The machine's level is changed for some tenths of a second at a time; another
  * process restores it whatever happens to the test.  The resulting table,

@@ -117,8 +117,8 @@ TEST(refused_kernel_memory)
 		const char *spec;
 		const char *words[3];
 	} cases[] = {
-		{"kernel!no_such_symbol_", {"no symbol 'no_such_symbol_' in the "
-		    "kernel"}},
+		{"kernel!no_such_symbol_",
+		    {"no symbol 'no_such_symbol_' in the kernel"}},
 		{"kernel!", {"kernel!", "column 8"}},
 		{"kernel!_text+", {"kernel!_text+", "column 14"}},
 		{"kernel!_text:64", {"64 bytes", "slots"}},

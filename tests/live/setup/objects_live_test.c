@@ -399,7 +399,8 @@ TEST(bad_input)
 		{"alloc:item_new#2->more.x", "'item_new#2->more' is of type "
 		    "long[5]: that has no members (column 24)"},
 		{"alloc:item_new->", "a member's name is expected"},
-		{"alloc:item_new->value+1", "an operator, or :LEN, is expected"},
+		{"alloc:item_new->value+1",
+		    "an operator, or :LEN, is expected"},
 		{"alloc:main->x", "'main' is of type int: it returns no "
 		    "pointer"},
 		{"alloc:malloc->x", "'malloc' "},

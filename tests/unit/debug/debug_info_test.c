@@ -94,12 +94,14 @@ TEST(finds_units)
 			compile_units(ways[i].flags);
 		scratch_run("%s", ways[i].link);
 		m = kept(module_of("p"));
-		if (line_of(m, "first") != 5 || !has_variable(m, "first_v", NULL))
+		if (line_of(m, "first") != 5 ||
+		    !has_variable(m, "first_v", NULL))
 			fail_msg("first: %s: %s", ways[i].flags, ways[i].link);
 		if (ways[i].part && (some = shown(m, &all)) > all / 10)
 			fail_msg("%zu of %zu bytes: %s: %s", some, all,
 			    ways[i].flags, ways[i].link);
-		if (line_of(m, "last") != 6 || !has_variable(m, "last_v", NULL) ||
+		if (line_of(m, "last") != 6 ||
+		    !has_variable(m, "last_v", NULL) ||
 		    line_of(m, "much") != 4001 || line_of(m, "plain") != 0)
 			fail_msg("last: %s: %s", ways[i].flags, ways[i].link);
 	}
@@ -234,7 +236,8 @@ TEST(finds_what_files_share)
 	scratch_run("for i in $(seq 300); do echo \"struct s$i {int a$i;};\"; "
 	    "done > types.h; echo 'struct config {int limit; long weight;} "
 	    "config; int set(int to) {return config.limit = to;}' >> types.h;"
-	    "echo '#include \"types.h\"' > p.c; (cat p.c; echo 'int q;') > q.c");
+	    "echo '#include \"types.h\"' > p.c; (cat p.c; "
+	    "echo 'int q;') > q.c");
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct ex_module *m;
 

@@ -246,7 +246,8 @@ TEST(two_threads_race)
 		enum kind kinds[2];
 		unsigned least;
 	} cases[] = {
-		{{MOV, MOV}, 60}, {{LOCK_ADD, LOCK_ADD}, 40}, {{XCHG, XCHG}, 95},
+		{{MOV, MOV}, 60}, {{LOCK_ADD, LOCK_ADD}, 40},
+		{{XCHG, XCHG}, 95},
 		{{XADD, XADD}, 95}, {{MOV, LOCK_ADD}, 60}, {{HALF, MOV}, 30},
 		{{OPAQUE, OPAQUE}, 0}, {{OPAQUE, XADD}, 10}, {{ADD, ADD}, 0},
 	};

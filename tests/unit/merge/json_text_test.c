@@ -58,7 +58,8 @@ TEST(as_another_reader_has_it)
 	for (size_t n = 0; n < len; n++)
 		assert_false(json_text_object((struct json_text){line, n}, NULL,
 		    NULL));
-	assert_true(json_text_object((struct json_text){line, len}, NULL, NULL));
+	assert_true(json_text_object((struct json_text){line, len}, NULL,
+	    NULL));
 	for (size_t i = 0; i < len; i++)
 		for (size_t k = 0; k < sizeof(bytes) - 1; k++) {
 			json_t *json;
@@ -66,8 +67,8 @@ TEST(as_another_reader_has_it)
 			memcpy(text, line, sizeof(line));
 			text[i] = bytes[k];
 			json = json_loadb(text, len, 0, NULL);
-			if (json_text_object((struct json_text){text, len}, NULL,
-			    NULL) != json_is_object(json))
+			if (json_text_object((struct json_text){text, len},
+			    NULL, NULL) != json_is_object(json))
 				fail_msg("%s", text);
 			json_decref(json);
 		}
@@ -120,14 +121,15 @@ TEST(values)
 	assert_true(number == UINT64_MAX);
 	assert_true(json_text_hex(text_of("\"9f3c\""), &number));
 	assert_int_equal(number, 0x9f3c);
-	assert_false(json_text_hex(text_of("\"0x10000000000000000\""), &number));
+	assert_false(json_text_hex(text_of("\"0x10000000000000000\""),
+	    &number));
 	assert_false(json_text_hex(text_of("\"x\""), &number));
 	assert_false(json_text_hex(text_of("12"), &number));
 	assert_true(json_text_seconds(text_of("12.003417"), &ns));
 	assert_int_equal(ns, 12003417000);
 	assert_false(json_text_seconds(text_of("1e300"), &ns));
-	assert_true(json_text_string(text_of("\"a\\n\\u00e4\\ud83d\\ude00\""), text,
-	    sizeof(text)));
+	assert_true(json_text_string(text_of("\"a\\n\\u00e4\\ud83d\\ude00\""),
+	    text, sizeof(text)));
 	assert_string_equal(text, "a\n\xc3\xa4\xf0\x9f\x98\x80");
 	assert_true(json_text_string(text_of("\"\\u0000\\ud83dx\""), text,
 	    sizeof(text)));
@@ -140,8 +142,8 @@ TEST(written_again)
 {
 	struct buffer b = {0};
 
-	json_text_put(&b, text_of("[ {\"pc\":\"0x1\" , \"f\":\"\\u001b[31m\"}, 1.5,"
-	    "{\"pc\":1}]"), "pc");
+	json_text_put(&b, text_of("[ {\"pc\":\"0x1\" , \"f\":\"\\u001b[31m\"}, "
+	    "1.5,{\"pc\":1}]"), "pc");
 	assert_string_equal(buffer_text(&b),
 	    "[{\"f\":\"\\u001b[31m\"},1.5,{}]");
 	buffer_free(&b);

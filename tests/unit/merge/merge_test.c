@@ -17,7 +17,8 @@
 	"\"wall\":\"2026-11-23T10:00:0" #rank ".000000Z\",\"watches\":[{" \
 	"\"id\":1,\"spec\":\"residual\",\"access\":\"w\",\"len\":8}]}\n"
 #define HIT(seq, value, stack) "{\"type\":\"hit\",\"seq\":" #seq "," \
-	"\"watch\":1,\"time\":" #seq ".5,\"tid\":1" #seq ",\"access\":\"write\","		\
+	"\"watch\":1,\"time\":" #seq ".5,\"tid\":1" #seq "," \
+	"\"access\":\"write\"," \
 	"\"new\":\"0x" #value "\",\"new_text\":\"" #value "\","		\
 	"\"value_source\":\"register\",\"stack\":\"" #stack "\"," \
 	"\"frames\":[{\"pc\":\"0x1\",\"function\":\"f" #stack "\"," \

@@ -467,15 +467,15 @@ TEST(a_report)
 #define SEE "; see watchctl --help"
 #define IN_ALL " lies in the kernel and is watched in all processes: leave out "
 #define CHOOSE "; --if 'pid == N' or 'comm == \"NAME\"' chooses among hits"
-#define ROTATE_NOT "--slots rotate moves slots over the bytes of an object, with " \
-	"hits by the kernel's rings; it does not go with "
+#define ROTATE_NOT "--slots rotate moves slots over the bytes of an object, " \
+	"with hits by the kernel's rings; it does not go with "
 #define OBJECTS_NOT "alloc:f moves slots from object to object in one " \
 	"process, with hits by the kernel's rings; it does not go with "
 #define LEAVE ": leave out one of them"
-#define NO_HEAP "--heap looks for damage in the heap of a command, and has no " \
-	"watches: leave out "
-#define NOT_THERE " lies in the kernel, where no thread is stopped, no value is " \
-    "read, and nothing is vouched for: leave out "
+#define NO_HEAP "--heap looks for damage in the heap of a command, and has " \
+	"no watches: leave out "
+#define NOT_THERE " lies in the kernel, where no thread is stopped, no value " \
+    "is read, and nothing is vouched for: leave out "
 
 /* What is refused, by a line of these words. */
 static const struct {
@@ -746,7 +746,8 @@ static const struct {
 	{{"w", "-w", "a", "--exe", "a", "-p", "b"}, "--exe and -p exclude each "
 	    "other: --exe finds the processes that run now, too"},
 	{{"w", "-w", "a", "--cgroup", "a", "-p", "b"}, "--cgroup and -p "
-	    "exclude each other: --cgroup finds the processes that run now, too"},
+	    "exclude each other: --cgroup finds the processes that run now, "
+	    "too"},
 	{{"w", "-w", "a", "--cgroup", "a", "--exe", "b"}, "--exe and --cgroup "
 	    "exclude each other: "},
 	{{"w", "-w", "a", "--all-cpus", "--cgroup", "b"}, "--cgroup and "
@@ -904,7 +905,8 @@ static const struct {
 	{{"w", "-w", "a", "--with", "cycles", "--delivery", "ring", "x"},
 	    "--with needs BPF programs, which read counters at the hit, and d"},
 	{{"w", "-w", "a", "--with", "cycles", "--follow", "x"},
-	    "--with needs BPF programs, which read counters at the hit, and --f"},
+	    "--with needs BPF programs, which read counters at the hit, and "
+	    "--f"},
 	{{"report", "--with", "cycles", "f"}, "no option --with"},
 	{{"w", "-w", "a", "--last", "0", "x"}, "--last '0': not a whole"},
 	{{"w", "-w", "a", "--last", "3", "--count", "x"},

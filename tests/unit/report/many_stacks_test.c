@@ -41,13 +41,15 @@ put_sample(struct ex_perfwriter *w, uint64_t i)
 	struct sample s = {
 		.header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
 		    sizeof(s)},
-		.id = 1, .ip = 0x100000, .pid = 7, .tid = 7, .time = (i + 1) * 1000000,
+		.id = 1, .ip = 0x100000, .pid = 7, .tid = 7,
+		.time = (i + 1) * 1000000,
 		.addr = ADDR, .nchain = 1 + FRAMES,
 		.chain = {PERF_CONTEXT_USER, 0x100000},
 	};
 
 	for (unsigned f = 1; f < FRAMES; f++)
-		s.chain[1 + f] = 0x200000 + 0x100 * f + (number >> 2 * (f - 1) & 3);
+		s.chain[1 + f] = 0x200000 + 0x100 * f +
+		    (number >> 2 * (f - 1) & 3);
 	assert_int_equal(ex_perfwriter_record(w, &s), 0);
 }
 

@@ -24,7 +24,8 @@ TEST(leaves_arguments_away)
 		 "bool std::operator< <char, std::char_traits<...> >"},
 		{"bool std::operator==<char, std::char_traits<char> >",
 		 "bool std::operator==<...>"},
-		{"deep::operator<<(int) const::wide<(5 > 3), std::vector<int> >",
+		{"deep::operator<<(int) const::wide<(5 > 3), "
+		 "std::vector<int> >",
 		 "deep::operator<<(int) const::wide<...>"},
 		{"holder<&thing::operator->, std::less<int> >::take_it_all",
 		 "holder<...>::take_it_all"},

@@ -74,7 +74,8 @@ TEST(names)
 TEST(letters)
 {
 	static const char *const good[] = {"", "%%", "%h%p%r", "%%%%x", "x"};
-	static const char *const bad[] = {"%", "%%%", "%x", "%H", "a%\n", "%%%d"};
+	static const char *const bad[] = {"%", "%%%", "%x", "%H", "a%\n",
+		"%%%d"};
 
 	for (size_t i = 0; i < COUNT(good); i++)
 		assert_int_equal(origin_name_check(good[i]), 0);
