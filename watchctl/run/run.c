@@ -13,7 +13,7 @@
 #include "run/run.h"
 #include "util/interrupt.h"
 
-/* ns: by then tickets have been compared (attach/marks.h), which proves the
+/* ns: by then tickets have been compared (attach/ticket_marks.h), which proves the
    values of hits. */
 enum { PROVED_AFTER = 50000000 };
 

@@ -13,12 +13,12 @@
  * A block that has been read is used again.  The user may look at records
  * before taking them, in the same order: `seen' is then ahead of `first'.
  *
- * It also makes marks of tickets (marks.h), which are put behind all records
+ * It also makes marks of tickets (ticket_marks.h), which follow all records
  * that were made before them.
  *
- * The thread comes before all that waits for its turn, since a ring fills
- * within milliseconds.  It takes no longer than copying what programs under
- * watch have caused, and is woken often, so that it takes little at a time.
+ * The thread has priority over everything that waits for a processor, because a
+ * ring fills within milliseconds.  It only copies what watched programs have
+ * caused, and is woken often, so each turn is short.
  */
 #include "attach/drain.h"
 
@@ -36,7 +36,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "attach/marks.h"
+#include "attach/ticket_marks.h"
 #include "ring/ring.h"
 #include "os/clock.h"
 
@@ -82,7 +82,7 @@ struct wp_drain {
 	int filled;			/* an eventfd: there are records */
 	int wanted;			/* the same: it is stopping */
 	pthread_mutex_t marking;	/* of: */
-	struct wp_marks *marks;		/* NULL: none are made */
+	struct wp_ticket_marks *marks;		/* NULL: none are made */
 	bool marked;			/* the last ones are */
 	pthread_mutex_t lock;		/* of what follows */
 	struct block *spare;		/* nspare of them */
@@ -218,20 +218,20 @@ take_marks(struct wp_drain *drain)
 {
 	const uint64_t ready = atomic_load(&drain->ready);
 	const struct perf_event_header *header;
-	struct wp_marks *marks;
+	struct wp_ticket_marks *marks;
 	bool put_any = false, waits = false;
 
 	(void)pthread_mutex_lock(&drain->marking);
 	marks = drain->marks;
 	while (marks != NULL &&
-	    (header = wp_marks_next(marks, ready)) != NULL &&
+	    (header = wp_ticket_marks_next(marks, ready)) != NULL &&
 	    put(drain, header)) {
-		wp_marks_take(marks);
+		wp_ticket_marks_take(marks);
 		put_any = true;
 	}
 	if (marks != NULL) {
-		wp_marks_look(marks, false);
-		waits = wp_marks_wait(marks);
+		wp_ticket_marks_look(marks, false);
+		waits = wp_ticket_marks_wait(marks);
 	}
 	(void)pthread_mutex_unlock(&drain->marking);
 	if (put_any)
@@ -344,10 +344,11 @@ wp_drain_start(struct wp_drain **out, struct wp_rings *rings, size_t memory,
 void
 wp_drain_marks(struct wp_drain *drain, struct wp_target *target)
 {
-	struct wp_marks *marks = target == NULL ? NULL : wp_marks_new(target);
+	struct wp_ticket_marks *marks = target == NULL ? NULL :
+	    wp_ticket_marks_new(target);
 
 	(void)pthread_mutex_lock(&drain->marking);
-	wp_marks_free(drain->marks);
+	wp_ticket_marks_free(drain->marks);
 	drain->marks = marks;
 	(void)pthread_mutex_unlock(&drain->marking);
 }
@@ -420,19 +421,19 @@ has_unseen(struct wp_drain *drain)
 static const struct perf_event_header *
 left_marks(struct wp_drain *drain)
 {
-	struct wp_marks *marks = drain->marks;
+	struct wp_ticket_marks *marks = drain->marks;
 	const struct perf_event_header *header;
 
 	if (marks == NULL)
 		return NULL;
-	header = wp_marks_next(marks, UINT64_MAX);
+	header = wp_ticket_marks_next(marks, UINT64_MAX);
 	if (header == NULL && !drain->marked) {
 		drain->marked = true;
-		wp_marks_look(marks, true);
-		header = wp_marks_next(marks, UINT64_MAX);
+		wp_ticket_marks_look(marks, true);
+		header = wp_ticket_marks_next(marks, UINT64_MAX);
 	}
 	if (header != NULL)
-		wp_marks_take(marks);
+		wp_ticket_marks_take(marks);
 	return header;
 }
 
@@ -534,6 +535,6 @@ wp_drain_free(struct wp_drain *drain)
 		(void)close(drain->wanted);
 	(void)pthread_mutex_destroy(&drain->lock);
 	(void)pthread_mutex_destroy(&drain->marking);
-	wp_marks_free(drain->marks);
+	wp_ticket_marks_free(drain->marks);
 	free(drain);
 }

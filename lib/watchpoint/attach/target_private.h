@@ -22,7 +22,7 @@ struct wp_target {
 	struct wp_events events;
 	pthread_mutex_t changing;	/* for watches, events and samplers:
 					   held while they change, and while
-					   marks are made (marks.h) */
+					   marks are made (ticket_marks.h) */
 	struct wp_samplers samplers;	/* of the watches that are being
 					   attached */
 	struct wp_thread_counts thread_counts;

@@ -1,5 +1,5 @@
-/* marks: where tickets and counts agree.  See marks.h. */
-#include "attach/marks.h"
+/* ticket_marks: where tickets and counts agree.  See ticket_marks.h. */
+#include "attach/ticket_marks.h"
 
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@
  */
 enum { EACH = 4000000, PART = 20, MOST = 20000000 };
 
-struct wp_marks {
+struct wp_ticket_marks {
 	struct wp_target *target;
 	uint64_t due;		/* the next comparison, ns */
 	size_t current;		/* of whose mark the next record is */
@@ -27,10 +27,10 @@ struct wp_marks {
 	} *watch;
 };
 
-struct wp_marks *
-wp_marks_new(struct wp_target *target)
+struct wp_ticket_marks *
+wp_ticket_marks_new(struct wp_target *target)
 {
-	struct wp_marks *marks = calloc(1, sizeof(*marks));
+	struct wp_ticket_marks *marks = calloc(1, sizeof(*marks));
 
 	if (marks != NULL)
 		marks->target = target;
@@ -38,7 +38,7 @@ wp_marks_new(struct wp_target *target)
 }
 
 void
-wp_marks_free(struct wp_marks *marks)
+wp_ticket_marks_free(struct wp_ticket_marks *marks)
 {
 	if (marks == NULL)
 		return;
@@ -48,7 +48,7 @@ wp_marks_free(struct wp_marks *marks)
 
 /* Make room for those of a watch.  False: out of memory. */
 static bool
-reach(struct wp_marks *marks, size_t i)
+reach(struct wp_ticket_marks *marks, size_t i)
 {
 	while (marks->n <= i) {
 		if (WP_ARRAY_ROOM(marks, watch) < 0)
@@ -60,7 +60,7 @@ reach(struct wp_marks *marks, size_t i)
 
 /* False: there is no such watch, or none can be looked at now. */
 static bool
-look_at(struct wp_marks *marks, size_t i)
+look_at(struct wp_ticket_marks *marks, size_t i)
 {
 	struct wp_ticket_mark mark;
 	int got;
@@ -78,7 +78,7 @@ look_at(struct wp_marks *marks, size_t i)
 }
 
 void
-wp_marks_look(struct wp_marks *marks, bool now)
+wp_ticket_marks_look(struct wp_ticket_marks *marks, bool now)
 {
 	const uint64_t began = wp_clock_ns();
 	uint64_t took;
@@ -93,7 +93,7 @@ wp_marks_look(struct wp_marks *marks, bool now)
 }
 
 bool
-wp_marks_wait(const struct wp_marks *marks)
+wp_ticket_marks_wait(const struct wp_ticket_marks *marks)
 {
 	for (size_t i = 0; i < marks->n; i++)
 		if (marks->watch[i].waiting)
@@ -102,7 +102,7 @@ wp_marks_wait(const struct wp_marks *marks)
 }
 
 const struct perf_event_header *
-wp_marks_next(struct wp_marks *marks, uint64_t horizon)
+wp_ticket_marks_next(struct wp_ticket_marks *marks, uint64_t horizon)
 {
 	for (size_t i = 0; i < marks->n; i++) {
 		const struct wp_ticket_mark *mark = &marks->watch[i].mark;
@@ -117,7 +117,7 @@ wp_marks_next(struct wp_marks *marks, uint64_t horizon)
 }
 
 void
-wp_marks_take(struct wp_marks *marks)
+wp_ticket_marks_take(struct wp_ticket_marks *marks)
 {
 	const size_t i = marks->current;
 
