@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
+#include "base/find.h"
 #include "debug/aranges.h"
 #include "debug/debug_names.h"
 #include "debug/gdb_index.h"
@@ -40,7 +41,7 @@ seek(struct debug_info *d, uint64_t at, const void *bytes, size_t len)
 	uint64_t have;
 
 	while ((have = info_upto(d, at, at + STEP)) >= at + len &&
-	    (hit = memmem(info + at, have - at, bytes, len)) == NULL)
+	    (hit = ex_find(info + at, have - at, bytes, len)) == NULL)
 		at = have - len + 1;
 	return hit != NULL ? ex_debug_info_unit_upto(d,
 	    (uint64_t)(hit - info)) : NULL;
@@ -57,7 +58,7 @@ seek_passing(struct debug_info *d, uint64_t at, const void *bytes, size_t len)
 	d->passed = true;
 	while ((have = ex_unpacked_peek(d->unpacked, at, &n)) != NULL &&
 	    n >= len) {
-		if ((hit = memmem(have, n, bytes, len)) != NULL)
+		if ((hit = ex_find(have, n, bytes, len)) != NULL)
 			return ex_debug_info_unit_upto(d,
 			    at + (uint64_t)(hit - have));
 		/* their headers are still there */
@@ -147,7 +148,7 @@ next_string(const Elf_Data *strings, const char *name, uint64_t *at)
 	const uint8_t *hit;
 
 	if (strings == NULL || strings->d_buf == NULL ||
-	    *at >= strings->d_size || (hit = memmem((const uint8_t *)
+	    *at >= strings->d_size || (hit = ex_find((const uint8_t *)
 	    strings->d_buf + *at, strings->d_size - *at, name, len)) == NULL)
 		return false;
 	*at = (uint64_t)(hit - (const uint8_t *)strings->d_buf);
