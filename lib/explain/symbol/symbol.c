@@ -40,6 +40,16 @@ struct kept_frames {
 	struct ex_frame frame[];
 };
 
+/* An answer of ex_symbol_function.  Most hits are at few addresses, and several
+   questions are asked about each hit. */
+enum { FUNCTIONS_KEPT = 64 };
+
+struct kept_function {
+	uint64_t vaddr;
+	bool asked, there;
+	struct ex_function function;
+};
+
 struct symbols {
 	struct ex_module *module;
 	struct ex_symbol *at;	/* by value; of those at one value, the best
@@ -52,6 +62,7 @@ struct symbols {
 	struct ex_ranges unsized;	/* each up to the next symbol */
 	void *pretty;		/* a tree of search.h, by raw */
 	struct ex_table answers;	/* by vaddr */
+	struct kept_function functions[FUNCTIONS_KEPT];	/* asked for last */
 };
 
 /* --- demangled names --- */
@@ -398,9 +409,8 @@ ex_symbol_at(struct ex_module *m, uint64_t vaddr, struct ex_symbol *out)
 	return true;
 }
 
-bool
-ex_symbol_function(struct ex_module *m, uint64_t vaddr,
-    struct ex_function *out)
+static bool
+find_function(struct ex_module *m, uint64_t vaddr, struct ex_function *out)
 {
 	struct ex_symbol symbol;
 	uint64_t start, end;
@@ -419,6 +429,26 @@ ex_symbol_function(struct ex_module *m, uint64_t vaddr,
 		*out = (struct ex_function){ start, end, true };
 	}
 	return true;
+}
+
+bool
+ex_symbol_function(struct ex_module *m, uint64_t vaddr,
+    struct ex_function *out)
+{
+	struct symbols *symbols = symbols_of(m);
+	struct kept_function *kept;
+
+	if (symbols == NULL)
+		return find_function(m, vaddr, out);
+	kept = &symbols->functions[(vaddr ^ vaddr >> 6) % FUNCTIONS_KEPT];
+	if (!kept->asked || kept->vaddr != vaddr) {
+		kept->there = find_function(m, vaddr, &kept->function);
+		kept->vaddr = vaddr;
+		kept->asked = true;
+	}
+	if (kept->there)
+		*out = kept->function;
+	return kept->there;
 }
 
 bool
