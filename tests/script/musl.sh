@@ -127,6 +127,7 @@ done
 	exit 1
 }
 
+needs_breakpoints
 $musl -g -w -pthread -o opener "$TOP/tests/victim/opener.c"
 $musl -g -w -shared -fPIC -o plug "$TOP/tests/victim/plug.c"
 mkfifo go ready
