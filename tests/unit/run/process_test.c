@@ -23,7 +23,8 @@ learn_often(struct run *run, struct remote_session *remote)
 
 TEST(what_is_learnt_is_kept_for_recordings_only)
 {
-	struct run run = {.began = 0}, recorded = {.began = 0};
+	static const struct run_ops ops = {.mode = "ring"};
+	struct run run = {.ops = &ops}, recorded = {.ops = &ops};
 
 	learn_often(&run, (struct remote_session *)&run);
 	assert_int_equal(run.synthetic.len, 0);
