@@ -148,6 +148,23 @@ expect_finding(const struct bug *bug, const json_t *f)
 	    NULL : f, bug->by);
 }
 
+/* All that a run with this bug says of it, and its status.  Result: the
+   finding. */
+static inline const json_t *
+expect_bug(const struct bug *bug, struct outcome *o)
+{
+	const json_t *finding;
+
+	expect_report(o);
+	if (o->status != bug->status || count_of(o, "finding") != 1)
+		fail_msg("%s: status %d, %s%s", bug->name, o->status, o->out,
+		    o->err);
+	finding = first_of(o, "finding");
+	expect_finding(bug, finding);
+	assert_holds(o->err, " 1 finding in heaps");
+	return finding;
+}
+
 /* Programs without damage. */
 static const struct {
 	const char *argv[8];

@@ -385,9 +385,9 @@ delay_of(const struct broker *broker)
 	unsigned long long ran, waited;
 	char text[64];
 
-	return wp_proc_text(broker->pid, "schedstat", text, sizeof(text)) >= 0 &&
-	    sscanf(text, "%llu %llu", &ran, &waited) == 2 ?
-	    (double)waited / 1e9 : -1;
+	return wp_proc_text(broker->pid, "schedstat", text,
+	    sizeof(text)) >= 0 && sscanf(text, "%llu %llu", &ran,
+	    &waited) == 2 ? (double)waited / 1e9 : -1;
 }
 
 /* The explainer's processor time since this was last called. */

@@ -38,8 +38,8 @@ void live_broker_close(struct live_broker *);
 /*
  * Let explainers ask about this process, and tell them its mappings by these
  * records (processes/synthetic_format.h), which are copied and replace earlier
- * ones.  They were read at this time or later (ns, CLOCK_MONOTONIC), and changes
- * are told by records; 0: changes are not told.  0 or -errno.
+ * ones.  They were read at this time or later (ns, CLOCK_MONOTONIC), and
+ * changes are told by records; 0: changes are not told.  0 or -errno.
  */
 int live_broker_learn(struct live_broker *, pid_t, const void *records,
     size_t len, uint64_t time);

@@ -47,8 +47,8 @@ static const int allowed[] = {
 };
 
 /* Memory that RLIMIT_DATA counts, and files that it was given.  That limit does
-   not count what is shared and no file, what grows down as a stack does, or what
-   was written and may only be read now.  Nothing new is executed. */
+   not count what is shared and no file, what grows down as a stack does, or
+   what was written and may only be read now.  Nothing new is executed. */
 static int
 allow_memory(scmp_filter_ctx filter)
 {

@@ -13,8 +13,8 @@
 #include "run/run.h"
 #include "util/interrupt.h"
 
-/* ns: by then tickets have been compared (attach/ticket_marks.h), which proves the
-   values of hits. */
+/* ns: by then tickets have been compared (attach/ticket_marks.h), which proves
+   the values of hits. */
 enum { PROVED_AFTER = 50000000 };
 
 void

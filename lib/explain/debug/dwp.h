@@ -2,8 +2,8 @@
  * dwp: reads a package (.dwp): the split debug information of a program's
  * units, collected in one file beside the program.
  *
- * libdw can only read such a file with one unit.  So a unit is mapped out of the
- * package, as a file of its own in memory.
+ * libdw can only read such a file with one unit.  So a unit is mapped out of
+ * the package, as a file of its own in memory.
  */
 #ifndef EX_DWP_H
 #define EX_DWP_H

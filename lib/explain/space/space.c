@@ -375,7 +375,7 @@ ex_space_comm(const struct ex_space *space, pid_t pid, pid_t tid)
 	    thread->comm : "";
 }
 
-/* What is mapped there is replaced by a mapping, in part at least; NULL: nothing
+/* The first of what is mapped where a record tells of a mapping; NULL: nothing
    is. */
 static const struct ex_mapping *
 mapped_at(struct ex_process *p, const struct ex_mmap *map)
@@ -402,8 +402,8 @@ mmap_known(const struct ex_mapping *at, const struct ex_mmap *map,
 	    at->pgoff + (map->start - at->first) == map->pgoff;
 }
 
-/* Whether all changes of a known mapping would be known, too, and a record of it
-   is no sign of one. */
+/* Whether a known mapping is as it was: any change of it would be known, too,
+   and this record of it is no sign of one. */
 static bool
 is_nothing_new(const struct ex_process *p, const struct ex_mapping *at,
     const struct ex_record *record)

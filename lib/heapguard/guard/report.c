@@ -249,7 +249,8 @@ begin(enum hg_kind kind, const struct hg_record *from)
 	scratch.kind = kind;
 	scratch.image = hg_state.image;
 	if (from != NULL)
-		hg_callers_walk(hg_frame_of(from), &scratch.stack[HG_STACK_NOTICED]);
+		hg_callers_walk(hg_frame_of(from),
+		    &scratch.stack[HG_STACK_NOTICED]);
 	return &scratch;
 }
 

@@ -5,8 +5,6 @@
 #include "test.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/perf_event.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +13,7 @@
 #include "broker/broker.h"
 #include "command.h"
 #include "explainers.h"
-#include "record/perfdata.h"
+#include "made_recording.h"
 #include "said.h"
 #include "scratch.h"
 
@@ -62,34 +60,17 @@ put_mapping(struct ex_perfwriter *w)
 static int
 make_recording(void **state)
 {
-	static const uint64_t id = 1;
-	const struct ex_perf_event event = {
-		.attr = {
-			.type = PERF_TYPE_BREAKPOINT,
-			.size = sizeof(event.attr), .sample_period = 1,
-			.sample_type = PERF_SAMPLE_IDENTIFIER |
-			    PERF_SAMPLE_IP | PERF_SAMPLE_TID |
-			    PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |
-			    PERF_SAMPLE_CPU,
-			.sample_id_all = 1, .bp_type = 2, .bp_addr = ADDR,
-			.bp_len = 8,
-		},
-		.name = "counter", .ids = &id, .nids = 1,
-	};
 	struct sample s = {
 		.header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
 		    sizeof(s)},
 		.id = 1, .ip = BASE + 0x200, .pid = 7, .tid = 7, .addr = ADDR,
 	};
 	struct ex_perfwriter *w;
-	int fd;
 
 	if (scratch_make(state) != 0)
 		return -1;
 	(void)snprintf(recording, sizeof(recording), "%s", scratch_path("p"));
-	fd = open(recording, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (fd < 0 || ex_perfwriter_open(fd, &event, 1, &w) != 0)
-		return -1;
+	w = made_recording(recording, ADDR, 0);
 	put_mapping(w);
 	for (s.time = 1; s.time <= HITS; s.time++)
 		assert_int_equal(ex_perfwriter_record(w, &s), 0);

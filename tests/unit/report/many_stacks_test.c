@@ -7,12 +7,10 @@
  */
 #include "test.h"
 
-#include <fcntl.h>
-#include <linux/perf_event.h>
 #include <stdlib.h>
 
 #include "command.h"
-#include "record/perfdata.h"
+#include "made_recording.h"
 #include "scratch.h"
 
 #define ADDR	UINT64_C(0x404090)
@@ -56,25 +54,9 @@ put_sample(struct ex_perfwriter *w, uint64_t i)
 static void
 make_recording(const char *name)
 {
-	static const uint64_t id = 1;
-	const struct ex_perf_event event = {
-		.attr = {
-			.type = PERF_TYPE_BREAKPOINT,
-			.size = sizeof(event.attr), .sample_period = 1,
-			.sample_type = PERF_SAMPLE_IDENTIFIER |
-			    PERF_SAMPLE_IP | PERF_SAMPLE_TID |
-			    PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |
-			    PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN,
-			.sample_id_all = 1, .bp_type = 2, .bp_addr = ADDR,
-			.bp_len = 8,
-		},
-		.name = "counter", .ids = &id, .nids = 1,
-	};
-	struct ex_perfwriter *w;
-	int fd = open(scratch_path(name), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	struct ex_perfwriter *w = made_recording(scratch_path(name), ADDR,
+	    PERF_SAMPLE_CALLCHAIN);
 
-	assert_true(fd >= 0);
-	assert_int_equal(ex_perfwriter_open(fd, &event, 1, &w), 0);
 	for (uint64_t i = 0; i <= stacks; i++)
 		put_sample(w, i);
 	assert_int_equal(ex_perfwriter_close(w), 0);
