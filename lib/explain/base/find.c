@@ -22,18 +22,19 @@ rarity(uint8_t byte)
 	return byte == 0 ? 0 : byte < ' ' || byte == UINT8_MAX ? 1 : 2;
 }
 
-/* Choose the rarest bytes; the same one again if there are not enough. */
+/* Choose the rarest bytes; the first one also in place of those that are not
+   there. */
 static void
 choose(const uint8_t *bytes, size_t len, struct probe probe[PROBES])
 {
 	size_t n = 0;
 
+	for (size_t i = 0; i < PROBES; i++)
+		probe[i] = (struct probe){0, bytes[0]};
 	for (int rare = 2; rare >= 0; rare--)
 		for (size_t i = 0; i < len && n < PROBES; i++)
 			if (rarity(bytes[i]) == rare)
 				probe[n++] = (struct probe){i, bytes[i]};
-	for (; n < PROBES; n++)
-		probe[n] = probe[0];
 }
 
 /* Whether all probes fit at one of the positions of a block.  Without branches,
