@@ -179,7 +179,9 @@ stack_of_damage(const struct report_damage *it)
 
 	if (it->writer != NULL)
 		return it->writer;
-	return it->found->kind >= HG_DOUBLE_FREE || allocated == NULL ?
+	return it->found->kind >= HG_DOUBLE_FREE || allocated == NULL ||
+	    (it->found->when == HG_AT_WRITE &&
+	    it->stack[HG_STACK_NOTICED] != NULL) ?
 	    it->stack[HG_STACK_NOTICED] : allocated;
 }
 

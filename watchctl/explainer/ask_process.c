@@ -96,7 +96,8 @@ wp_roots_find(struct wp_roots *roots, pid_t pid, int *root)
 	const int err = ask_question(&message);
 
 	(void)roots;
-	*root = (int)message.value[0];
+	if (err == 0)
+		*root = (int)message.value[0];
 	return err;
 }
 

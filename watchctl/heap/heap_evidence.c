@@ -15,10 +15,21 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "probe/probe.h"
 #include "proc/proc.h"
 #include "util/complain.h"
 
 enum { ENDING = 500 };		/* ms for what the command leaves behind */
+
+/* Debug registers that ptrace sets do not see the kernel's writes either. */
+static bool
+is_user_only(void)
+{
+	struct wp_features features;
+	struct wp_cause cause;
+
+	return wp_probe_features(&features, &cause) < 0 || !features.kernel;
+}
 
 int
 heap_evidence_make(struct heap_evidence *evidence)
@@ -39,6 +50,7 @@ heap_evidence_make(struct heap_evidence *evidence)
 	e->magic = HG_MAGIC;
 	e->version = HG_VERSION;
 	e->size = sizeof(*e);
+	e->user_only = is_user_only();
 	/* the first place is kept for the command */
 	e->program[0].pid = (int32_t)getpid();
 	e->nprograms = 1;

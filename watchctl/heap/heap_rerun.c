@@ -148,12 +148,19 @@ is_like(const struct hg_finding *a, const struct hg_finding *b)
 	    a->image.path == b->image.path;
 }
 
+/* Who wrote is known: by hits, or by the function that had the kernel write. */
+static bool
+has_writer(const struct hg_finding *f)
+{
+	return f->nhits > 0 || f->when == HG_AT_WRITE;
+}
+
 /* Whether somebody is named for it, or for one like it. */
 static bool
 is_named(const struct heap_findings *found, const struct hg_finding *f)
 {
 	for (size_t i = 0; i < found->n; i++)
-		if (is_like(&found->one[i], f) && found->one[i].nhits > 0)
+		if (is_like(&found->one[i], f) && has_writer(&found->one[i]))
 			return true;
 	return false;
 }
@@ -256,7 +263,7 @@ find_newer(const struct heap_findings *newer, const struct names *names,
 		    &f->identity, &f->image, f->offset)))
 			continue;
 		name(other, names, wanted, false);
-		if (other->nhits > 0)
+		if (has_writer(other))
 			return other;
 	}
 	return NULL;
@@ -293,8 +300,9 @@ name_all(struct heap_findings *found, const struct names *names,
 		const struct hg_wanted *w = &names->wanted[i];
 
 		for (size_t k = 0; k < found->n; k++)
-			if (found->one[k].nhits == 0 && is_same(&found->one[k],
-			    &w->identity, &w->image, w->offset))
+			if (!has_writer(&found->one[k]) &&
+			    is_same(&found->one[k], &w->identity, &w->image,
+			    w->offset))
 				name_finding(&found->one[k], &newer, names, i);
 	}
 	free(newer.one);

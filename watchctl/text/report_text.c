@@ -589,6 +589,7 @@ text_damage(struct report *r, const struct report_damage *it)
 	    INDENT "freed by\n", it->stack[HG_STACK_FREE]);
 	put_callers(r, f->kind == HG_DOUBLE_FREE ? INDENT "freed again by\n" :
 	    f->kind >= HG_INVALID_FREE ? INDENT "freed by\n" :
+	    f->when == HG_AT_WRITE ? INDENT "written by the kernel, for\n" :
 	    INDENT "noticed by\n", it->stack[HG_STACK_NOTICED]);
 	put_hits(b, f);
 	if (it->stack[HG_STACK_OTHER] != NULL)

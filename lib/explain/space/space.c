@@ -534,11 +534,11 @@ learn_mmap(struct ex_space *space, const struct ex_record *record)
 	    (p = ex_space_process(space, record->pid)) == NULL)
 		return;
 	if ((map->prot & PROT_EXEC) != 0) {
-		if (!p->root_asked && p->live &&
-		    ex_files_root(space->files, p->pid, &p->root) &&
+		/* it may be allowed to ask only later */
+		if (!p->root_asked && p->live && (p->root_asked =
+		    ex_files_root(space->files, p->pid, &p->root)) &&
 		    p->jit == NULL)
 			p->jit = ex_jit_new(p->pid, p->root);
-		p->root_asked = true;
 		if (!was_foreseen(space, record, &new.module))
 			new.module = ex_files_module(space->files, p->pid,
 			    p->root, map);

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum {
-	HG_VERSION = 1,
+	HG_VERSION = 2,
 	HG_FINDINGS_MAX = 256,
 	HG_PROGRAMS_MAX = 8192,	/* executions in progress at a time */
 	HG_FRAMES_MAX = 16,	/* of a backtrace */
@@ -157,6 +157,7 @@ struct hg_evidence {
 	uint32_t any_number;	/* all blocks of the same callers and size share
 				   the watches, in all programs of the same
 				   file */
+	uint32_t user_only;	/* watches do not see the kernel's writes */
 	_Atomic uint32_t nwanted;	/* may be more than there is room for */
 	struct hg_wanted wanted[HG_WANTED_MAX];
 	/* counted by the programs: */

@@ -46,12 +46,15 @@ static struct slot {
 	enum hg_level level;
 	uint32_t rank;
 	_Atomic uint32_t id;
+	_Atomic uint64_t addr;		/* what is watched, */
+	_Atomic uint32_t len;		/* and how many bytes */
 } slot[SLOTS];
 
 static struct {
 	struct hg_wanted wanted[HG_WANTED_MAX];	/* n of them, of this program */
 	uint32_t n;
 	bool any_number;
+	bool user_only;			/* the kernel is not watched */
 	bool ready;			/* the library is there */
 	__typeof__(&wp_open) open;
 	__typeof__(&wp_close) close;
@@ -86,6 +89,7 @@ hg_watch_begin(void)
 
 	if (n == 0 && e->sample == 0)
 		return;
+	self.user_only = e->user_only != 0;
 	self.open = FIND(open);
 	self.close = FIND(close);
 	self.disable = FIND(disable);
@@ -293,6 +297,22 @@ on_hit(const struct wp_hit *hit, void *arg)
 	(void)hit;
 }
 
+void
+hg_watch_written(const void *p, int64_t bytes, const struct hg_record *from)
+{
+	if (!self.user_only || bytes <= 0)
+		return;
+	for (unsigned i = 0; i < SLOTS; i++) {
+		struct hg_entry *e = hg_ledger_at(atomic_load(&slot[i].entry));
+		const uint64_t block = e == NULL ? 0 : atomic_load(&e->block);
+		const uint64_t at = atomic_load(&slot[i].addr);
+
+		if (block != 0 && at < (uintptr_t)p + (uint64_t)bytes &&
+		    (uintptr_t)p < at + atomic_load(&slot[i].len))
+			hg_report_block(e, block, HG_AT_WRITE, from);
+	}
+}
+
 static int
 watch(const struct hg_entry *e, uint64_t block, const struct hg_place *p)
 {
@@ -319,6 +339,8 @@ watch(const struct hg_entry *e, uint64_t block, const struct hg_place *p)
 		take_back(s);
 	/* before its first hit */
 	atomic_store(&s->id, p->id);
+	atomic_store(&s->addr, (uintptr_t)attr.addr);
+	atomic_store(&s->len, p->len);
 	atomic_store(&s->entry, hg_ledger_number(e));
 	if ((err = open_watch(s, &attr, p, time)) < 0) {
 		atomic_store(&s->entry, 0);

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+#include "guard/cfi.h"
 #include "guard/ledger.h"
 
 /* Determine which blocks of this program are wanted; call this once. */
@@ -27,6 +28,12 @@ void hg_watch_freed(struct hg_entry *, uint64_t block);
 /* Call this before the guard or the allocator writes to a block that is so
    marked. */
 void hg_watch_end(const struct hg_entry *);
+
+/* Call this when a function that this frame called has had the kernel write so
+   many bytes, or -1: where its writes are not watched, report what is watched
+   among them and damaged now. */
+void hg_watch_written(const void *, int64_t bytes,
+    const struct hg_record *from);
 
 /* Call this in a forked child. */
 void hg_watch_forked(void);

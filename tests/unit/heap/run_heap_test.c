@@ -108,6 +108,38 @@ TEST(where_breakpoints_do_not_fire_the_command_runs_once)
 	    "breakpoints are accepted on processor ");
 }
 
+/* A library that says that it watches, and does not: as one that is not
+   permitted to watch the kernel, for what the kernel writes. */
+static const char fake[] =
+    "int wp_open(const void *a, void **w) { (void)a; *w = &w; return 0; }\n"
+    "void wp_close(void *w) { (void)w; }\n"
+    "int wp_disable(void *w) { (void)w; return 0; }\n"
+    "const char *wp_cause(void) { return \"\"; }\n";
+
+TEST(what_the_kernel_wrote_is_named_where_only_the_program_is_watched)
+{
+	struct running w;
+	struct outcome o;
+	const json_t *finding;
+
+	scratch_write("fake.c", fake);
+	scratch_run("%s -shared -fPIC -o libfake.so fake.c", getenv("CC"));
+	(void)setenv("WATCHPOINT_LIBRARY", scratch_path("libfake.so"), 1);
+	start_prepared(&w, LIST(watchctl(), "--heap", "--no-cache", "-o",
+	    "json", "-O", "-", "--", victim("heap"), "read"),
+	    be_without_watches, 0);
+	(void)unsetenv("WATCHPOINT_LIBRARY");
+	finish_status(&w, &o, 3);
+	expect_report(&o);
+	assert_int_equal(count_of(&o, "finding"), 1);
+	finding = first_of(&o, "finding");
+	assert_string_equal(text_of(finding, "noticed"), "write");
+	assert_string_equal(text_of(finding, "bytes"), "72");
+	if (!has_frame(finding, "by_read"))
+		fail_msg("not by read: %s%s", o.out, o.err);
+	assert_lacks(o.err, "the writers of");
+}
+
 /* --- what is found, and told --- */
 
 TEST(canaries_alone_find_what_is_past_the_end)
