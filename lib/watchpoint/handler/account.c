@@ -69,14 +69,14 @@
 #include "os/libc.h"
 
 enum {
-	READABLE_EVENTS = 64,	/* more are not read for each hit */
+	READABLE_EVENTS = 64,	/* do not read more than this on each hit */
 	TRIES = 100,
 	YIELDS = 20,
 	NAPS = 40,
 	NAP_NS = 20000,
 };
 
-/* Let the helper know. */
+/* The helper keeps its own total, which it reports at the end. */
 static void
 count_for_helper(const struct wp_watch *w, uint64_t more)
 {
@@ -87,14 +87,14 @@ count_for_helper(const struct wp_watch *w, uint64_t more)
 		    more);
 }
 
-/* The counts of a watch, read one after the other. */
+/* Read in this order, so that `counted' includes everything in `accounted'. */
 struct counts {
-	uint64_t raw;		/* w->accounted, */
-	uint64_t accounted;	/* and what it says; */
+	uint64_t raw;		/* w->accounted as read */
+	uint64_t accounted;	/* raw without the corrections */
 	uint64_t counted;
 };
 
-/* Change what is accounted for, unless it has been changed. */
+/* Fails if another thread has changed w->accounted since `from' was read. */
 static bool
 change(struct wp_watch *w, const struct counts *from, uint64_t to)
 {
@@ -123,10 +123,9 @@ wp_count_all(const struct wp_watch *w, uint64_t *count)
 	    is_counted(w, count);
 }
 
-/* Whether there are accesses that no thread has accounted for so far.
-   accounted is read first, so that what it has is counted.  A watch that a
-   handler claimed an access of, just before its own signal's, has more
-   accounted for than was counted: corrected here. */
+/* Whether the events have counted accesses that no thread has accounted for.  A
+   handler that claimed an access just before that access's own signal arrived
+   has accounted for one too many; that is corrected here. */
 static bool
 is_ahead(struct wp_watch *w, struct counts *now)
 {
@@ -139,8 +138,8 @@ is_ahead(struct wp_watch *w, struct counts *now)
 	return now->accounted < now->counted;
 }
 
-/* Account for what was ahead, at most this much.  false: others have changed
-   it. */
+/* Account for at most this many of the accesses that were ahead.  Returns false
+   if another thread has changed the total. */
 static bool
 claim(struct wp_watch *w, const struct counts *then, uint64_t at_most)
 {
@@ -148,7 +147,6 @@ claim(struct wp_watch *w, const struct counts *then, uint64_t at_most)
 	    then->counted : then->accounted + at_most);
 }
 
-/* The same for what is ahead now. */
 static void
 claim_now(struct wp_watch *w, uint64_t at_most)
 {
@@ -159,14 +157,15 @@ claim_now(struct wp_watch *w, uint64_t at_most)
 			return;
 }
 
-/* How many accesses one step can make. */
+/* The largest number of accesses that one step can make. */
 static uint64_t
 most(const struct wp_watch *w, enum wp_steps steps)
 {
 	return steps == WP_STEP_MANY ? UINT64_MAX : w->nslots;
 }
 
-/* Accesses by several threads at the same time cannot be distinguished. */
+/* Returns 0, not known, while other threads run: their accesses at the same
+   time cannot be told apart from this one's. */
 uint32_t
 wp_account_slots(struct wp_watch *w)
 {
@@ -193,9 +192,9 @@ wp_account_times(struct wp_watch *w, uint64_t times)
 	count_for_helper(w, times);
 }
 
-/* If one access too many were accounted for, that would hide one that is lost
-   later.  Others claim accesses to a watch with several registers, or to one of
-   several watches. */
+/* Accounting for one access too many would hide one that is lost later.  Other
+   handlers claim accesses only if the watch has several registers or is one of
+   several watches; only then is a correction needed. */
 uint32_t
 wp_account(struct wp_watch *w, enum wp_steps steps)
 {
@@ -221,7 +220,7 @@ wp_account_suppressed(struct wp_watch *w)
 		    &wp_watch_words(w, channel)->suppressed, 1);
 }
 
-/* Whether an access that fires one register fires another one of w for sure. */
+/* Whether an access that fires the register `by' must fire a register of w. */
 static bool
 is_covered(const struct wp_watch *w, const struct wp_slot *by)
 {
@@ -236,9 +235,9 @@ is_covered(const struct wp_watch *w, const struct wp_slot *by)
 	return false;
 }
 
-/* Give the handlers of other threads the time to account for theirs.  false:
-   they have done so.  As long as less is accounted for than was counted before,
-   no thread has to count again. */
+/* Give the handlers of other threads time to account for their own accesses;
+   returns false once they have.  The events are read again only when at least
+   as much is accounted for as was counted before. */
 static bool
 stays_ahead(struct wp_watch *w, struct counts *now)
 {
@@ -249,14 +248,15 @@ stays_ahead(struct wp_watch *w, struct counts *now)
 			return false;
 		if (i < YIELDS)
 			(void)sched_yield();
-		else	/* not nanosleep(3), a point of cancellation */
+		else	/* nanosleep(3) is a cancellation point */
 			(void)syscall(SYS_nanosleep, &nap, NULL);
 	}
 	return is_ahead(w, now);
 }
 
-/* One register of w was touched for certain.  Its others may have been: how
-   often they were, less what other threads account for. */
+/* At least one register of w was touched.  Whether its other registers were
+   touched as well follows from what remains after other threads have accounted
+   for their accesses. */
 static bool
 account_sure(struct wp_watch *w, const struct counts *then)
 {
@@ -270,8 +270,9 @@ account_sure(struct wp_watch *w, const struct counts *then)
 	return true;
 }
 
-/* If it fails, other threads have changed it in the meantime; or this very code
-   has, if the watch is on its stack: then trying again would never end. */
+/* A claim fails if another thread has changed the total in the meantime, or if
+   this very code has, because the watch is on its stack.  In the second case it
+   would fail forever, so the number of attempts is limited. */
 bool
 wp_account_also(struct wp_watch *w, const struct wp_slot *fired,
     enum wp_steps steps)

@@ -10,21 +10,21 @@
 #include "os/attr.h"
 #include "os/perf.h"
 
-/* A record, in words: its header; the kind of registers; as wp_attr_fires has
-   them. */
+/* The words of a record, as wp_attr_fires asks for them: the header, the ABI of
+   the registers, then the registers. */
 enum { SP = 2, PC, WORDS };
 
 static uint64_t
 word_at(const struct wp_async_count *fired, uint64_t at)
 {
 	const uint64_t *data = (const void *)((const char *)fired->ring +
-	    fired->size);	/* behind a page */
+	    fired->size);	/* the data follows one page of metadata */
 
 	return data[at % fired->size / sizeof(*data)];
 }
 
-/* Whether a record says that the thread was elsewhere; *size is the
-   record's. */
+/* Whether the record's thread was at another place; *size is set to the
+   record's size. */
 static bool
 is_elsewhere(const struct wp_async_count *fired, uint64_t at, struct wp_at now,
     uint64_t *size)
@@ -38,7 +38,7 @@ is_elsewhere(const struct wp_async_count *fired, uint64_t at, struct wp_at now,
 	    word_at(fired, at + SP * sizeof(uint64_t)) != now.sp);
 }
 
-/* Take the records.  Whether there were any. */
+/* Returns whether there were any records. */
 static bool
 take_records(struct wp_async_count *fired, struct wp_at now, bool *late)
 {

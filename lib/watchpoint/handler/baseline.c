@@ -24,7 +24,7 @@
 #include "handler/trap_run.h"
 #include "os/libc.h"
 
-/* Whether it can be read without a hit. */
+/* Whether reading the bytes raises no hit of any watch. */
 static bool
 may_look(const struct wp_watch *w)
 {
@@ -33,7 +33,8 @@ may_look(const struct wp_watch *w)
 	    atomic_load(&wp_state.nreads) == 0;
 }
 
-/* Another thread may give it another length meanwhile. */
+/* wp_move in another thread may change the length at any time, so it is read
+   once. */
 static bool
 peek(uint8_t to[WP_BASELINE_MAX], const struct wp_watch *w)
 {
@@ -49,7 +50,8 @@ wp_look_at(const struct wp_watch *w, uint8_t to[WP_BASELINE_MAX])
 	return may_look(w) && peek(to, w);
 }
 
-/* With one thread what could be read a moment ago can be read now. */
+/* In a process with one thread, memory that was readable a moment ago still
+   is. */
 static bool
 read_bytes(struct wp_baseline *to, const struct wp_watch *w, bool readable)
 {
@@ -60,8 +62,8 @@ read_bytes(struct wp_baseline *to, const struct wp_watch *w, bool readable)
 	return true;
 }
 
-/* Read its bytes, and count after that: what is not counted then had not come
-   when they were read. */
+/* The bytes are read before the count, so that an access which is not in the
+   count came after them. */
 static bool
 look(struct wp_baseline *to, const struct wp_watch *w, bool readable)
 {

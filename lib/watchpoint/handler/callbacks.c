@@ -6,7 +6,7 @@
  */
 #include "handler/trap_run.h"
 
-/* The thread's watch whose handler is called; NULL: none. */
+/* The watch whose handler this thread is calling, or NULL. */
 static _Thread_local __attribute__((tls_model("initial-exec")))
     struct wp_watch *held;
 
@@ -36,7 +36,7 @@ wp_callbacks(const struct wp_run *run, const struct wp_match *match)
 	hit = wp_report_hit(run, match);
 	fatal = (w->attr.action & WP_ABORT) != 0;
 	held = w;
-	/* what handlers write themselves is not counted with the others */
+	/* accesses by the handlers themselves are not counted as hits here */
 	if (!w->delivery->counts_all && is_handled(match))
 		wp_baseline_drop(w);
 	if ((w->attr.action & WP_CALL) != 0 && w->attr.handler != NULL)

@@ -21,11 +21,11 @@
 #include "os/clock.h"
 
 enum {
-	PAGE = 4096,		/* the smallest there is will do */
-	KERNEL_MASK = 8,	/* bytes of its sigset_t */
+	PAGE = 4096,		/* the smallest page size of any kernel */
+	KERNEL_MASK = 8,	/* bytes of the kernel's sigset_t */
 };
 
-/* The part of the sample before the registers. */
+/* The part of a sample that precedes the registers. */
 struct head {
 	struct wp_sample sample;
 	uint64_t abi;
@@ -54,7 +54,8 @@ readable(uint64_t from, size_t len)
 	for (; page < end; page += PAGE)
 		if (end - page > PAGE &&
 		    is_readable(page + PAGE - KERNEL_MASK / 2))
-			page += PAGE;	/* that one and the next */
+			page += PAGE;	/* the bytes tested reach into the
+					   next page */
 		else if (!is_readable(page))
 			return page > from ? (size_t)(page - from) : 0;
 	return len;
@@ -66,7 +67,8 @@ wp_is_readable(uint64_t from, size_t len)
 	return readable(from, len) == len;
 }
 
-/* Not memcpy(3), which a sanitizer checks against the frames' variables. */
+/* memcpy(3) will not do: a sanitizer checks it against the variables in the
+   frames that are copied. */
 typedef uint64_t block __attribute__((vector_size(16), aligned(1), may_alias));
 
 __attribute__((no_sanitize("address"))) void

@@ -1,9 +1,9 @@
 /* capture_aarch64: registers of a signal frame, in the order of perf's. */
 #include "handler/capture.h"
 
-#ifdef __aarch64__	/* static checks see it elsewhere, too */
+#ifdef __aarch64__	/* static checkers also read it on other processors */
 
-/* x0 to x29, lr, sp, pc. */
+/* x0 to x29, lr, sp, pc */
 unsigned
 wp_cpu_regs(const ucontext_t *context, uint64_t out[WP_CPU_REGS_MAX])
 {

@@ -8,7 +8,7 @@
 unsigned
 wp_cpu_regs(const ucontext_t *context, uint64_t out[WP_CPU_REGS_MAX])
 {
-	/* the order of PERF_REG_X86_*, but for the segment registers */
+	/* the order of PERF_REG_X86_*, except for the segment registers */
 	static const uint8_t order[] = {
 		REG_RAX, REG_RBX, REG_RCX, REG_RDX, REG_RSI, REG_RDI, REG_RBP,
 		REG_RSP, REG_RIP, REG_EFL, REG_CSGSFS, REG_CSGSFS, REG_R8,
@@ -49,14 +49,14 @@ wp_cpu_argument(const ucontext_t *context)
 	return (uint64_t)context->uc_mcontext.gregs[REG_RDI];
 }
 
-/* syscall, or int $0x80. */
+/* syscall or int $0x80 */
 bool
 wp_cpu_after_syscall(const ucontext_t *context)
 {
 	const uint64_t pc = wp_cpu_pc(context), from = pc - 2;
 	uint8_t code[2];
 
-	/* the page that is being executed can be read */
+	/* on the page of the pc, which is readable as it is being executed */
 	if (((pc ^ from) & ~(uint64_t)4095) == 0)
 		memcpy(code, (const void *)(uintptr_t)from, sizeof(code));
 	else if (wp_peek(code, from, sizeof(code)) != sizeof(code))

@@ -28,7 +28,7 @@ wp_context_mask_set(ucontext_t *context, uint64_t mask)
 	memcpy(&context->uc_sigmask, &mask, sizeof(mask));
 }
 
-/* The system call, for libc would keep signals of its own out of it. */
+/* libc's functions would leave the signals it keeps for itself unblocked. */
 void
 wp_signal_mask_set(uint64_t mask)
 {
@@ -43,8 +43,9 @@ wp_signal_again(int sig, siginfo_t *info)
 	    info);
 }
 
-/* The thread gets the signal again where it was interrupted, with the default
-   action: its core and its status are those it would have had. */
+/* Send the signal to the thread again, to be delivered with the default action
+   when the handler returns: core and exit status are then those of a program
+   without watches. */
 static void
 die(int sig, siginfo_t *info, ucontext_t *context)
 {
@@ -57,7 +58,8 @@ die(int sig, siginfo_t *info, ucontext_t *context)
 	wp_context_mask_set(context, mask);
 }
 
-/* What an instruction raised kills, ignored or not; perf's signals do not. */
+/* A signal that an instruction raised kills the process even if it is ignored;
+   one from perf does not. */
 static bool
 is_forced(int sig, const siginfo_t *info)
 {
@@ -82,7 +84,7 @@ call(int sig, siginfo_t *info, ucontext_t *context,
 		action->sa_handler(sig);
 }
 
-/* Signals of events that do nothing by default. */
+/* Event signals whose default action is to be ignored. */
 static bool
 is_harmless(int sig)
 {

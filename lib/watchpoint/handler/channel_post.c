@@ -7,7 +7,8 @@
 #include "handler/channel.h"
 #include "handler/channel_futex.h"
 
-static struct wp_channel *family;	/* the root; NULL: none but one */
+static struct wp_channel *family;	/* the root channel; NULL if there is
+					   only one */
 
 void
 wp_channel_set_root(struct wp_channel *root)
@@ -21,8 +22,8 @@ root_of(struct wp_channel *channel)
 	return family != NULL ? family : channel;
 }
 
-/* By the word `helper' (see Life in channel.h), which is 0 before the helper
-   has come. */
+/* The word `helper' is 0 until the helper has started (see Life in
+   channel.h). */
 static bool
 helper_lives(struct wp_channel *channel)
 {
@@ -44,8 +45,8 @@ wp_channel_alive(struct wp_channel *channel)
 	    atomic_load(&channel->program) == getpid();
 }
 
-/* Wait while *word is value: true once it is not, false when the helper is
-   dead. */
+/* Wait until *word differs from value.  Returns false if the helper has
+   died. */
 static bool
 outwait(struct wp_channel *channel, const _Atomic uint32_t *word,
     uint32_t value)
@@ -58,7 +59,7 @@ outwait(struct wp_channel *channel, const _Atomic uint32_t *word,
 	return true;
 }
 
-/* No hit is ever dropped: when all cells are full, hits wait here for the
+/* No hit is dropped: while all cells are full, the thread waits here for the
    helper. */
 struct wp_cell *
 wp_channel_take(struct wp_channel *channel, uint32_t *ticket)
@@ -98,8 +99,8 @@ wp_channel_give(struct wp_cell *cell, uint32_t ticket)
 	wp_futex_wake(&cell->turn);
 }
 
-/* The helper says that it will sleep before it looks at the bell for the last
-   time, so one of the two is seen. */
+/* The helper sets `asleep' before it reads the bell for the last time, so
+   either it sees the new value or this thread sees that it has to wake it. */
 void
 wp_channel_ring(struct wp_channel *channel)
 {

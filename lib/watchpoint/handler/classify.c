@@ -13,10 +13,10 @@
 enum { PERMITS_MAX = 1000 };
 
 static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
-	struct wp_scope *permits;	/* the innermost, or NULL */
-	bool permitted;			/* an access, since it was last asked */
-	uint64_t foresaw;		/* the instruction whose watches were
-					   all found; 0: none */
+	struct wp_scope *permits;	/* the innermost one, or NULL */
+	bool permitted;		/* whether an access was, since last asked */
+	uint64_t foresaw;		/* pc of an instruction all of whose
+					   watches are already matched, or 0 */
 } self;
 
 struct wp_scope **
@@ -45,13 +45,14 @@ account(struct wp_run *run)
 		struct wp_match *match = &run->match[i];
 		const uint32_t slots = wp_match_account(match, run->steps);
 
-		/* of all that it touched the signal names one */
+		/* the signal names only one of the slots touched */
 		if (match->watch->delivery->counts_all)
 			match->slots = slots;
 	}
 }
 
-/* Whether it may have been hit too, and counts show it. */
+/* Whether the watch may have been hit as well, so that its count is worth
+   reading. */
 static bool
 is_candidate(struct wp_run *run, const struct wp_watch *w)
 {
@@ -60,7 +61,7 @@ is_candidate(struct wp_run *run, const struct wp_watch *w)
 	    (w->tid == 0 || w->tid == run->tid) && !wp_run_has(run, w);
 }
 
-/* What the run's instruction is going to touch; false: that is not known. */
+/* Returns false if the operand of the instruction cannot be determined. */
 static bool
 operand_of(const struct wp_run *run, struct wp_operand *operand)
 {
@@ -78,8 +79,8 @@ wp_classify_foresaw(const struct wp_run *run)
 	return self.foresaw == wp_cpu_pc(run->context);
 }
 
-/* Where the trap comes before the access, it is of one watch, and what the
-   access is going to touch is known. */
+/* On a processor that traps before the access, the signal names one watch, but
+   the operand shows which others the instruction is about to touch. */
 static void
 match_touched(struct wp_run *run)
 {
@@ -105,8 +106,8 @@ match_touched(struct wp_run *run)
 	}
 }
 
-/* Add the other watches that the step touched; the async and ptrace deliveries
-   report them all by themselves. */
+/* Add the other watches that the step touched.  The async and ptrace deliveries
+   report each of them by themselves. */
 static void
 match_also(struct wp_run *run)
 {
@@ -131,7 +132,8 @@ match_also(struct wp_run *run)
 	}
 }
 
-/* The thread's permits lie on a stack that may be damaged. */
+/* The list of permits lies on the stack, which may be damaged: it is read with
+   wp_peek, and no further than a limit. */
 static bool
 is_permitted(const struct wp_match *match)
 {
@@ -156,7 +158,7 @@ is_permitted(const struct wp_match *match)
 	return false;
 }
 
-/* The hit's number; 0: it is over the limit. */
+/* Returns the number of the hit, or 0 if it is over the limit. */
 static uint64_t
 count_hit(struct wp_watch *w)
 {
@@ -171,7 +173,7 @@ count_hit(struct wp_watch *w)
 	return n + 1;
 }
 
-/* Drop those that are no hits. */
+/* Drop the matches that are not hits. */
 static void
 sift(struct wp_run *run)
 {
@@ -182,8 +184,7 @@ sift(struct wp_run *run)
 		struct wp_watch *w = match->watch;
 
 		match->stray = (w->attr.flags & WP_STRAY) != 0;
-		/* where events are switched off one after the other, some fire
-		   a moment longer */
+		/* events are disabled one by one, and may fire until then */
 		if (atomic_load(&w->on) &&
 		    (!match->stray || !is_permitted(match)) &&
 		    (w->is_hit == NULL || w->is_hit(run)))

@@ -42,12 +42,12 @@
 
 enum {
 	FRAMES = 32,
-	LINES = 16384,		/* bytes of a hit's lines */
+	LINES = 16384,		/* bytes of text for one hit */
 	PATH_SHOWN = 4096,
-	STACK_SPAN = 64 << 20,	/* a frame is not larger */
+	STACK_SPAN = 64 << 20,	/* no frame is larger */
 };
 
-/* A text that is being put together; what does not fit is left out. */
+/* A text under construction; whatever does not fit is cut off. */
 struct text {
 	char *at, *end;
 };
@@ -55,23 +55,23 @@ struct text {
 struct frame {
 	uint64_t pc;
 	bool in_code;
-	uint64_t offset;	/* in its module */
+	uint64_t offset;	/* from the start of its module */
 	char module[PATH_SHOWN];	/* "": not known */
 };
 
-/* The mappings of a file follow each other, with at most anonymous ones in
-   between. */
+/* The mappings of a file follow one another, possibly with anonymous mappings
+   in between. */
 struct module {
 	uint64_t start;		/* of its first mapping */
 	char path[PATH_SHOWN];
 };
 
-/* Too large for a stack that may be nearly full. */
+/* Allocated by mmap(2): too large for a stack that may be nearly full. */
 struct scratch {
 	char lines[LINES];
-	char input[4096];		/* of /proc/self/maps */
+	char input[4096];		/* read from /proc/self/maps */
 	char line[PATH_SHOWN + 256];
-	struct module module;		/* of the line */
+	struct module module;		/* of the current line */
 	struct frame frames[FRAMES];
 };
 
@@ -128,8 +128,9 @@ put_hex(struct text *text, uint64_t n)
 	put_number(text, n, 16);
 }
 
-/* Our descriptor; or, if the program has closed that (closefrom(3)), standard
-   error, provided that it still is what it was. */
+/* The library's own descriptor.  If the program has closed it, with
+   closefrom(3) for example, standard error, provided that it is still the same
+   file as at the start. */
 static int
 where(void)
 {
@@ -145,8 +146,9 @@ where(void)
 	    STDERR_FILENO : -1;
 }
 
-/* Not by libc's functions, which are points of cancellation.  A pipe without a
-   reader raises a signal that is not the program's: it is taken back. */
+/* libc's functions are cancellation points, hence syscall(2).  Writing to a
+   pipe without a reader raises SIGPIPE, which the program did not cause: it is
+   taken back. */
 static void
 output(const struct iovec *parts, unsigned n)
 {
@@ -161,7 +163,8 @@ output(const struct iovec *parts, unsigned n)
 	(void)syscall(SYS_rt_sigpending, &pending, sizeof(pending));
 	written = syscall(SYS_writev, fd, parts, n);
 	err = written < 0 ? errno : 0;
-	if (err == EPERM || err == ENOSYS)	/* a seccomp filter */
+	if (err == EPERM || err == ENOSYS)	/* writev may be denied by a
+						   seccomp filter */
 		for (unsigned i = 0; i < n; i++)
 			(void)syscall(SYS_write, fd, parts[i].iov_base,
 			    parts[i].iov_len);
@@ -171,7 +174,7 @@ output(const struct iovec *parts, unsigned n)
 	wp_signal_mask_set(before);
 }
 
-/* At once. */
+/* Written immediately, in one call. */
 void
 wp_fallback_line(const char *text)
 {
@@ -194,7 +197,8 @@ wp_fallback_line(const char *text)
  * Frames.
  */
 
-/* Two words of a frame: the caller's frame pointer, the return address. */
+/* Follows the chain of frame pointers: each points to the caller's frame
+   pointer and the return address. */
 static unsigned
 find_frames(const ucontext_t *context, struct frame frames[FRAMES])
 {
@@ -212,11 +216,11 @@ find_frames(const ucontext_t *context, struct frame frames[FRAMES])
 	return n;
 }
 
-/* A line of /proc/self/maps. */
+/* One line of /proc/self/maps. */
 struct map {
 	uint64_t start, end;
 	bool code;
-	const char *path;	/* "": none */
+	const char *path;	/* "" if there is none */
 };
 
 static uint64_t
@@ -236,7 +240,7 @@ take_hex(const char **at)
 	}
 }
 
-/* "START-END PERM OFFSET DEVICE INODE   PATH" */
+/* Expects "START-END PERM OFFSET DEVICE INODE   PATH". */
 static bool
 parse_map(const char *at, struct map *map)
 {
@@ -277,7 +281,7 @@ place_frames(struct scratch *scratch, const struct map *map, unsigned n)
 	}
 	for (unsigned i = 0; map->code && i < n; i++) {
 		struct frame *f = &scratch->frames[i];
-		/* a call may be the last instruction of its mapping */
+		/* a return address may be just past the end of the mapping */
 		uint64_t pc = f->pc - (i > 0);
 
 		if (pc < map->start || pc >= map->end)
@@ -289,7 +293,7 @@ place_frames(struct scratch *scratch, const struct map *map, unsigned n)
 	}
 }
 
-/* Call place_frames for each line; longer ones are cut. */
+/* Place the frames in each mapping.  Lines that are too long are cut. */
 static void
 read_maps(struct scratch *scratch, unsigned nframes)
 {
@@ -369,7 +373,8 @@ put_frame(struct text *text, uint64_t number, unsigned i, const struct frame *f)
 	put(text, "\n");
 }
 
-/* A line that does not fit is left out, and those behind it. */
+/* Whole lines only: the first line that does not fit is left out, with all that
+   follow. */
 static void
 put_lines(struct scratch *scratch, uint64_t number, const struct wp_watch *w,
     const struct wp_hit *hit)

@@ -12,7 +12,7 @@
 #include "handler/channel_futex.h"
 #include "handler/watches.h"
 
-/* Have the helper look at a watch's words, and wait until it has. */
+/* Ask the helper to apply a watch's words, and wait until it has done so. */
 static int
 have_done(struct wp_channel *channel, struct wp_channel_watch *words)
 {
@@ -27,8 +27,8 @@ have_done(struct wp_channel *channel, struct wp_channel_watch *words)
 	return 0;
 }
 
-/* A debug register that is off makes no hit any more, even before it is
-   disarmed, so no thread needs to wait for that. */
+/* When switching off, no thread waits for the helper: a debug register whose
+   watch is off makes no hits, even before it is disarmed. */
 int
 wp_helper_switch(struct wp_watch *w, bool on)
 {
@@ -47,7 +47,8 @@ wp_helper_switch(struct wp_watch *w, bool on)
 	return 0;
 }
 
-/* Hits of debug registers are counted as they come; events have to be asked. */
+/* The tracer counts hits of debug registers as they happen; events have to be
+   read by the helper first. */
 int
 wp_helper_count(const struct wp_watch *w, uint64_t *count)
 {

@@ -13,8 +13,8 @@
 #include "os/siginfo_perf.h"
 #include "os/trap_cpu.h"
 
-/* Add what sig_data names, of the kernel or of the tracer: watches of ours,
-   open or not.  times: how many accesses there were; 0: not known. */
+/* Add the watches that sig_data names, whether the kernel or the tracer sent
+   it.  times: the number of accesses, 0 if not known. */
 static void
 match_data(struct wp_run *run, uint64_t data, uint64_t times)
 {
@@ -42,8 +42,8 @@ spend(struct wp_run *run, int fd, int code, unsigned index)
 		};
 }
 
-/* What the helper had armed; its tracer waits, also if all are closed by
-   now. */
+/* Events that the helper armed.  Its tracer waits to arm them again, even if
+   all their watches are closed by now, so there is at least one entry. */
 static void
 spend_helpers(struct wp_run *run)
 {
@@ -53,8 +53,8 @@ spend_helpers(struct wp_run *run)
 }
 
 /* Take what this thread's events of an entered watch have counted.  Only the
-   signal that is here has a code; other events are taken to have had one
-   overflow. */
+   event of this signal has a code; each of the others is taken to have
+   overflowed once, and to be used up. */
 static void
 match_watch(struct wp_run *run, struct wp_watch *w, int fd, int code)
 {
@@ -84,8 +84,8 @@ match_watch(struct wp_run *run, struct wp_watch *w, int fd, int code)
 		wp_run_add(run, w, slots, times);
 }
 
-/* Add the watches whose events in this thread have fired.  Result: whether the
-   descriptor is that of an event of ours. */
+/* Add the watches whose events in this thread have fired.  Returns whether the
+   descriptor belongs to one of our events. */
 static bool
 match_events(struct wp_run *run, int fd, int code)
 {
@@ -133,8 +133,8 @@ match_perf(struct wp_run *run, const struct wp_siginfo_perf *by, uint64_t times)
 	match_data(run, by->data, times);
 }
 
-/* A debug register fired that a tracer had set and could not clear when it was
-   killed.  Which one is not known. */
+/* A tracer that was killed could not clear the debug registers that it had set,
+   and one of them has fired.  Which watch it was is not known. */
 static void
 match_raw(struct wp_run *run)
 {
@@ -182,13 +182,13 @@ identify_signal(struct wp_run *run, const siginfo_t *info)
 		match_perf(run, &by, 0);
 		spend_helpers(run);
 	}
-	return true;		/* else for the tracer, which has ended */
+	return true;		/* otherwise for a tracer that has ended */
 }
 
-/* It may have been merged with one of the program's own, whose siginfo is here
-   then.  A signal of an event that is closed, or was the helper's, is still
-   ours; and if the program has no handler that is given a siginfo, no signal of
-   a descriptor can be meant for it. */
+/* The kernel may have merged our signal with one of the program's own, and kept
+   only that one's siginfo.  A signal from a descriptor is ours even if the
+   event is closed or was the helper's: a program without an SA_SIGINFO handler
+   cannot have asked for it. */
 static bool
 identify_event(struct wp_run *run, const siginfo_t *info)
 {
@@ -202,7 +202,7 @@ identify_event(struct wp_run *run, const siginfo_t *info)
 	}
 	if (!from_fd) {
 		(void)match_events(run, -1, 0);
-		/* or the kernel had no memory for more than the signal */
+		/* the kernel had no memory to queue the siginfo */
 		return run->n > 0 && by.code == SI_USER && by.addr == 0;
 	}
 	return match_events(run, (int)by.data, by.code) ||

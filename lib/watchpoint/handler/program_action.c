@@ -35,7 +35,8 @@ wp_program_action(const struct wp_program_action *w)
 	return action;
 }
 
-/* Of two signals that find the same action for one only, the first has it. */
+/* If two signals find the same action that is good for one of them only
+   (SA_RESETHAND), the first one takes it. */
 struct sigaction
 wp_program_action_take(struct wp_program_action *w)
 {

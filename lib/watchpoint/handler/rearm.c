@@ -27,15 +27,15 @@
 static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
 	struct wp_step step;
 	unsigned nowed;
-	struct wp_fired owed[WP_TAKEN_MAX];	/* to be armed when that ends */
+	struct wp_fired owed[WP_TAKEN_MAX];	/* to be armed again after
+						   the step */
 } self;
 
-/* How many changes that disable events of a watch, for a while or for good,
-   have begun and have ended. */
+/* How many changes that disable events of a watch, temporarily or for good,
+   have begun, and how many have ended. */
 static _Atomic unsigned begun, ended;
 
-enum { TRIES = 100 };	/* the thread that is at it may be the interrupted
-			   one */
+enum { TRIES = 100 };  /* as the thread in between may be the one interrupted */
 
 void
 wp_async_change_begin(void)
@@ -49,7 +49,8 @@ wp_async_change_end(void)
 	(void)atomic_fetch_add(&ended, 1);
 }
 
-/* Give it another overflow, without another thread disabling it in between. */
+/* Allow the event another overflow, and try again if another thread may have
+   disabled it in between. */
 static int
 load(int fd, uint64_t period)
 {
@@ -84,9 +85,9 @@ rearm_event(struct wp_watch *w, int fd, int code)
 	return err;
 }
 
-/* Have the events of this thread that are the helper's armed again.  The tracer
-   sees the signal when the handler has returned, before anything
-   else is executed, and takes it away. */
+/* Ask the tracer to arm the helper's events of this thread again.  It sees the
+   signal when the handler has returned, before the thread executes anything
+   else, and suppresses it. */
 static int
 ask_tracer(bool back)
 {
@@ -105,7 +106,7 @@ ask_tracer(bool back)
 	return err;
 }
 
-/* Arm those of the helper's in this thread again, whichever they are. */
+/* Arm all events of this thread that belong to the helper. */
 static void
 rearm_helpers(bool back)
 {
@@ -134,7 +135,6 @@ rearm_own(const struct wp_fired *spent)
 	wp_watch_leave(w);
 }
 
-/* Events that fire once until they are armed again. */
 static void
 rearm(const struct wp_fired *spent, unsigned n, bool back)
 {
@@ -159,8 +159,9 @@ wp_rearm_end_step(ucontext_t *context)
 	self.nowed = 0;
 }
 
-/* The watches that one instruction touches trap one after the other, each when
-   those before it are off. */
+/* On a processor that traps before the access, watches that one instruction
+   touches trap one after the other, each once the previous ones are
+   disarmed. */
 bool
 wp_rearm_joins_step(const struct wp_run *run)
 {
@@ -179,8 +180,8 @@ wp_rearm_is_step_end(int sig, const siginfo_t *info)
 	    info->si_fd == self.step.fd;
 }
 
-/* If the instruction cannot be stepped over, or fails when it is, the same hit
-   would come again and again. */
+/* Without this, an instruction that cannot be stepped over, or fails when it
+   is, would raise the same hit forever. */
 static void
 give_up(const struct wp_run *run, const char *why)
 {
@@ -194,7 +195,7 @@ give_up(const struct wp_run *run, const char *why)
 		wp_fallback_warning(w, why);
 		wp_watch_leave(w);
 	}
-	/* for when it is enabled */
+	/* so that they fire once the watch is enabled again */
 	rearm(run->spent, run->nspent, true);
 }
 
@@ -225,8 +226,8 @@ begin_step(struct wp_run *run)
 	self.nowed = run->nspent;
 }
 
-/* Drop what the handler itself has touched of the async delivery's watches:
-   that is no hit. */
+/* The handler itself may have touched watches of the async delivery; those
+   accesses are not hits. */
 static void
 drop_own(struct wp_run *run)
 {
@@ -248,7 +249,7 @@ drop_own(struct wp_run *run)
 void
 wp_rearm(struct wp_run *run, bool back)
 {
-	if (run->by_ptrace) {		/* its tracer steps */
+	if (run->by_ptrace) {		/* the tracer makes the step */
 		rearm(run->spent, run->nspent, back);
 		return;
 	}

@@ -15,15 +15,18 @@
 #include "handler/trap_run.h"
 
 enum {
-	FRAME_MAX = 1 << 16,	/* bytes of a signal's frame, and handler's */
-	TAIL_MAX = 1024,	/* of that, below struct wp_run */
-	REPEATS_MAX = 8,	/* of the same hit, nothing executed between */
+	FRAME_MAX = 1 << 16,	/* bytes of a signal frame and the handler's
+				   frames */
+	TAIL_MAX = 1024,	/* part of that which is below struct wp_run */
+	REPEATS_MAX = 8,  /* of one hit with nothing executed in between */
 };
 
 static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
-	siginfo_t trap, event;	/* of others, deferred; si_signo 0: none */
-	uint64_t where;		/* of the last hit on the signal's frame; 0 */
-	unsigned repeats;	/* how often it was there again */
+	siginfo_t trap, event;	/* deferred signals of others; si_signo 0:
+				   none */
+	uint64_t where;		/* hash of the registers at the last hit on
+				   the signal's frame, or 0 */
+	unsigned repeats;	/* consecutive hits with that hash */
 } self;
 
 bool
@@ -91,7 +94,7 @@ wp_reentry_deferred(void)
 	again(&self.event);
 }
 
-/* Whether the watch has a register on the frame of this signal. */
+/* Whether one of the watch's slots overlaps the frame of this signal. */
 static bool
 is_on_frame(const struct wp_run *run, const struct wp_watch *w)
 {
@@ -99,7 +102,7 @@ is_on_frame(const struct wp_run *run, const struct wp_watch *w)
 	uintptr_t high = wp_cpu_sp(run->context);
 
 	if (high < low || high - low > FRAME_MAX)
-		high = low + FRAME_MAX;	/* an alternate stack */
+		high = low + FRAME_MAX;	/* on an alternate stack */
 	for (unsigned i = 0; i < w->nslots; i++)
 		if (w->slot[i].addr + w->slot[i].len > low &&
 		    w->slot[i].addr < high)
@@ -107,7 +110,7 @@ is_on_frame(const struct wp_run *run, const struct wp_watch *w)
 	return false;
 }
 
-/* All registers in a word; not 0. */
+/* A hash of all registers; never 0. */
 static uint64_t
 where(const ucontext_t *context)
 {
@@ -132,7 +135,7 @@ wp_reentry_return(struct wp_run *run)
 		return false;
 	}
 	if (++self.repeats == REPEATS_MAX) {
-		run->nspent = 0;	/* nor armed again */
+		run->nspent = 0;	/* and do not arm it again */
 		(void)w->delivery->disable(w);
 		wp_fallback_unwatched();
 		wp_fallback_warning(w, " lies where signal handlers have their "

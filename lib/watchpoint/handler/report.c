@@ -12,12 +12,12 @@
 #include "handler/trap_run.h"
 #include "os/libc.h"
 
-enum { NAME_FRESH = 1000000 };	/* ns that a thread's name is taken for good */
+enum { NAME_FRESH = 1000000 };	/* ns for which a thread's name is kept */
 
 static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
-	char *text;		/* the report, mapped; NULL: none */
-	char name[16];		/* the thread's name, as it was */
-	uint64_t name_good;	/* until then, ns */
+	char *text;		/* the report, from mmap(2), or NULL */
+	char name[16];		/* the thread's name when last asked for */
+	uint64_t name_good;	/* time until which it is kept, in ns */
 } self;
 
 static bool
@@ -76,8 +76,9 @@ cell_flags(const struct wp_run *run)
 	return flags;
 }
 
-/* The thread's name is asked for only now and then: in a burst of hits that do
-   not wait, that would take a good part of each hit's time. */
+/* The name of a thread rarely changes, and asking for it would take a good part
+   of the time of a hit that does not wait: it is asked for once a
+   millisecond. */
 static void
 put_name(struct wp_cell *cell, uint64_t now)
 {
@@ -88,10 +89,11 @@ put_name(struct wp_cell *cell, uint64_t now)
 	memcpy(cell->comm, self.name, sizeof(cell->comm));
 }
 
-/* The place of the hit among all accesses to its watch.  Other accesses are
-   counted only for a thread that waits: it takes as long as the rest.  With
-   other threads, what it left is what is there before they are counted, if they
-   are not. */
+/* The position of the hit among all accesses to its watch.  Accesses by other
+   threads are counted only if the thread waits for the helper anyway, because
+   counting doubles the time of a hit.  With other threads, the bytes are read
+   before the count: if no other access is counted, they are what this hit
+   left. */
 static void
 put_order(struct wp_cell *cell, const struct wp_watch *w)
 {
@@ -112,7 +114,7 @@ put_order(struct wp_cell *cell, const struct wp_watch *w)
 		cell->flags |= WP_CELL_BYTES;
 }
 
-/* The first that is named is reported. */
+/* run->match[0] is the hit that is reported; the others go with it. */
 static void
 fill(struct wp_cell *cell, const struct wp_run *run,
     const struct wp_channel *channel)
@@ -142,7 +144,7 @@ fill(struct wp_cell *cell, const struct wp_run *run,
 	    run->context));
 }
 
-/* The helper's reply, before the cell is another hit's. */
+/* The cell is used for another hit next, so the reply is copied. */
 static void
 keep_reply(const struct wp_cell *cell)
 {
@@ -164,9 +166,9 @@ wp_report_forget(void)
 }
 
 enum posted {
-	POSTED_NOT,		/* there is no helper (any more) */
+	POSTED_NOT,		/* there is no helper, or it has died */
 	POSTED,
-	POSTED_REPLY		/* and its report is in self.text */
+	POSTED_REPLY		/* the report is in self.text */
 };
 
 static enum posted
@@ -213,8 +215,8 @@ wp_report_hit(const struct wp_run *run, const struct wp_match *match)
 	};
 }
 
-/* Hits that are not to be printed are for handlers; the helper has them in its
-   account, too. */
+/* Hits that are not printed are for handlers only; the helper includes them in
+   its summary. */
 static void
 count_handled(const struct wp_run *run)
 {
@@ -225,7 +227,7 @@ count_handled(const struct wp_run *run)
 		printed += is_printed(&run->match[i]);
 		n += !is_reported(&run->match[i]);
 	}
-	if (printed == 0)	/* what is stray is explained to it alone */
+	if (printed == 0)  /* stray hits are explained to the handler only */
 		n = run->n;
 	if (n > 0 && channel != NULL && atomic_load(&channel->off) == 0)
 		(void)atomic_fetch_add(&channel->handled, n);

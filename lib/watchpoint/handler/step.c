@@ -12,8 +12,9 @@
 #include "handler/capture.h"
 #include "handler/trap.h"
 
-/* What is blocked for the step: not what the instruction may raise, nor what
-   cannot be.  A system call may wait, so it is left alone. */
+/* The signals that are blocked during the step: all but those that the
+   instruction may raise and those that cannot be blocked.  A system call may
+   wait for a signal, so its mask is left alone. */
 static uint64_t
 step_mask(const ucontext_t *context, int sig)
 {
@@ -66,7 +67,7 @@ wp_step_begin(struct wp_step *step, ucontext_t *context, pid_t tid, int sig)
 void
 wp_step_end(struct wp_step *step, ucontext_t *context)
 {
-	/* not close(2), where a thread can be cancelled */
+	/* close(2) is a cancellation point */
 	(void)syscall(SYS_close, step->fd);
 	if (wp_signal_mask(context) == step->during)
 		wp_context_mask_set(context, step->before);

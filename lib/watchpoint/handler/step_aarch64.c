@@ -5,9 +5,10 @@
 
 #include "handler/capture.h"
 
-#ifdef __aarch64__	/* static checks see it elsewhere, too */
+#ifdef __aarch64__	/* static checkers also read it on other processors */
 
-/* A code's field of n bits from bit low on, as a signed number of words. */
+/* The signed field of n bits, counted in instructions, whose lowest bit is
+   low. */
 static int64_t
 words(uint32_t code, unsigned low, unsigned n)
 {
@@ -16,7 +17,7 @@ words(uint32_t code, unsigned low, unsigned n)
 	return ((int64_t)field >> (64 - n)) * 4;
 }
 
-/* 31 is xzr. */
+/* Register 31 is xzr here. */
 static uint64_t
 reg(const ucontext_t *context, uint32_t n)
 {
@@ -24,7 +25,7 @@ reg(const ucontext_t *context, uint32_t n)
 	return n == 31 ? 0 : context->uc_mcontext.regs[n];
 }
 
-/* Whether a condition of b.cond holds. */
+/* Whether the condition of a b.cond is true. */
 static bool
 holds(const ucontext_t *context, uint32_t condition)
 {
@@ -39,7 +40,8 @@ holds(const ucontext_t *context, uint32_t condition)
 	    ((condition & 1) != 0 && condition != 15);
 }
 
-/* Whether a conditional branch by this code is taken; *offset is how far. */
+/* Whether this instruction is a branch that is taken; *offset is set to its
+   offset. */
 static bool
 branches(const ucontext_t *context, uint32_t code, int64_t *offset)
 {
@@ -63,7 +65,7 @@ branches(const ucontext_t *context, uint32_t code, int64_t *offset)
 	return (code & 0x7c000000) == 0x14000000;	/* b, bl */
 }
 
-/* What pointer authentication has in an address's upper half is not of it. */
+/* Pointer authentication keeps its code in the upper half of an address. */
 static uint64_t
 strip(uint64_t addr)
 {
@@ -79,7 +81,7 @@ wp_cpu_next(const ucontext_t *context)
 
 	if (wp_peek(&code, pc, sizeof(code)) != sizeof(code))
 		return pc + sizeof(code);
-	/* br, blr, ret, and their authenticating forms */
+	/* br, blr, ret, and their variants with authentication */
 	if ((code & 0xfe1ff000) == 0xd61f0000)
 		return strip(reg(context, (code & 0xfffff800) == 0xd65f0800 ?
 		    30 : code >> 5));

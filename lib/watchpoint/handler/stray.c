@@ -11,15 +11,15 @@
 
 #include "handler/trap.h"
 
-/* The text to be read is that of the current one; the other is free to
-   write. */
+/* Readers use text[current]; a writer fills the other one and then switches. */
 static struct {
 	char text[2][WP_REPLY_MAX];
 	_Atomic unsigned current;
-	_Atomic pid_t writer;	/* process; a child may have its parent's */
+	_Atomic pid_t writer;	/* a pid, as a child inherits its parent's
+				   value */
 } last;
 
-/* What is to be called, too. */
+/* The program's handler for stray hits. */
 static struct {
 	wp_handler *_Atomic handler;
 	void *_Atomic arg;
@@ -69,7 +69,8 @@ wp_stray_reset(void)
 	atomic_store(&wp_state.missed, 0);
 }
 
-/* The argument between two looks at the handler is that handler's. */
+/* A reader that finds the same handler before and after reading arg has that
+   handler's arg. */
 void
 wp_stray_handler(wp_handler *handler, void *arg)
 {

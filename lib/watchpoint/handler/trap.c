@@ -1,39 +1,42 @@
 /*
  * trap: the signal handler.
  *
- * Signal safety.  All that a handler runs is in the files that trap.h names
- * and in channel_post.c, and what they call of perf.c, and of the deliveries:
- * count, disable, rearm.  It calls nothing of libc that is not
- * async-signal-safe, and nothing that is a point of cancellation, for an access
- * can be in the middle of malloc(3).  tests/script/trap_safe.sh holds the
- * objects to it.  It keeps its own use of the stack below 1.5 KiB, takes no
- * lock, and reads the program's memory by wp_peek only, but for the watches.
- * There is one exception, when whoever armed the watches has died: see
- * inside/lifeline.c.
+ * Signal safety.  All that a handler runs is in the files that trap.h names, in
+ * channel_post.c, in what they call of perf.c, and in the deliveries' functions
+ * count, disable and rearm.  Since an access can be in the middle of malloc(3),
+ * it calls no function of libc that is not async-signal-safe, and none that is
+ * a cancellation point; tests/script/trap_safe.sh checks the objects for that.
+ * It keeps its own use of the stack below 1.5 KiB, takes no lock, and reads the
+ * program's memory, except for the watches, by wp_peek only.  The one exception
+ * is when the processes that armed the watches have died: see inside/lifeline.c.
  *
- * From a signal to what it does:
+ * From a signal to its effects:
  *
- *	identify	which watches it names; others' signals: chain.c
+ *	identify	which watches the signal names; signals of others go to
+ *			chain.c
  *	account		which other watches the step touched: account.c
- *	judge		permitted? over the limit?  the rest are hits
+ *	classify	drops accesses that are permitted or over the limit; the
+ *			rest are hits
  *	report		into a cell of the channel; without a helper by
  *			fallback_report.c
- *	call		the watches' handlers
+ *	callbacks	the watches' handlers
  *
- * Masks.  SIGTRAP comes from the kernel (sigtrap), the events' signal too
- * (async), WP_SIGNAL from the tracer in the helper (ptrace), which also sees
- * the SIGTRAP of a debug register first.  Handlers have all signals blocked but
- * SIGTRAP: one that is raised while it is blocked (by a debug register of a
- * tracer that has died, or on old kernels by any) kills; and but the events'.
- * So what the handler and the user's handler touch of watched memory interrupts
- * them again; that nested run sees that another one is on (`self.context`) and
- * returns.  Nothing is left pending, and nothing loops.  The first and the last
- * instructions, where the handler does not say so yet or any more, and those it
- * returns to, are known by the pc.
+ * Masks.  The kernel sends SIGTRAP (sigtrap) and the events' signal (async);
+ * the tracer in the helper sends WP_SIGNAL (ptrace), after it has seen the
+ * SIGTRAP of a debug register.  Handlers run with all signals blocked except
+ * SIGTRAP, because a SIGTRAP that is raised while it is blocked kills the
+ * process (from the debug register of a tracer that has died, and on old
+ * kernels from any), and except the events' signal.  So whatever the handler
+ * and the user's handler touch of watched memory interrupts them; the nested
+ * run sees in `self.context' that another run is in progress, and returns.
+ * Nothing is left pending, and nothing loops.  The first and the last
+ * instructions of the handler, which run while `self.context' is not set, and
+ * those it returns to, are recognized by the pc.
  *
- * WP_SIGNAL stays blocked, and so does the events' where they fire once: one
- * may be pending at the end, the handler's own, which is taken; ptrace's as the
- * very last thing that writes the stack.
+ * WP_SIGNAL stays blocked, and so does the events' signal where events fire
+ * once.  One signal may then be pending at the end, caused by the handler
+ * itself: it is taken; that of the ptrace delivery as the very last thing that
+ * writes the stack.
  */
 #include "handler/trap.h"
 
@@ -47,19 +50,19 @@
 #include "os/libc.h"
 #include "os/trap_cpu.h"
 
-enum { RETURN_LEN = 16 };	/* bytes of the code that handlers return to */
+enum { RETURN_LEN = 16 };  /* bytes of libc's code that handlers return to */
 
 static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
-	const ucontext_t *context;	/* of the run that is on; NULL: none */
+	const ucontext_t *context;	/* of the current run, or NULL */
 	struct wp_run *run;
 	siginfo_t taken;
-	pid_t tid;		/* the thread's id; 0: not asked for yet */
+	pid_t tid;		/* the thread's id, or 0 if not asked for yet */
 } self;
 
-/* Where handlers return to, in libc. */
+/* Where handlers return to: sigreturn in libc. */
 static _Atomic uintptr_t handler_return;
 
-/* on_signal is alone in a section, whose bounds the linker knows. */
+/* on_signal is alone in its section, so the linker provides its bounds. */
 #define HANDLER __attribute__((section("wp_handler"), noinline))
 extern const char __start_wp_handler[] __attribute__((visibility("hidden")));
 extern const char __stop_wp_handler[] __attribute__((visibility("hidden")));
@@ -77,7 +80,7 @@ displaced(int sig)
 	    sig == WP_SIGNAL ? &wp_state.old_signal : &wp_state.old_event;
 }
 
-/* What a run keeps besides its frame. */
+/* Free what a run keeps outside of its frame. */
 static void
 forget(void)
 {
@@ -85,8 +88,8 @@ forget(void)
 	wp_report_forget();
 }
 
-/* The end of a run, which may go back to the instruction.  Its last access to
-   the stack takes what the ptrace delivery has pending. */
+/* The end of a run; `back' if the thread goes back to the instruction.  Taking
+   the pending signal of the ptrace delivery is the last access to the stack. */
 static void
 end(struct wp_run *run, bool back)
 {
@@ -123,8 +126,8 @@ hits(struct wp_run *run)
 	}
 }
 
-/* The signal may have come because the processes that armed the watches have
-   died. */
+/* The signal may have been sent because the processes that armed the watches
+   have died. */
 static void
 look_after(int sig)
 {
@@ -164,8 +167,8 @@ wp_trap_forked(void)
 	wp_rearm_forked();
 }
 
-/* Another watch of the instruction that is stepped over.  Its hit is reported
-   already, if it could be seen that the instruction would touch it. */
+/* Another watch of the instruction that is being stepped over.  Its hit has
+   been reported already if the operand showed that it would be touched. */
 static void
 join(struct wp_run *run)
 {
@@ -178,7 +181,7 @@ join(struct wp_run *run)
 	self.run = NULL;
 }
 
-/* false: it is not ours. */
+/* Returns false if the signal is not ours. */
 static bool
 run_handler(int sig, siginfo_t *info, ucontext_t *context)
 {
@@ -201,9 +204,8 @@ run_handler(int sig, siginfo_t *info, ucontext_t *context)
 	return ours;
 }
 
-/* Whether the step that was interrupted is the handler's own: one of the run
-   `outer', or at a moment at which no run has begun yet, or the last one has
-   ended. */
+/* Whether the handler itself was interrupted: in the run whose context is
+   `outer', or before that run has begun or after it has ended. */
 static bool
 is_own_step(const ucontext_t *context, const ucontext_t *outer)
 {
@@ -212,7 +214,7 @@ is_own_step(const ucontext_t *context, const ucontext_t *outer)
 	if (outer != NULL) {
 		if (wp_cpu_sp(context) <= (uintptr_t)outer)
 			return true;
-		forget();	/* left by longjmp(3), without wp_leave */
+		forget();	/* longjmp(3) without wp_leave */
 	}
 	return (pc >= (uintptr_t)__start_wp_handler &&
 	    pc < (uintptr_t)__stop_wp_handler) ||
@@ -220,8 +222,8 @@ is_own_step(const ucontext_t *context, const ucontext_t *outer)
 }
 
 /* Whether a signal of the program's own may have been merged with that of an
-   event: its handler is called then, too, for once too often is harmless to a
-   handler that looks, and once too little is not. */
+   event.  Its handler is then called too: a handler that checks for work does
+   not mind an extra call, but would miss an event without one. */
 static bool
 may_be_merged(int sig)
 {
@@ -232,7 +234,8 @@ may_be_merged(int sig)
 	    (wanted.sa_flags & (int)SA_RESETHAND) == 0;
 }
 
-/* What there is to say of it: that it is for this process. */
+/* The siginfo of a merged signal is lost; the sender is given as this
+   process. */
 static void
 hand_on(int sig, ucontext_t *context)
 {
@@ -243,7 +246,7 @@ hand_on(int sig, ucontext_t *context)
 	wp_chain(sig, &info, context, displaced(sig));
 }
 
-/* Result: the run that is on after it. */
+/* Returns the context of the run that is current afterwards. */
 static __attribute__((noinline)) const ucontext_t *
 handle(int sig, siginfo_t *info, ucontext_t *context, const ucontext_t *outer)
 {
@@ -274,7 +277,7 @@ handle(int sig, siginfo_t *info, ucontext_t *context, const ucontext_t *outer)
 	return outer;
 }
 
-/* It calls nothing before it has marked itself as running. */
+/* Marks itself as running before it calls anything. */
 HANDLER static void
 on_signal(int sig, siginfo_t *info, void *context)
 {
@@ -308,7 +311,7 @@ wp_trap_displaced(int sig)
 	return &wanted->action[atomic_load(&wanted->turn) % 2];
 }
 
-/* Events that fire once have to be armed again at the end. */
+/* Not where events fire once, because those are armed again only at the end. */
 static bool
 nests(int sig)
 {
@@ -316,7 +319,7 @@ nests(int sig)
 	    !wp_cpu_traps_before();
 }
 
-/* Whether a system call is to fail when a signal of the program's comes. */
+/* Whether the program expects its signals to interrupt system calls. */
 static bool
 interrupts(struct sigaction wanted)
 {
@@ -332,7 +335,7 @@ install(int sig)
 		.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART,
 	};
 
-	/* also the signals that libc keeps to itself */
+	/* including the signals that libc keeps for itself */
 	memset(&action.sa_mask, 0xff, sizeof(action.sa_mask));
 	(void)sigdelset(&action.sa_mask, SIGTRAP);
 	if (nests(wp_state.event_signal))
@@ -344,7 +347,7 @@ install(int sig)
 	return wp_libc_sigaction(sig, &action, NULL) == 0 ? 0 : -errno;
 }
 
-/* The displaced action is known before a signal can need it. */
+/* The displaced action is stored before a signal can need it. */
 static int
 displace(int sig)
 {
@@ -357,7 +360,8 @@ displace(int sig)
 	return install(sig);
 }
 
-/* One that the program does not handle; if it handles them all, the last. */
+/* The first signal that the program does not handle, or the last in the
+   list. */
 static int
 choose_event_signal(void)
 {
@@ -389,7 +393,8 @@ wp_trap_install(bool events)
 	return err;
 }
 
-/* The kernel leaves the flags as they were. */
+/* If the kernel forced a SIGTRAP while it was blocked, it has reset the action
+   to SIG_DFL, but left its flags alone. */
 void
 wp_trap_keep(void)
 {

@@ -100,7 +100,8 @@ wp_run_has(struct wp_run *run, const struct wp_watch *w)
 	return find(run, w) != NULL;
 }
 
-/* Slots that a watch does not have are of one that was there before. */
+/* A slot that the watch does not have belongs to an earlier watch with the same
+   index. */
 void
 wp_run_add(struct wp_run *run, struct wp_watch *w, uint32_t slots,
     uint64_t times)
@@ -124,7 +125,8 @@ wp_run_add(struct wp_run *run, struct wp_watch *w, uint32_t slots,
 	};
 }
 
-/* With other threads, some of what is accounted for may be theirs. */
+/* With other threads, some of what is accounted for may be theirs, so `times'
+   remains unknown. */
 uint32_t
 wp_match_account(struct wp_match *match, enum wp_steps steps)
 {
