@@ -3,7 +3,7 @@
 
 #include "hit/sample_group.h"
 
-/* What it certainly does; neither: it is not known. */
+/* What the access is known to do; neither if that is not known. */
 static void
 does(const struct ex_hit *hit, bool *reads, bool *writes)
 {
@@ -25,7 +25,7 @@ ex_access_text(const struct ex_hit *hit)
 	does(hit, &reads, &writes);
 	if (!reads && !writes)
 		return "access";
-	/* the kernel's call may do either: one of them was seen */
+	/* the system call may do either, and did at least one */
 	if (reads && writes)
 		return hit->kernel ? "access" : "read-write";
 	return reads ? "read" : "write";
@@ -40,7 +40,7 @@ ex_access_is_dropped(const struct ex_hit *hit)
 	return hit->watch->access == WP_READ && writes && !reads;
 }
 
-/* The watched bytes that a sample is about: its slot's, within the watch. */
+/* Extend the hit to the part of a sample's slot that lies in the watch. */
 static void
 touch(struct ex_hit *hit, uint64_t addr, uint64_t len)
 {
@@ -56,7 +56,7 @@ touch(struct ex_hit *hit, uint64_t addr, uint64_t len)
 	hit->len = (end > had ? end : had) - hit->addr;
 }
 
-/* Cut a range of bytes down to what it has in common with another. */
+/* Intersect a range of bytes with another one. */
 static void
 cut(uint64_t *from, uint64_t *to, uint64_t addr, uint64_t len)
 {
@@ -98,8 +98,9 @@ ex_access_slot(struct ex_hit *hit, const struct ex_slot *slot)
 	touch(hit, from, to - from);
 }
 
-/* Which way it went: the function that did it may say more than the call.  Of
-   several samples one may have read, and another written. */
+/* Determine whether the kernel read or wrote.  The function that made the
+   access may show more than the system call.  If there are several samples,
+   some may be of reads and others of writes. */
 static void
 take_way(struct ex_hit *hit, const char *function, bool first)
 {
@@ -127,8 +128,8 @@ ex_access_kernel(struct ex_hit *hit, struct ex_space *space,
 	const char *function = ex_space_kernel(space) ?
 	    ex_kernel_symbol(record->sample.ip, &at) : NULL;
 
-	/* what copies between the two memories says which way only of the
-	   program's */
+	/* a function that copies between user and kernel memory shows only what
+	   it does to the user's */
 	if (ex_watch_in_kernel(hit->watch))
 		function = NULL;
 	take_way(hit, function, first);

@@ -16,26 +16,28 @@
 #include "unwind/expr.h"
 
 enum {
-	OPS_MAX = 16,		/* operations of a location */
-	BYTES_MAX = 32,		/* of an argument */
+	OPS_MAX = 16,		/* most operations in a location */
+	BYTES_MAX = 32,		/* most bytes of an argument */
 };
 
-/* Where a thread is. */
+/* The place at which a thread was sampled. */
 struct place {
 	struct ex_process *process;
 	const struct ex_sample *sample;
 	struct ex_module *module;
 	struct ex_regs regs;
-	uint64_t vaddr, bias;	/* its pc; what to add for libdw */
-	bool first;		/* it is the function's first instruction, */
-	uint64_t start;		/* which is there */
+	uint64_t vaddr, bias;	/* the pc, and the bias to add for libdw */
+	bool first;  /* the pc is at the first instruction of its function, */
+	uint64_t start;		/* which starts here */
 	Dwarf_Die function;
-	uint64_t base;		/* of the module */
-	uint64_t cfa, frame;	/* the frame's base */
+	uint64_t base;		/* load address of the module */
+	uint64_t cfa, frame;	/* the canonical frame address and the frame
+				   base */
 	bool has_cfa, has_frame;
 };
 
-/* From the copy of the stack: nothing else is as it was. */
+/* Only the copy of the stack is from the time of the sample; other memory has
+   changed since. */
 static bool
 read_stack(void *arg, uint64_t addr, void *to, size_t len)
 {
@@ -63,7 +65,8 @@ evaluate(const struct place *p, const Dwarf_Op *ops, size_t n, uint64_t *value)
 	return ex_expr_eval(ops, n, &env, value);
 }
 
-/* A register as a location.  False: it is none. */
+/* Whether the operation is a plain register location; *reg is set to its
+   number. */
 static bool
 is_register(const Dwarf_Op *op, uint64_t *reg)
 {
@@ -88,7 +91,8 @@ register_value(const struct place *p, const Dwarf_Op *op, uint64_t *value)
 	return true;
 }
 
-/* What a register was when the function was called: what it is now. */
+/* The entry value of a register is its current one, as the sample is taken at
+   the entry of the function. */
 static bool
 entry_value(const struct place *p, Dwarf_Attribute *location,
     const Dwarf_Op *op, uint64_t *value)
@@ -102,8 +106,8 @@ entry_value(const struct place *p, Dwarf_Attribute *location,
 	    register_value(p, &ops[0], value);
 }
 
-/* Put numbers in place of what only a function's locations have.  False: it is
-   not known. */
+/* Replace operations that depend on the function (frame base, CFA, entry
+   values) by constants.  Returns false if one of those is not known. */
 static bool
 replace(const struct place *p, Dwarf_Attribute *location, Dwarf_Op *op)
 {
@@ -130,8 +134,8 @@ replace(const struct place *p, Dwarf_Attribute *location, Dwarf_Op *op)
 
 /* --- values --- */
 
-/* What a register holds that was put there by the code before; 32-bit code has
-   its arguments on the stack. */
+/* A stack slot has the value of a register that the preceding code stored
+   there.  32-bit code passes its arguments on the stack anyway. */
 static bool
 spilled_value(const struct place *p, uint64_t addr, uint64_t size,
     uint64_t *value)
@@ -148,7 +152,7 @@ spilled_value(const struct place *p, uint64_t addr, uint64_t size,
 	return true;
 }
 
-/* The bytes of an argument at its location. */
+/* Read the bytes of an argument from its location. */
 static bool
 take_bytes(const struct place *p, Dwarf_Attribute *location, Dwarf_Op *given,
     size_t n, uint8_t bytes[BYTES_MAX], uint64_t size)
@@ -181,8 +185,8 @@ take_bytes(const struct place *p, Dwarf_Attribute *location, Dwarf_Op *given,
 	return true;
 }
 
-/* An expression that is for the whole function, or of a list for this place.
-   False: there is none. */
+/* Find the location for this pc, which may hold for the whole function or come
+   from a location list.  Returns false if there is none. */
 static bool
 location_at(const struct place *p, Dwarf_Attribute *attr, Dwarf_Op **ops,
     size_t *n, bool *everywhere)
@@ -192,14 +196,16 @@ location_at(const struct place *p, Dwarf_Attribute *attr, Dwarf_Op **ops,
 	    dwarf_getlocation_addr(attr, p->vaddr + p->bias, ops, n, 1) == 1);
 }
 
-/* The location of an argument here.  False: it has none. */
+/* Find the location of an argument at this pc.  Returns false if it has
+   none. */
 static bool
 location_of(const struct place *p, Dwarf_Die *parameter, Dwarf_Attribute *attr,
     Dwarf_Op **ops, size_t *n)
 {
 	bool everywhere;
 
-	/* one for the whole function says nothing of its first instruction */
+	/* a location for the whole function does not hold at its first
+	   instruction */
 	return location_at(p, dwarf_attr(parameter, DW_AT_location, attr), ops,
 	    n, &everywhere) && !(everywhere && p->first && ex_code_is_put(
 	    (Dwarf_Die *)(uintptr_t)&p->function, *ops, *n));

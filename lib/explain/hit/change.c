@@ -18,7 +18,7 @@ ex_hit_bytes(const struct ex_hit *hit, unsigned *from, unsigned *len)
 	return true;
 }
 
-/* An object's value, if all its bytes are known. */
+/* The text of an object's value, if all of its bytes are known. */
 static void
 put_text(const struct ex_hit *hit, const struct ex_object *object,
     const struct ex_value *value, char *text, size_t size)

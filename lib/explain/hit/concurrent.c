@@ -1,25 +1,26 @@
 /* concurrent: the value that each of several simultaneous accesses left. */
 #include "hit/concurrent.h"
 
-/* Times of several processors agree up to this, in ns. */
+/* ns by which the clocks of processors may differ */
 #define SKEW UINT64_C(1000)
 
-/* How many accesses are tried as the next one, in all. */
+/* limits the search: accesses tried as the next one, in all */
 enum { STEPS_MAX = 20000 };
 
-/* The orders that are possible, one after another. */
+/* The search through all possible orders. */
 struct search {
 	const struct ex_concurrent *crowd;
-	unsigned after[EX_CROWD_MAX];	/* bit j: comes after access j */
+	unsigned after[EX_CROWD_MAX];	/* bit j: must come after access j */
 	size_t order[EX_CROWD_MAX];
 	unsigned steps;
-	bool found;		/* an order */
-	bool certain[EX_CROWD_MAX];	/* it left this in all of them */
+	bool found;		/* there is a possible order */
+	bool certain[EX_CROWD_MAX];	/* the access left the same value in
+					   all of them */
 	uint64_t left[EX_CROWD_MAX];
 };
 
-/* One thread, or one processor, does one thing after another: nothing else runs
-   there before the time is taken. */
+/* Accesses of one thread, or on one processor, happen in the order of their
+   times, because nothing else runs there before the time is taken. */
 static bool
 comes_next(const struct ex_concurrent_access *a,
     const struct ex_concurrent_access *b)
@@ -28,7 +29,7 @@ comes_next(const struct ex_concurrent_access *a,
 	    (a->cpu == b->cpu && a->cpu != UINT32_MAX));
 }
 
-/* Find for each one what it comes after. */
+/* Find out after which others each access must come. */
 static void
 find_order(struct search *s)
 {
@@ -50,8 +51,8 @@ find_order(struct search *s)
 	}
 }
 
-/* What the n-th of the order left, if that is known by itself or by the next;
-   the last one's by what is there now. */
+/* What the n-th access in the order left: what is known by itself, or what the
+   next one found; for the last, what was there afterwards. */
 static bool
 left_by(const struct search *s, size_t n, uint64_t *left)
 {
@@ -67,7 +68,8 @@ left_by(const struct search *s, size_t n, uint64_t *left)
 	return access->has_left || n + 1 < crowd->n || crowd->has_after;
 }
 
-/* All have a place: keep what is so in this order, too. */
+/* A complete order was found; keep what it has in common with the previous
+   ones. */
 static void
 take_order(struct search *s)
 {
@@ -93,7 +95,7 @@ may_leave(const struct ex_concurrent_access *a, uint64_t left)
 	    a->added == NULL || ex_effect_may_add(a->added, a->loaded, left);
 }
 
-/* Whether what the n-th found is what was there. */
+/* Whether the n-th access found what the one before it left. */
 static bool
 is_possible(const struct search *s, size_t n)
 {
@@ -108,7 +110,7 @@ is_possible(const struct search *s, size_t n)
 	return may_leave(&crowd->access[s->order[n - 1]], access->loaded);
 }
 
-/* Try each one that may be the n-th, if those of the mask have their places. */
+/* Try each access that can be the n-th; those in the mask have their places. */
 static void
 place(struct search *s, size_t n, unsigned mask)
 {

@@ -29,18 +29,19 @@
 #include "syscall/syscall_wrapper.h"
 #include "hit/value_tracker.h"
 
-#define OPEN_LISTS 1024		/* a thread's: by its tid, modulo */
+#define OPEN_LISTS 1024		/* lists of open hits, by the thread's tid
+				   modulo this */
 #define PLACES 256
 
 struct pending {
 	struct pending *next;
-	struct pending *next_open;	/* in a list of open ones */
+	struct pending *next_open;	/* in its list of open hits */
 	struct ex_hit hit;
-	bool open;		/* may get more samples, of this: */
+	bool open;		/* may get more samples, namely of: */
 	struct ex_sample_group access;
-	bool stepping;		/* it is a copy that is sampled at each byte */
-	struct ex_tentative tentative;	/* to values */
-	struct ex_arguments *args;	/* NULL: there is no room for any yet */
+	bool stepping;		/* it is a copy that is sampled at every byte */
+	struct ex_tentative tentative;	/* its values so far */
+	struct ex_arguments *args;  /* NULL if no hit here has needed any yet */
 };
 
 struct ex_explainer {
@@ -48,20 +49,21 @@ struct ex_explainer {
 	struct ex_stacks *stacks;
 	const struct ex_slot *slots;
 	size_t nslots;
-	size_t found[PLACES];	/* places that were looked for, by their
-				   addresses: index + 1; 0: none */
+	size_t found[PLACES];	/* index + 1 of places found before, by a
+				   hash of their addresses; 0: none */
 	int (*give)(void *, struct ex_hit *);
 	void *arg;
 	struct ex_tally tally;
-	uint64_t begun, done;	/* hits, in their order */
-	uint64_t last;		/* as of ex_explain_begun */
-	struct pending *head, *tail;	/* waiting; NULL: none */
-	struct pending *open[OPEN_LISTS];	/* may get more, by thread */
-	struct pending *spare;		/* to be used again */
-	struct pending reserve;		/* for want of memory: given out at
-					   once */
-	struct ex_value_options values;	/* as they are found */
-	struct ex_hints hints;		/* of the samples that are fed */
+	uint64_t begun, done;	/* counts of hits, in order */
+	uint64_t last;		/* as passed to ex_explain_begun */
+	struct pending *head, *tail;  /* queue of waiting hits; NULL if empty */
+	struct pending *open[OPEN_LISTS];	/* those that may get more
+						   samples, by thread */
+	struct pending *spare;		/* free list */
+	struct pending reserve;		/* used when out of memory; it is
+					   given out at once */
+	struct ex_value_options values;	/* as set by the options */
+	struct ex_hints hints;		/* of the samples that are being fed */
 	struct ex_value_tracker *tracker;
 	struct ex_stack_listener notices;
 };
@@ -247,9 +249,9 @@ close_pending(struct ex_explainer *e, const struct pending *p)
 }
 
 /*
- * The open hit that a sample is one more of, NULL: none.  Those of its thread
- * that it shows to be complete are closed: all but those of other watches that
- * the same access may touch.
+ * Returns the open hit that a sample belongs to, or NULL.  The sample shows
+ * that other open hits of its thread are complete, except hits of other watches
+ * that the same access may touch: they are closed.
  */
 static struct pending *
 open_hit_of(struct ex_explainer *e, const struct ex_slot *slot,
@@ -274,7 +276,7 @@ open_hit_of(struct ex_explainer *e, const struct ex_slot *slot,
 	return found;
 }
 
-/* Give out hits from the head on, as far as they are complete by now. */
+/* Give out hits from the head of the queue as long as they are complete. */
 static int
 give_complete(struct ex_explainer *e, uint64_t now)
 {
@@ -296,7 +298,7 @@ give_complete(struct ex_explainer *e, uint64_t now)
 	return result;
 }
 
-/* One that is nowhere in the queue. */
+/* An unused entry, in no list. */
 static struct pending *
 pending_take(struct ex_explainer *e)
 {
@@ -322,10 +324,10 @@ pending_add(struct ex_explainer *e, struct pending *p)
 }
 
 /*
- * What frame 0 shows.  The instruction, when it is the one before the sampled
- * pc (or at it); the sampled pc itself, when a call led there: then the
- * instruction is the caller's, which is frame 1.  0: the sampled pc, looked up
- * by the byte before it.
+ * Returns the address that frame 0 shows: of the access's instruction if that
+ * ends at the sampled pc or starts there; the sampled pc itself if a call led
+ * there, since the instruction then belongs to the caller, frame 1.  0 stands
+ * for the sampled pc, looked up by the byte before it.
  */
 static uint64_t
 first_pc(struct ex_process *process, const struct ex_hit *hit)
@@ -343,7 +345,7 @@ first_pc(struct ex_process *process, const struct ex_hit *hit)
 	    &start) && start == vaddr ? hit->pc : 0;
 }
 
-/* What is known of a record's sample beforehand. */
+/* The hints of the samples that are being fed, for this record. */
 static const struct ex_hints *
 hints_of(const struct ex_explainer *e, const struct ex_record *record)
 {
@@ -353,7 +355,8 @@ hints_of(const struct ex_explainer *e, const struct ex_record *record)
 	    &none;
 }
 
-/* What a stop has read, put into *stop.  NULL: nothing. */
+/* The values that a stop has read, stored in *stop, or NULL if there are
+   none. */
 static const struct wp_stop_value *
 read_at_stop(const struct ex_explainer *e, const struct ex_record *record,
     struct wp_stop_value *stop)
@@ -372,8 +375,7 @@ is_kernels(const struct ex_explainer *e, const struct ex_record *record)
 	return ex_group_kernel(record) || hints_of(e, record)->kernel;
 }
 
-/* The system call that the C library's function at the top is for; NULL:
-   none. */
+/* The system call made by the libc function in frame 0, or NULL. */
 static const char *
 call_of_wrapper(const struct ex_stack *stack)
 {
@@ -382,8 +384,8 @@ call_of_wrapper(const struct ex_stack *stack)
 	    ex_syscall_of_wrapper(stack->frame[0].function);
 }
 
-/* What the system call's arguments say.  A stop gives its number, with the last
-   of its samples. */
+/* Explain the hit by the arguments of its system call.  At a stop, the number
+   of the call comes with its last sample. */
 static void
 explain_call(const struct ex_explainer *e, const struct ex_slot *slot,
     const struct ex_record *record, struct ex_hit *hit)
@@ -405,7 +407,7 @@ explain_call(const struct ex_explainer *e, const struct ex_slot *slot,
 	};
 
 	sample.returned = sample.stopped && s->callchain_len == 0;
-	/* all of its work is done, not only at this slot */
+	/* the call has returned, so all of its work is done */
 	if (sample.returned) {
 		sample.addr = slot->watch->addr;
 		sample.len = slot->watch->len;
@@ -429,8 +431,8 @@ ex_explain_counted(const struct ex_explainer *e, const struct ex_watch *watch,
 	return ex_stack_listener_counted(&e->notices, watch, pid, stack, hit);
 }
 
-/* Of texts and counts, only that there are none: most hits have none, and each
-   would take as long to clear as all else. */
+/* Texts and lists are cleared by their counts only: most hits have none, and
+   clearing all of them would take as long as the rest of the explanation. */
 static void
 clear(struct ex_hit *hit)
 {
@@ -481,7 +483,7 @@ explain_sample(struct ex_explainer *e, const struct ex_slot *slot,
 	(void)strncpy(hit->comm, hints->comm != NULL ? hints->comm :
 	    ex_space_comm(e->space, hit->pid, hit->tid),
 	    sizeof(hit->comm) - 1);
-	/* whether the pc is the access's */
+	/* whether the pc is that of the access */
 	user = !hit->kernel && !hit->late;
 	hit->access = ex_access_text(hit);
 	if (process == NULL)
@@ -499,8 +501,8 @@ explain_sample(struct ex_explainer *e, const struct ex_slot *slot,
 		explain_call(e, slot, record, hit);
 }
 
-/* The last sample of a stop gives the call's number.  What earlier ones did is
-   known by them. */
+/* The last sample of a stop has the number of the system call.  What earlier
+   samples showed of the access is kept. */
 static void
 explain_again(const struct ex_explainer *e, const struct ex_slot *slot,
     const struct ex_record *record, struct ex_hit *hit)
@@ -534,7 +536,7 @@ join(struct ex_explainer *e, struct pending *p, const struct ex_slot *slot,
 	ex_tracker_joined(e->tracker, &p->tentative, record, stop);
 }
 
-/* Whether other samples may be of the same access as this one. */
+/* Whether the access may make more samples. */
 static bool
 may_get_more(const struct ex_watch *watch, bool kernel)
 {
@@ -568,7 +570,7 @@ take_arguments(struct pending *p, const struct ex_record *record)
 	hit->args = p->args->n > 0 ? p->args : NULL;
 }
 
-/* What a BPF program has read. */
+/* The counters that a BPF program has read. */
 static void
 take_counters(struct ex_hit *hit, const struct ex_sample *sample)
 {
@@ -605,7 +607,7 @@ explain_access(struct ex_explainer *e, const struct ex_slot *slot,
 	if (hit->watch->access == WP_EXEC)
 		take_arguments(p, record);
 	take_counters(hit, sample);
-	/* data of modules is the process's own */
+	/* the data segments of modules are private to the process */
 	if (ex_tracker_is_unmapped(e->tracker, hit->watch) &&
 	    hit->process != NULL && ex_process_module(hit->process,
 	    hit->watch->addr, &vaddr) != NULL)
@@ -662,7 +664,7 @@ ex_explain_hints(struct ex_explainer *e, const struct ex_hints *hints)
 	e->hints = hints != NULL ? *hints : (struct ex_hints){0};
 }
 
-/* A mapping that is new, or has another protection. */
+/* A new mapping, or one with a new protection. */
 static void
 learn_mapping(struct ex_explainer *e, const struct ex_record *record)
 {
@@ -695,7 +697,7 @@ learn_mark(struct ex_explainer *e, const struct ex_record *record)
 		    record->read.value);
 }
 
-/* What a record that is no sample means for values. */
+/* What records other than samples mean for the values. */
 static void
 learn(struct ex_explainer *e, const struct ex_record *record)
 {
@@ -720,7 +722,7 @@ learn(struct ex_explainer *e, const struct ex_record *record)
 	}
 }
 
-/* Whether a watch that moves was there when it was hit. */
+/* Whether a watch that moves was at this place when it was hit. */
 static bool
 is_place(const struct ex_slot *place, const struct ex_watch *watch,
     const struct ex_record *record)
@@ -732,8 +734,8 @@ is_place(const struct ex_slot *place, const struct ex_watch *watch,
 	    ex_watch_number(place->watch) == ex_watch_number(watch);
 }
 
-/* The place of a watch that moves where it was when it was hit: the last one,
-   if it was there more than once. */
+/* Returns the place of a watch that moves at the time of its hit; if it was
+   there more than once, the latest. */
 static const struct ex_slot *
 slot_at(struct ex_explainer *e, const struct ex_slot *slot,
     const struct ex_record *record)
@@ -741,7 +743,7 @@ slot_at(struct ex_explainer *e, const struct ex_slot *slot,
 	size_t *found = &e->found[record->sample.addr / 8 % PLACES];
 	const struct ex_watch *watch = slot->watch;
 
-	/* parts of an object are never left for good */
+	/* a watch of an object's parts does not leave them */
 	if (*found > 0 && e->slots[*found - 1].watch->whole != NULL &&
 	    e->slots[*found - 1].watch->object == 0 &&
 	    is_place(&e->slots[*found - 1], watch, record))
@@ -771,9 +773,9 @@ ex_explain(struct ex_explainer *e, const struct ex_record *record)
 	if (slot->watch->moves)
 		slot = slot_at(e, slot, record);
 	e->tally.samples++;
-	/* more may have been learnt of its process than is fed here; of this
-	   one and of those on their way the copy may be short, as the end of
-	   their backtrace says where it matters */
+	/* more may have been learnt about the process than is fed here; the
+	   copy of the stack in this sample and in those on the way may be too
+	   short, which the end of the backtrace shows */
 	ex_stack_listener_forget(&e->notices, record->pid);
 	return explain_hit(e, slot, record);
 }

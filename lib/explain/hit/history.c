@@ -13,7 +13,7 @@ gap_before(struct ex_history *h)
 	return &h->gaps.at[0];
 }
 
-/* Have room for so many gaps.  False: out of memory. */
+/* Make room for this many gaps.  Returns false if there is no memory. */
 static bool
 make_gaps(struct ex_history *h, size_t n)
 {
@@ -119,7 +119,7 @@ settle(struct ex_history_hit *hit)
 	free_unused(hit);
 }
 
-/* Those up to this number, which come first. */
+/* Settle the hits up to this number, which come first in the queue. */
 static void
 settle_upto(struct ex_history *h, uint64_t number)
 {
@@ -169,7 +169,7 @@ by_number(const void *a, const void *b)
 	    (*(struct ex_history_hit *const *)b)->number);
 }
 
-/* Put those that wait in order.  Most come in it. */
+/* Most hits arrive in order, so look before sorting. */
 static void
 sort_waiting(struct ex_history *h)
 {
@@ -183,7 +183,7 @@ sort_waiting(struct ex_history *h)
 		    by_number);
 }
 
-/* Begin anew behind a number: of what is up to it nothing more is claimed. */
+/* Start again after this number; nothing more is claimed of hits up to it. */
 static void
 restart(struct ex_history *h, uint64_t number)
 {
@@ -212,8 +212,8 @@ place_of(const struct lasts *lasts, uint64_t key)
 	return &lasts->at[key & (lasts->n - 1)];
 }
 
-/* Have twice as many places: what had one of its own still has.  False: out of
-   memory. */
+/* Double the number of places.  Keys that had a place of their own keep one.
+   Returns false if there is no memory. */
 static bool
 more_lasts(struct lasts *lasts)
 {
@@ -229,7 +229,8 @@ more_lasts(struct lasts *lasts)
 	return true;
 }
 
-/* Whether there is no place for a key, unless another one is forgotten. */
+/* Whether the place of this key is taken by another key, or there are no places
+   yet. */
 static bool
 is_taken(const struct lasts *lasts, uint64_t key)
 {
@@ -239,8 +240,9 @@ is_taken(const struct lasts *lasts, uint64_t key)
 	return place == NULL || (place->number != 0 && place->key != key);
 }
 
-/* The number of a key before this one.  Of two keys that share a place, where
-   there are no more than `most', the older is forgotten: then less is known. */
+/* Store a key's number and return its previous one.  Once the table has `most'
+   places, two keys may share one; the older key is then forgotten, which only
+   widens the range in which a write may have happened. */
 static uint64_t
 exchange(struct lasts *lasts, size_t most, uint64_t key, uint64_t number)
 {
@@ -257,7 +259,8 @@ exchange(struct lasts *lasts, size_t most, uint64_t key, uint64_t number)
 	return before;
 }
 
-/* Of a hit without a sample, only what marks say is known. */
+/* The processor and the thread of a hit without a sample are not known; then
+   only the marks bound it. */
 static void
 place(struct ex_history *h, struct ex_history_hit *hit)
 {
@@ -270,7 +273,7 @@ place(struct ex_history *h, struct ex_history_hit *hit)
 		    hit->cpu, hit->number));
 }
 
-/* A write of which nothing is known. */
+/* A write of which nothing but its number is known. */
 static struct ex_history_hit *
 new_missing(uint64_t number)
 {
@@ -283,8 +286,8 @@ new_missing(uint64_t number)
 	return hit;
 }
 
-/* Put those that are missing up to this number in front of waiting hit i, which
-   has it or comes later.  False: out of memory. */
+/* Insert hits for the numbers from first to number in front of waiting hit i.
+   Returns false if there is no memory. */
 static bool
 add_missing(struct ex_history *h, size_t i, uint64_t first, uint64_t number)
 {
@@ -305,8 +308,8 @@ add_missing(struct ex_history *h, size_t i, uint64_t first, uint64_t number)
 	return true;
 }
 
-/* Have one hit for each number up to this one; if that cannot be, it begins
-   anew. */
+/* Make sure that there is exactly one hit for each number up to this one, or
+   start again. */
 static void
 fill(struct ex_history *h, uint64_t upto)
 {
@@ -330,7 +333,7 @@ fill(struct ex_history *h, uint64_t upto)
 	}
 }
 
-/* Find when those up to a mark were written. */
+/* Determine after which hit each hit up to this one was written. */
 static void
 place_upto(struct ex_history *h, uint64_t upto)
 {
@@ -369,8 +372,8 @@ claim_move(struct ex_history *h, const struct move *m)
 	}
 }
 
-/* Which ways through a gap lead to states that are live, and which states in
-   front of it they come from: those are live, too. */
+/* Mark the moves through a gap that lead to live states, and replace those
+   states by the ones that such moves come from. */
 static void
 keep_alive(struct gap *gap, bool live[STATES])
 {
@@ -385,7 +388,8 @@ keep_alive(struct gap *gap, bool live[STATES])
 	memcpy(live, before, sizeof(before));
 }
 
-/* Claim what all ways through gaps 1 to n have in common. */
+/* For each write in gaps 1 to n, claim the bytes that all possible orders agree
+   on. */
 static void
 claim(struct ex_history *h, unsigned n)
 {
@@ -405,8 +409,8 @@ claim(struct ex_history *h, unsigned n)
 
 /* --- from mark to mark --- */
 
-/* List those that have their places by the reading after which they were made,
-   as far as that is not done.  False: out of memory. */
+/* Sort the placed hits into lists by the reading after which they began.
+   Returns false if there is no memory. */
 static bool
 list_flights(struct ex_history *h)
 {
@@ -430,8 +434,8 @@ list_flights(struct ex_history *h)
 	return true;
 }
 
-/* Those that may have been written in the gap of this number.  False: out of
-   memory. */
+/* Collect the writes that may have happened in the gap of this number.  Returns
+   false if there is no memory. */
 static bool
 take_candidates(struct ex_history *h, uint64_t number)
 {
@@ -451,7 +455,7 @@ take_candidates(struct ex_history *h, uint64_t number)
 	return true;
 }
 
-/* Claim what is known so far, and go on from the last gap. */
+/* Claim what is known so far, and continue from the last gap. */
 static void
 end_stretch(struct ex_history *h)
 {
@@ -463,8 +467,8 @@ end_stretch(struct ex_history *h)
 	h->ngaps = 0;
 }
 
-/* Something in the gap of this number is not known: any writes in flight may
-   have happened by now, and none of them is claimed. */
+/* No order explains the gap of this number.  From here on, any subset of the
+   writes in flight may have happened, and nothing is claimed of them. */
 static void
 begin_anew(struct ex_history *h, uint64_t number)
 {
@@ -489,7 +493,7 @@ begin_anew(struct ex_history *h, uint64_t number)
 	}
 }
 
-/* There is room for it. */
+/* The caller has made room for the gap. */
 static void
 solve_gap(struct ex_history *h, uint64_t number)
 {
@@ -505,7 +509,7 @@ solve_gap(struct ex_history *h, uint64_t number)
 	h->read = pass.to;
 }
 
-/* Go through the gaps up to this number.  False: out of memory. */
+/* Process the gaps up to this number.  Returns false if there is no memory. */
 static bool
 solve(struct ex_history *h, uint64_t upto)
 {
@@ -529,7 +533,7 @@ ex_history_mark(struct ex_history *h, uint64_t all, uint64_t upto)
 	const bool wrong = all > upto || upto < h->placed || all < h->bound ||
 	    upto > NUMBER_MAX;
 
-	if (wrong)		/* in a recording */
+	if (wrong)		/* only in a damaged recording */
 		upto = all = later(h->placed, h->bound);
 	place_upto(h, upto);
 	h->bound = all;

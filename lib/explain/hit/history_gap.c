@@ -5,7 +5,7 @@
 
 /* --- one way through a gap --- */
 
-/* More is known of some bytes.  False: it contradicts what was. */
+/* Add known bytes.  Returns false if they contradict those known before. */
 static bool
 learn(struct ex_bytes *bytes, uint64_t value, uint64_t bits)
 {
@@ -18,7 +18,8 @@ learn(struct ex_bytes *bytes, uint64_t value, uint64_t bits)
 	return true;
 }
 
-/* What it computes of what it found, if all of that is known. */
+/* Derive the new bytes from the old ones if all of those that the instruction
+   uses are known.  Returns false if they contradict what is known. */
 static bool
 compute(const struct ex_write *w, const struct ex_bytes *old,
     struct ex_bytes *new)
@@ -74,8 +75,8 @@ ex_history_hit_of(const struct ex_history *h, uint64_t number)
 	return h->waiting.hit[number - h->waiting.hit[0]->number];
 }
 
-/* Whether these writes lead from one reading to the next; then all that this
-   shows of the bytes between them is there. */
+/* Whether these writes, in this order, lead from one reading to the next.  If
+   so, m->at has all that this shows of the bytes in between. */
 static bool
 fits(const struct ex_history *h, struct move *m, const struct ex_bytes *from,
     const struct ex_bytes *to)
@@ -134,7 +135,7 @@ ex_history_forget(struct happened *state, uint64_t number)
 	state->n = n;
 }
 
-/* A way that ends here, if it fits. */
+/* Add a move that ends here, if it fits the readings. */
 static void
 end_move(struct pass *p, const struct happened *state, const struct move *m)
 {
@@ -153,7 +154,8 @@ end_move(struct pass *p, const struct happened *state, const struct move *m)
 	moves->move[moves->n++] = end;
 }
 
-/* All ways on from here: the write of this reading has happened at its end. */
+/* Try every write that can come next.  A move may end as soon as the write of
+   this reading has happened. */
 static void
 extend(struct pass *p, const struct happened *state, const struct move *m)
 {

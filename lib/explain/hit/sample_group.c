@@ -6,13 +6,13 @@
 
 #include "space/kernel_symbols.h"
 
-/* Samples of one access are no further apart than this, in ns; a thread may be
-   off its processor in between. */
+/* The largest distance in ns between two samples of one access: its thread may
+   be descheduled in between. */
 #define ACCESS_SPAN 100000000u
 
-#define INSN_MAX 15	/* bytes of an instruction */
+#define INSN_MAX 15	/* bytes of the longest instruction */
 
-#define HASH_BEGIN 14695981039346656037u	/* FNV-1a */
+#define HASH_BEGIN 14695981039346656037u	/* the offset basis of FNV-1a */
 
 static uint64_t
 hash(uint64_t so_far, uint64_t value)
@@ -42,8 +42,8 @@ ex_group_pc(const struct ex_record *record)
 	return pc;
 }
 
-/* Entries of the callchain's kernel part, which comes first; its marker is the
-   entry before them. */
+/* The number of kernel entries in the callchain.  They come first, after a
+   marker. */
 static uint64_t
 kernel_entries(const struct ex_sample *sample)
 {
@@ -75,8 +75,8 @@ ex_group_recording(const struct ex_record *record)
 	return false;
 }
 
-/* User registers, and where the kernel was entered and went on from there:
-   the call's number is in neither. */
+/* A hash of what stays the same during one system call: the user registers and
+   the two outermost kernel frames. */
 static uint64_t
 moment_of(const struct ex_record *record)
 {
@@ -116,8 +116,8 @@ ex_group_reached(const struct ex_record *record, uint64_t addr, uint64_t len)
 	return 0;
 }
 
-/* __put_user_4 and __put_user_nocheck_4 store 4 bytes where rcx points to,
-   __get_user_4 loads them from rax. */
+/* __put_user_4 and __put_user_nocheck_4 store 4 bytes to the address in rcx;
+   __get_user_4 loads them from the one in rax. */
 bool
 ex_group_single(const struct ex_record *record, const char *function,
     uint64_t *addr, uint64_t *len)
@@ -170,7 +170,7 @@ ex_group_way(const char *function)
 	return '\0';
 }
 
-/* Where in its work the kernel was. */
+/* A hash of how far the kernel has come in its work. */
 static uint64_t
 place_of(const struct ex_record *record, unsigned slot, uint64_t reached)
 {
@@ -191,8 +191,9 @@ slot_of(const struct ex_sample_group *a, const struct ex_record *record)
 	return (unsigned)(record->attr - a->first_attr) & 63;
 }
 
-/* What copies has its destination and the number of bytes that are left in
-   registers: where it ends; 0: these are not there. */
+/* Where a copy ends, from the registers of a string instruction, which hold the
+   destination and the number of bytes left.  0 if these are not in the
+   sample. */
 static uint64_t
 end_of_copy(const struct ex_record *record, uint64_t *left)
 {
@@ -263,18 +264,19 @@ ex_group_over(const struct ex_sample_group *a, uint64_t now)
 	    (now > a->last && now - a->last > ACCESS_SPAN);
 }
 
-/* Whether a sample of its thread, of any watch, may be of the same moment. */
+/* Whether a sample of the same thread, from any watch, can belong to the same
+   access. */
 static bool
 is_of_moment(const struct ex_sample_group *a, const struct ex_record *record)
 {
-	/* a thread of the kernel's own has no pc in the program */
+	/* kernel threads have no pc in the program */
 	return a->kernel == ex_group_kernel(record) &&
 	    (a->kernel || a->pc == ex_group_pc(record)) &&
 	    !ex_group_over(a, record->time) &&
 	    a->moment == moment_of(record);
 }
 
-/* Whether the kernel has been at this place in the same access. */
+/* Whether this access had a sample at the same place in the kernel before. */
 static bool
 was_there(const struct ex_sample_group *a, const struct ex_record *record,
     uint64_t addr, uint64_t len)
@@ -288,8 +290,8 @@ was_there(const struct ex_sample_group *a, const struct ex_record *record,
 	return a->n == EX_GROUP_PLACES && reached <= a->reached;
 }
 
-/* A repeated instruction is where it is until it is done, and then behind
-   itself. */
+/* The ip of a string instruction stays at it until the last step, after which
+   it points behind it. */
 static bool
 is_next_step(const struct ex_sample_group *a, const struct ex_record *record,
     uint64_t reached)

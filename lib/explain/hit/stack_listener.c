@@ -9,13 +9,14 @@
 
 enum { NOTICED_MAX = 1024 };
 
-/* A stack whose hits may be counted. */
+/* A stack whose hits may be counted rather than sampled. */
 struct counted {
 	const struct ex_stack *stack;
-	uint64_t generation;	/* of its process then */
+	uint64_t generation;	/* of its process at that time */
 };
 
-/* NULL: the listener does not know of its stacks. */
+/* Returns NULL if the listener has not been told about stacks of this
+   process. */
 static struct ex_noticed *
 find(const struct ex_stack_listener *n, pid_t pid)
 {
@@ -25,7 +26,7 @@ find(const struct ex_stack_listener *n, pid_t pid)
 	return NULL;
 }
 
-/* False: there are too many. */
+/* Returns false if there are too many. */
 static bool
 add(struct ex_stack_listener *n, const struct ex_noticed *noticed)
 {
@@ -58,9 +59,9 @@ counted_key(pid_t pid, uint32_t stack)
 	return (uint64_t)pid << 32 | stack;
 }
 
-/* Whether a later hit with this stack is as this one, whatever its other
-   registers are: by the instruction in front of its pc, which is no string
-   instruction; nor can it be a call. */
+/* Whether every later hit with this stack is the same as this one, whatever its
+   other registers hold.  It is if the instruction before the pc is known, is
+   not a string instruction, and cannot be a call that pushed onto the watch. */
 static bool
 is_countable(const struct ex_hit *hit, const struct wp_known_stack *known)
 {
@@ -75,7 +76,8 @@ is_countable(const struct ex_hit *hit, const struct wp_known_stack *known)
 	    watch->addr + watch->len <= known->sp);
 }
 
-/* What is left in all of the watch's bytes. */
+/* Describe the value of the whole watch after the hit, if the registers or the
+   instruction give it. */
 static void
 set_value(const struct ex_hit *hit, const struct ex_sample *sample,
     struct wp_known_value *value)
@@ -101,8 +103,8 @@ set_value(const struct ex_hit *hit, const struct ex_sample *sample,
 	    WP_KNOWN_REGISTER;
 }
 
-/* Whether what it leaves in the watch's bytes follows from the hits before it,
-   as that of an addition does, and not from its instruction alone. */
+/* Whether the value after the hit depends on the one before, as that of an
+   addition does, rather than on the instruction alone. */
 static bool
 follows(const struct ex_hit *hit, const struct wp_known_value *value)
 {
@@ -113,7 +115,7 @@ follows(const struct ex_hit *hit, const struct wp_known_value *value)
 	    !effect->repeated;
 }
 
-/* All hits of this watch are to be delivered, from now on. */
+/* From now on all hits of this watch have to be delivered. */
 static void
 chain(struct ex_stack_listener *n, const struct ex_watch *watch)
 {
@@ -125,8 +127,8 @@ chain(struct ex_stack_listener *n, const struct ex_watch *watch)
 		n->listener->forget(n->at[--n->n].pid);
 }
 
-/* Have hits with this stack counted from now on, of which some are not seen
-   here. */
+/* From now on hits with this stack are counted.  Some of them are not seen
+   here, so the watch's values are in doubt. */
 static void
 count_such(struct ex_stack_listener *n, const struct ex_process *process,
     const struct ex_record *record, const struct ex_hit *hit,
@@ -193,7 +195,7 @@ ex_stack_listener_counted(const struct ex_stack_listener *n,
 		.watch = watch, .pid = pid, .stack = counted->stack,
 		.access = "write", .addr = watch->addr, .len = watch->len,
 	};
-	/* what is mapped by now may be of other types */
+	/* what is mapped now may have other types */
 	if (process != NULL &&
 	    ex_process_generation(process) == counted->generation)
 		hit->process = process;

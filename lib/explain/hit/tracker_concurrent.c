@@ -18,13 +18,13 @@ ex_concurrent_leave(struct ex_tracked *w, struct ex_tentative *tentative)
 	tentative->crowd = 0;
 }
 
-/* All of a crowd's hits. */
+/* The hits of one crowd. */
 struct gathered {
 	struct ex_concurrent crowd;
 	struct ex_tentative *of[EX_CROWD_MAX];
 	uint32_t samples;
-	bool fit;		/* each loaded the same bytes, and was one with
-				   what it did to them */
+	bool fit;		/* each loaded the same bytes, and the
+				   instruction of each is known */
 };
 
 static bool
@@ -47,7 +47,7 @@ number_of(const uint8_t *bytes, unsigned size)
 	return value;
 }
 
-/* What it left, if its registers show that. */
+/* The value that a hit left, if its registers show it. */
 static bool
 left_of(const struct ex_hit *hit, uint64_t *left)
 {
@@ -92,7 +92,8 @@ gather(struct ex_tracked *w, uint64_t number, struct gathered *g)
 			gather_one(g, t);
 }
 
-/* The bytes at both ends, if all that were loaded were read. */
+/* Set the values before and after the crowd, if all bytes in question were
+   read. */
 static void
 take_ends(struct gathered *g, const struct ex_ended *ended)
 {
@@ -110,7 +111,7 @@ take_ends(struct gathered *g, const struct ex_ended *ended)
 	g->crowd.before = number_of(ended->before + at, size);
 }
 
-/* What each hit of a crowd left. */
+/* Set the new value of each hit of the crowd. */
 static void
 tell_left(struct gathered *g)
 {
@@ -131,7 +132,8 @@ tell_left(struct gathered *g)
 	}
 }
 
-/* If a crowd has ended, and all of its hits are there, none has to wait. */
+/* If the crowd has ended and all of its hits have arrived, none waits
+   longer. */
 static void
 settle_crowd(struct ex_tracked *w, uint64_t number)
 {
@@ -160,8 +162,8 @@ settle_crowd(struct ex_tracked *w, uint64_t number)
 	}
 }
 
-/* What a stop knows of a crowd that has ended.  Without memory its hits wait no
-   longer than others. */
+/* Store what a stop knows of a crowd that has ended.  If there is no memory for
+   it, its hits wait no longer than others. */
 static void
 take_ended(struct ex_tracked *w, const struct wp_stop_value *stop)
 {

@@ -59,7 +59,8 @@ ex_tracked_unlist(struct ex_tracked *w, const struct ex_tentative *tentative)
 		w->end = before;
 }
 
-/* What was read for a hit says nothing of it: others were there too early. */
+/* Another access came before the memory was read, so the bytes show nothing
+   about this hit. */
 static void
 withdraw_later(struct ex_tentative *tentative)
 {
@@ -71,9 +72,10 @@ withdraw_later(struct ex_tentative *tentative)
 	tentative->later = 0;
 }
 
-/* What one left is not what the next finds: there is a writer of the watch that
-   makes no hits.  Or times are not in the order of the accesses; what tickets
-   show does not depend on them, and they would show such a writer, too. */
+/* A hit found something else than the previous hit had left: either something
+   writes to the watch without hits, or times are not in the order of the
+   accesses.  Values from tickets do not depend on times, and are kept: tickets
+   would show such a writer, too. */
 static void
 doubt(struct ex_tentative *tentative)
 {
@@ -88,8 +90,8 @@ doubt(struct ex_tentative *tentative)
 
 /* --- what the instruction shows --- */
 
-/* The new value by the old one, all of whose bytes have to be known.  If flags
-   contradict, the old value was another. */
+/* Derive the new value from the old one, if all bytes of that are known.  If
+   the flags contradict the result, the old value was wrong. */
 static void
 derive(struct ex_hit *hit, struct ex_tentative *tentative)
 {
@@ -120,8 +122,8 @@ derive(struct ex_hit *hit, struct ex_tentative *tentative)
 	}
 }
 
-/* These bytes of what the access found are certain: if they are not what was
-   known, that was not so. */
+/* These bytes are certain to be what the access found.  If they differ from
+   what was known, the latter was wrong. */
 static void
 take_found(struct ex_tentative *tentative, const uint8_t *bytes)
 {
@@ -160,7 +162,7 @@ ex_tracked_apply(struct ex_hit *hit, struct ex_tentative *tentative)
 	default:
 		derive(hit, tentative);
 	}
-	/* what it did not touch is what it was */
+	/* the other bytes of the watch keep their values */
 	if (!effect->repeated && !ex_hit_is_read(hit))
 		ex_tracked_put_bytes(&hit->new, &hit->old,
 		    hit->old.known & ~ex_operand_bits(hit));
@@ -256,7 +258,7 @@ ex_tracked_leave(struct ex_tracked *w, const struct ex_hit *hit, bool ordered)
 		    ex_operand_bits(hit));
 }
 
-/* What a stop knows that the access found. */
+/* Take the bytes that the access found, as known from a stop. */
 static void
 take_before(struct ex_tentative *tentative, const struct ex_value *before,
     bool read)
@@ -273,8 +275,8 @@ take_before(struct ex_tentative *tentative, const struct ex_value *before,
 	tentative->loaded = before->known;
 }
 
-/* What it computed a value from that is certain; or if several values lead to
-   that one, whether what was known is one of them. */
+/* Compute the old value from the new one if that is certain.  If several old
+   values lead to the new one, check that the one known is among them. */
 static void
 take_back(struct ex_tentative *tentative)
 {
@@ -304,8 +306,9 @@ take_back(struct ex_tentative *tentative)
 	}
 }
 
-/* The bytes that the thread's access left, for certain: those that it did not
-   touch are what it found, and if it only read, all of them. */
+/* Take the bytes that the thread's access left, as known from a stop.  Bytes
+   that it did not touch are also those that it found; if it only read, all
+   are. */
 static void
 take_left(struct ex_tentative *tentative, const struct ex_value *left)
 {

@@ -15,7 +15,8 @@ byte_bits(unsigned from, unsigned len)
 	    ((UINT64_C(1) << len * 8) - 1) << from * 8;
 }
 
-/* Bytes of an operand, whose first is so far from the watch's. */
+/* The bytes of an operand that starts `at' bytes from the start of the
+   watch. */
 static struct ex_bytes
 bytes_of(const uint8_t *bytes, int64_t at, unsigned size, unsigned room)
 {
@@ -32,7 +33,7 @@ bytes_of(const uint8_t *bytes, int64_t at, unsigned size, unsigned room)
 	return out;
 }
 
-/* What an instruction that is exactly known did to the bytes. */
+/* What an instruction did to the bytes, if it is exactly known. */
 static void
 describe(struct ex_history_hit *it, const struct ex_hit *hit)
 {
@@ -110,7 +111,7 @@ ex_tickets_help(const struct ex_value_tracker *s, const struct ex_tracked *w,
 	    !w->unseen && !w->unmapped;
 }
 
-/* Put claimed bytes where they are not certain yet.  Result: those that have
+/* Store claimed bytes where none are certain yet.  Returns those that have
    changed. */
 static uint32_t
 put_claim(struct ex_value *value, const struct ex_bytes *claim,
@@ -132,7 +133,7 @@ put_claim(struct ex_value *value, const struct ex_bytes *claim,
 	return changed;
 }
 
-/* Which bytes a claim is of. */
+/* Which bytes a claim covers. */
 static uint32_t
 claimed_bytes(const struct ex_bytes *claim)
 {

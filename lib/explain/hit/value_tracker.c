@@ -7,12 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hit/value_tracker_private.h"
-
-/* ns that a hit waits for a mark of its ticket. */
+/* ns for which a hit waits for the mark that proves its ticket's order */
 #define MARK_WAIT	UINT64_C(200000000)
 
-/* ns that a hit waits for the others of its crowd. */
+/* ns for which a hit waits for the other hits of its crowd */
 #define CROWD_WAIT	UINT64_C(100000000)
 
 struct ex_value_tracker *
@@ -75,7 +73,7 @@ ex_low_bits(uint64_t n)
 	return (uint32_t)((UINT64_C(1) << n) - 1);
 }
 
-/* The bits of those among len bytes at addr that are a watch's. */
+/* Which of the watch's bytes lie within len bytes at addr. */
 static uint32_t
 bits_of(const struct ex_watch *watch, uint64_t addr, uint64_t len)
 {
@@ -103,7 +101,7 @@ ex_operand_bits(const struct ex_hit *hit)
 	return bits_of(hit->watch, hit->insn.addr, hit->insn.effect.size);
 }
 
-/* The lowest of some bits, of which there is one; it is taken away. */
+/* Remove the lowest bit, of which there must be one, and return its number. */
 static unsigned
 take_bit(uint32_t *bits)
 {
@@ -178,7 +176,8 @@ ex_hit_is_read(const struct ex_hit *hit)
 
 /* --- hits --- */
 
-/* Children that are not watched may have written until now, or still. */
+/* Children that share the memory and are not watched may have written to any
+   watch up to now, or still may. */
 static void
 look_at_children(struct ex_value_tracker *s)
 {
@@ -195,7 +194,8 @@ look_at_children(struct ex_value_tracker *s)
 	}
 }
 
-/* What this hit loaded is what the one before it left, which waits still. */
+/* If the hit before this one still waits for a value, it left what this one
+   loaded. */
 static void
 tell_before(struct ex_tracked *w, const struct ex_tentative *tentative)
 {
@@ -285,14 +285,14 @@ ex_tracker_joined(struct ex_value_tracker *s, struct ex_tentative *tentative,
 
 /* --- time --- */
 
-/* Whether at now a time is so long ago that no hit of then is to come. */
+/* Whether hits as old as this have all arrived by now. */
 static bool
 is_past(uint64_t time, uint64_t now)
 {
 	return now > time && now - time >= WINDOW;
 }
 
-/* Whether reading memory would add anything. */
+/* Whether reading the watch's memory would add any byte that is not known. */
 static bool
 is_wanting(const struct ex_value_tracker *s, const struct ex_tracked *w)
 {
@@ -324,8 +324,9 @@ ex_tracker_settled(const struct ex_value_tracker *s,
 	    now);
 }
 
-/* A store, or a jump through what is there?  A jump found the address of its
-   target there, and left it there. */
+/* A jump through a pointer leaves the address of its target in place.  If the
+   old value is not the address where the thread is, the instruction was a store
+   after all. */
 static void
 settle_jump(struct ex_tentative *tentative)
 {
@@ -376,7 +377,8 @@ ex_tracker_given(struct ex_tentative *tentative)
 
 /* --- memory --- */
 
-/* Fill in what is not known of a hit and of its watch by what was read. */
+/* Fill in the bytes of the last hit and of its watch that are not known with
+   those that were read. */
 static void
 take_reading(const struct ex_value_tracker *s, struct ex_tracked *w,
     const struct ex_value *got, uint64_t time)
@@ -463,7 +465,8 @@ ex_tracker_doubt(struct ex_value_tracker *s, const struct ex_watch *watch,
 	ex_tracked_doubt_history(w, w->time);
 	if (what == EX_MISSED) {
 		w->hit = false;
-		w->last = NULL;		/* the next may load what others left */
+		w->last = NULL;		/* the next hit may load what missed
+					   ones left */
 	}
 	w->unseen = w->unseen || what == EX_UNSEEN;
 }
