@@ -22,7 +22,8 @@ report_missed(struct run *run, const struct remote_hit *hit)
 	    "before the hit was explained", hit->seq, hit->tid);
 }
 
-/* Whether it takes an explanation to know if a hit is to be acted at. */
+/* Whether a hit has to be explained before it is known if the action
+   applies. */
 static bool
 takes_explanation(const struct run *run)
 {
@@ -38,7 +39,7 @@ is_over(const struct run *run)
 	    run_is_ending(run);
 }
 
-/* False: its thread is not stopped. */
+/* Returns false if the thread is not stopped. */
 static bool
 act_at(struct run *run, const struct on_hit_at *at)
 {
@@ -53,7 +54,7 @@ act_at(struct run *run, const struct on_hit_at *at)
 	return true;
 }
 
-/* It has been written. */
+/* Called when the hit has been written. */
 static void
 act(void *arg, const struct remote_hit *hit)
 {

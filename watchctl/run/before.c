@@ -10,7 +10,7 @@
 #include "proc/proc.h"
 #include "os/trap_cpu.h"
 
-enum { REGS = 33 };		/* of a sample, in the order of operand.h */
+enum { REGS = 33 };	/* registers of a sample, in the order of operand.h */
 
 static size_t
 watch_of(const struct run *run, const struct ex_record *r)
@@ -18,7 +18,7 @@ watch_of(const struct run *run, const struct ex_record *r)
 	return run->session.slots[r->attr].watch->id - 1 - run->npending;
 }
 
-/* The same sample, as if it were of this slot. */
+/* Record the sample again, as one of this slot. */
 static bool
 record_also(struct run *run, const struct ex_record *r, size_t w, unsigned slot)
 {
@@ -46,7 +46,7 @@ record_also(struct run *run, const struct ex_record *r, size_t w, unsigned slot)
 	return more;
 }
 
-/* The first slot of a watch that is hit; -1: none is. */
+/* The first slot of the watch that the operand touches, or -1. */
 static int
 slot_hit(const struct wp_watched *watch, const struct wp_operand *operand)
 {

@@ -7,7 +7,7 @@
 
 enum {
 	EACH_MS = 50,
-	SHOW_EACH = 8,		/* looks */
+	SHOW_EACH = 8,		/* show totals after this many readings */
 };
 
 void
@@ -21,12 +21,12 @@ counted_hits_learn(const struct run *run, const struct ex_record *r)
 	if (mapped && (r->mmap.prot & PROT_EXEC) != 0)
 		wp_target_remapped(run->target, r->pid, r->mmap.start,
 		    r->mmap.start + r->mmap.len, r->time);
-	else if (born)	/* another one may have had its number */
+	else if (born)	/* the pid may have belonged to another process */
 		wp_target_remapped(run->target, r->task.pid, 0, UINT64_MAX,
 		    r->task.time);
 }
 
-/* Its watch, as the session knows it. */
+/* The same, with the session's index of the watch. */
 static struct wp_target_tally
 access_tally_of_session(const struct run *run,
     const struct wp_target_tally *tally)

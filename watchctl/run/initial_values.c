@@ -20,9 +20,9 @@ is_lent(const struct run *run, pid_t pid)
 	return false;
 }
 
-/* Others that map the same pages, or have the memory, and the kernel where its
-   accesses are not watched, write without a hit.  Who all the others are is not
-   known. */
+/* Whether all writes to these bytes make hits.  They do not if other processes
+   map the same pages or share the memory, or if the kernel's accesses are not
+   watched.  With --mappers, not all of the other processes are known. */
 bool
 initial_is_seen(const struct run *run, pid_t pid, uint64_t addr, uint64_t len)
 {
@@ -67,7 +67,7 @@ initial_value_report(struct run *run, size_t watch, pid_t pid)
 
 	if (process->place[run_spec_of(process, watch)].rotates ||
 	    process->place[run_spec_of(process, watch)].local)
-		return;		/* each part is a watch of its own */
+		return;		/* each of its parts is reported as a watch */
 	set_initial(run, run_watch(run, watch), pid,
 	    &wp_target_watches(run->target, &n)[watch]);
 }
@@ -86,7 +86,7 @@ void
 initial_values_report(struct run *run)
 {
 	const struct ex_value_options values = {
-		/* at a stop it was read then, or never */
+		/* with --stop, values are read at the stop or not at all */
 		.read = run->options->stop ||
 		    options_everywhere(run->options) ? NULL : wp_proc_read,
 		.now = wp_clock_ns,
@@ -112,7 +112,8 @@ is_watched(const struct run *run, pid_t pid)
 	return false;
 }
 
-/* armed: it may have written since; or else before any hit. */
+/* armed: the watches are armed, so the sharer may have written since; otherwise
+   no hit can have come before. */
 static void
 take_sharer(const struct run *run, struct process *process, pid_t sharer,
     bool armed, uint64_t until)
@@ -124,7 +125,7 @@ take_sharer(const struct run *run, struct process *process, pid_t sharer,
 	if (left && !armed)
 		return;
 	process->lent = true;
-	/* one that lives with another memory has executed a program */
+	/* a process that now has another memory has executed a program */
 	if (other && process->sharer == 0 && !(left &&
 	    wp_proc_has_memory(sharer)))
 		process->sharer = sharer;

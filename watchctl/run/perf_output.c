@@ -42,7 +42,8 @@ perf_output_begin(struct run *run, const struct ex_perf_event *events, size_t n)
 	return 0;
 }
 
-/* Keep the explainer, which has read their files then, up to date. */
+/* The explainer has read the mappings of each process before, and learns of the
+   changes here. */
 void
 perf_output_learn(struct run *run, const struct ex_record *r)
 {

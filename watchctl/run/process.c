@@ -159,7 +159,8 @@ run_learn_records(struct run *run, pid_t pid, bool executed)
 		learnt = live_broker_learn(&run->live, pid, all->bytes + before,
 		    all->len - before, err == 0 && !run->ops->registers ?
 		    all->time : 0);
-	if (run->remote != NULL)	/* a recording begins with them all */
+	if (run->remote != NULL)	/* a recording begins with all of
+					   them, so they are kept */
 		all->len = before;
 	return learnt < 0 ? learnt : err;
 }
@@ -214,7 +215,8 @@ run_session_index(const struct run *run, size_t w)
 	return w < run->ndescribed ? run->described[w] : SIZE_MAX;
 }
 
-/* Parts of watches come in between. */
+/* The session also has watches for parts of objects, so the target's
+   index is not higher. */
 ssize_t
 run_target_index(const struct run *run, size_t watch)
 {
@@ -225,8 +227,8 @@ run_target_index(const struct run *run, size_t watch)
 	return (ssize_t)w;
 }
 
-/* Tell session and formats of one slot; event describes it for a
-   recording, its ids malloc'd. */
+/* Report one slot to the session and the formats.  *event is filled for a
+   recording; its ids have to be freed. */
 static int
 describe_slot(struct run *run, size_t w, unsigned i, bool rotates,
     const struct wp_slot *slot, struct ex_perf_event *event)
@@ -240,7 +242,7 @@ describe_slot(struct run *run, size_t w, unsigned i, bool rotates,
 	event->nids = (size_t)n;
 	err = ex_formats_add(run->formats, &event->attr, ids, event->nids);
 	session_format(&run->session, &event->attr, ids, event->nids);
-	/* where it is, each sample says */
+	/* the address of a rotating slot is in each sample */
 	return err < 0 ? err : session_add_slot(&run->session,
 	    (int)run_session_index(run, w), rotates ? 0 : slot->addr,
 	    rotates ? 0 : wp_slot_bytes(slot->type, slot->len));
@@ -253,7 +255,7 @@ run_spec_of(const struct process *process, size_t w)
 	    process->spec[w - process->first] : w - process->first;
 }
 
-/* Whether the watch of a SPEC moves with the pointers on the way. */
+/* Whether the watch of a SPEC moves when a pointer on its path changes. */
 static bool
 is_followed(const struct run *run, const struct process *process, size_t i)
 {
@@ -261,7 +263,7 @@ is_followed(const struct run *run, const struct process *process, size_t i)
 	    process->place[i].nmore > 0;
 }
 
-/* How many watches of a process are for a SPEC that rotates. */
+/* How many watches of the process belong to a SPEC that rotates. */
 static unsigned
 slots_of(const struct process *process, size_t i)
 {
@@ -272,7 +274,8 @@ slots_of(const struct process *process, size_t i)
 	return slots;
 }
 
-/* One of the slots that move over an object: the first stands for all. */
+/* Add one of the slots that rotate over an object.  The first one stands for
+   the whole object. */
 static int
 add_rotating(struct run *run, const struct process *process, size_t w)
 {
@@ -298,18 +301,18 @@ add_rotating(struct run *run, const struct process *process, size_t w)
 	return err;
 }
 
-/* How the session knows a watch; of several processes, which one it is in. */
+/* Add a watch to the session, with its process if there are several. */
 static int
 add_watch(struct run *run, const struct process *process, size_t w,
     const struct wp_watched *watched)
 {
 	const size_t i = run_spec_of(process, w);
 	const struct spec *spec = &run->options->spec[i];
-	/* it moves to where its module is, each time */
+	/* it moves each time to where its module is loaded */
 	const bool waits = run->held_modules != NULL &&
 	    process->waits != NULL && process->waits[i];
 
-	/* of a command its first program is another one in the list */
+	/* the first program of a command has an entry of its own */
 	if (run->nprocesses > (run->waits ? 2 : 1) || run->npending > 0 ||
 	    options_scope(run->options) != NULL || run->mappers != NULL)
 		session_of_process(&run->session, (unsigned)i + 1,
@@ -328,8 +331,8 @@ add_watch(struct run *run, const struct process *process, size_t w,
 	    watched->nslots);
 }
 
-/* The session's last one is it.  They are described in their order; of some
-   that are given up it is taken by others. */
+/* The session's last watch is the target's watch w.  Watches are described in
+   order; the index of one that was given up stays SIZE_MAX. */
 static int
 note_described(struct run *run, size_t w)
 {
@@ -354,7 +357,7 @@ run_describe_place(struct run *run, int watch, size_t w,
 
 	if (n < 0)
 		return n;
-	/* its events are those of the first place */
+	/* they share the events of the watch's first place */
 	free(ids);
 	err = ex_formats_add(run->formats, &attr, NULL, 0);
 	session_format(&run->session, &attr, NULL, 0);
@@ -362,8 +365,8 @@ run_describe_place(struct run *run, int watch, size_t w,
 	    slot->addr, wp_slot_bytes(slot->type, slot->len));
 }
 
-/* Pass an armed watch of a process to the session.  Result: how many events it
-   has, for a recording, with ids to be freed; or -errno. */
+/* Report an armed watch of a process to the session.  Returns the number of
+   events, filled for a recording with ids that have to be freed, or -errno. */
 int
 run_describe_watch(struct run *run, const struct process *process, size_t w,
     struct ex_perf_event *events)

@@ -13,8 +13,8 @@
 #include "run/run.h"
 #include "util/interrupt.h"
 
-/* ns: by then tickets have been compared (attach/ticket_marks.h), which proves
-   the values of hits. */
+/* ns after which tickets have been compared (attach/ticket_marks.h), so that
+   the values of hits are proved */
 enum { PROVED_AFTER = 50000000 };
 
 void
@@ -24,7 +24,7 @@ run_tell(struct run *run, const char *reason)
 	run->tell_reason = reason;
 }
 
-/* Whether the command has; its status is left to be taken. */
+/* Whether the command has ended.  Its status is not consumed. */
 static bool
 command_has_ended(const struct run *run)
 {
@@ -35,9 +35,9 @@ command_has_ended(const struct run *run)
 	    WNOWAIT) != 0 || info.si_pid != 0);
 }
 
-/* Signals from the terminal reach a command by themselves; others are passed on
-   to it, because it is what they are meant for.  When it has ended they are
-   meant for us, who may be watching its children yet. */
+/* The terminal sends its signals to the command as well; signals that were sent
+   to watchctl alone are passed on.  Once the command has ended they are for
+   watchctl, which may still be watching children. */
 void
 run_signal(struct run *run, int sig)
 {

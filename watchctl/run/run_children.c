@@ -8,9 +8,10 @@
 #include "run/run.h"
 #include "util/executable.h"
 
-enum { CHILD_MS = 1000 };	/* for one to execute another program */
+enum { CHILD_MS = 1000 };	/* ms for a child to execute another program */
 
-/* What the process executed was not watched, and may have touched anything. */
+/* The program that the process executed is not watched, and may have accessed
+   anything. */
 void
 run_executed(struct run *run, pid_t pid)
 {
@@ -41,7 +42,7 @@ run_check_privileges(struct run *run, pid_t pid)
 	    "watchctl as root", pid);
 }
 
-/* Whether children are not watched. */
+/* Whether children of the watched processes are not watched. */
 static bool
 leaves_children(const struct run *run)
 {
@@ -51,8 +52,8 @@ leaves_children(const struct run *run)
 	    got->inherit_thread || got->stop);
 }
 
-/* Knowing what became of children that soon end takes events, so it is done
-   only for a run whose status has to vouch for it. */
+/* Following children that end soon takes perf events, so it is done only if the
+   exit status has to vouch for the run. */
 void
 run_track_children(struct run *run, const struct process *process)
 {
@@ -71,8 +72,9 @@ run_take_child(struct run *run, const struct ex_record *r)
 		    r->task.time);
 }
 
-/* Where its instance was is nobody's, or soon another thread's: what it has
-   done there by now is not reported either (explained_session.c). */
+/* A thread that ends leaves its thread-local instance to nobody, or soon to
+   another thread.  Accesses since then are not reported either
+   (explained_session.c). */
 static void
 leave_instances(struct run *run, const struct process *process, pid_t tid)
 {
@@ -110,7 +112,7 @@ run_take_thread_end(struct run *run, const struct ex_record *r)
 			leave_instances(run, &run->process[i], r->task.tid);
 }
 
-/* One is reported. */
+/* Report the first child that went on unwatched. */
 static void
 report_child(struct run *run)
 {
@@ -157,7 +159,8 @@ run_settle_children(struct run *run)
 	    "watched");
 }
 
-/* What is executed is watched again, if it is one of them. */
+/* Whether the status has to vouch for descendants, and their programs are not
+   watched anew as with a scope. */
 static bool
 vouches_for_descendants(const struct run *run)
 {
@@ -166,7 +169,8 @@ vouches_for_descendants(const struct run *run)
 	return o->follow && options_vouch(o) && options_scope(o) == NULL;
 }
 
-/* Whether it was traced as it executed a program, and so was looked at. */
+/* Whether the process was traced when it executed a program, and so was watched
+   from its start. */
 static bool
 was_caught(void *arg, const struct child *child)
 {
@@ -204,8 +208,8 @@ run_leave_descendants(struct run *run, uint64_t since)
 		descendants_leave(&run->descendants, since);
 }
 
-/* Where records were lost, an end may be among them; and that is a reason
-   already not to vouch for the run. */
+/* Lost records may include that a process has ended; but they are already a
+   reason not to vouch for the run. */
 void
 run_settle_descendants(struct run *run)
 {

@@ -20,7 +20,7 @@ backpressure_open(struct backpressure *room, int fd)
 		room->fd = fd;
 }
 
-/* A pipe that is more than half full might not take a whole hit. */
+/* A pipe that is more than half full might not have room for a whole hit. */
 static bool
 has_room(int fd)
 {
@@ -28,7 +28,7 @@ has_room(int fd)
 	int size = fcntl(fd, F_GETPIPE_SZ), used;
 
 	if (size > 0 && ioctl(fd, FIONREAD, &used) == 0 && used > size / 2)
-		/* without a reader, writing says so at once */
+		/* if there is no reader, a write fails at once */
 		return poll(&p, 1, 0) > 0 && (p.revents & POLLERR) != 0;
 	return poll(&p, 1, 0) > 0;
 }

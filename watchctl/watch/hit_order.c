@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* How long the difference must stay the same, ns: longer than a thread is kept
-   from reporting a hit. */
+/* ns for which the difference has to stay the same: longer than a thread can be
+   delayed between its access and its report */
 enum { STEADY = 1000000000 };
 
 static uint64_t
@@ -20,7 +20,7 @@ has(const struct hit_order_hit *hit, uint32_t flag)
 	return (hit->flags & flag) != 0;
 }
 
-/* Whether no other hit is under way, when this one counts as reported. */
+/* Whether, with this hit reported, no other hit is still to be reported. */
 static bool
 is_settled(struct hit_order_watch *o, const struct hit_order_hit *hit)
 {
@@ -40,7 +40,7 @@ is_settled(struct hit_order_watch *o, const struct hit_order_hit *hit)
 	return true;
 }
 
-/* Whether it is the only hit that was counted since this many had been seen. */
+/* Whether this hit accounts for all that was counted beyond `seen'. */
 static bool
 is_only(const struct hit_order_hit *hit, uint64_t seen)
 {
@@ -48,9 +48,8 @@ is_only(const struct hit_order_hit *hit, uint64_t seen)
 	    (hit->times == 0 ? 1 : hit->times);
 }
 
-/* With one thread hits are reported in order; but it may have had the signal
-   blocked at others, if these can be distinguished from one that is counted
-   several times. */
+/* A single thread reports its hits in order, but may have missed others while
+   it blocked the signal; these show if the hit has its own count. */
 static bool
 is_next(const struct hit_order_hit *hit, uint64_t nth, uint64_t seen,
     bool known)
@@ -101,11 +100,11 @@ is_after_baseline(const struct hit_order_watch *o,
 	    at->counted - at->suppressed == seen) && is_only(hit, seen);
 }
 
-/* Remember what the next hit needs to know of this one. */
+/* Keep what is_after_hit needs when the next hit comes. */
 static void
 keep(struct hit_order_watch *o, const struct hit_order_hit *hit)
 {
-	/* just one was counted, if it follows */
+	/* it counts as one access if their number is not known */
 	o->reported += hit->times == 0 ? 1 : hit->times;
 	o->settled = is_settled(o, hit);
 	o->any = true;

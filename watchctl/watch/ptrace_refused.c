@@ -9,7 +9,7 @@
 #include "probe/probe.h"
 #include "proc/proc.h"
 
-/* Name the thread that has another tracer, if there is one. */
+/* Find out whether one of the threads has another tracer, and name it. */
 static bool
 is_traced(pid_t pid, struct wp_cause *cause)
 {
@@ -55,8 +55,8 @@ ptrace_way_out(bool command)
 	    "; leave out what needs it (--stop, WATCHPOINT_DELIVERY=ptrace)";
 }
 
-/* What Yama's scopes mean.  In scope 1 a program may have permitted it by
-   PR_SET_PTRACER; then Yama is not the reason. */
+/* The meaning of Yama's scopes.  In scope 1 the program may have permitted
+   tracing by PR_SET_PTRACER; then Yama is not the reason. */
 static void
 explain_scope(pid_t pid, int scope, struct wp_cause *cause)
 {

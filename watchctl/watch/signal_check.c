@@ -11,9 +11,8 @@
 #include "proc/proc.h"
 
 enum {
-	SAMPLES = 10,		/* of a thread, a millisecond apart */
-	LIBC_SIGNAL = 33,	/* which the C library does not let programs
-				   block */
+	SAMPLES = 10,		/* of a thread, taken 1 ms apart */
+	LIBC_SIGNAL = 33,	/* libc's own, which programs cannot block */
 };
 
 static const char *
@@ -22,9 +21,9 @@ name_of(int sig)
 	return sig == SIGTRAP ? "SIGTRAP" : "the signal of the hits";
 }
 
-/* Whether a thread blocks a signal, and not only for a moment, nor for the
-   library's lock.  The C library blocks all signals while it makes a thread,
-   which a program may do most of the time. */
+/* Whether a thread blocks the signal for longer than a moment, and not because
+   it holds the library's lock.  libc blocks all signals while it creates a
+   thread, which some programs do most of the time. */
 static bool
 is_blocking(const struct wp_channel *channel, pid_t tid, int sig,
     struct wp_proc_status *status)
@@ -46,7 +45,7 @@ is_blocking(const struct wp_channel *channel, pid_t tid, int sig,
 	return blocks;
 }
 
-/* A thread that blocks a signal: why. */
+/* Find a thread that blocks the signal, and describe it. */
 static bool
 find_blocking(const struct wp_channel *channel, int sig, char *why,
     size_t size)
@@ -96,7 +95,8 @@ is_file(void *arg, const struct wp_proc_map *map)
 	return map->ino == st->st_ino && map->shared;
 }
 
-/* A program that ends has nothing mapped any more, maybe for long. */
+/* A program that is exiting has unmapped its memory, perhaps long before it
+   ends. */
 bool
 signal_check_has(pid_t program, int fd)
 {

@@ -9,13 +9,13 @@
 #include "base/array.h"
 #include "proc/proc.h"
 
-/* One; in the session it has a slot for the whole region, then those that the
-   processor takes it by. */
+/* A watch.  In the session it has one slot for the whole region, followed by
+   one for each debug register. */
 struct watch_registry_watch {
 	struct wp_cell_watch what;
-	size_t slot;		/* index of the first */
+	size_t slot;		/* index of the first slot */
 	size_t nslots;
-	bool shared;		/* mapped so, at some time */
+	bool shared;		/* the region was mapped shared at some time */
 	struct watch_registry_watch *next;
 };
 

@@ -29,7 +29,7 @@
 #include "arming/lifeline.h"
 #include "program/table.h"
 
-enum { TRIES = 200 };	/* ms, for others to give up their registers */
+enum { TRIES = 200 };	/* ms to wait for registers that others hold */
 
 static void
 async_attr(struct perf_event_attr *attr, const struct wp_watch *w,
@@ -65,7 +65,7 @@ static const struct wp_arming arming = {
 	.attr = async_attr, .ready = async_ready, .enable = enable_one,
 };
 
-/* Whether the events are the helper's. */
+/* Whether the helper opened the events. */
 static bool
 by_helper(const struct wp_watch *w)
 {
@@ -87,9 +87,9 @@ can_be_helpers(const struct wp_watch *w)
 	return w->tid == 0 && !wp_cpu_kernel_steps();
 }
 
-/* A watch that the helper had armed is armed here, with the helper dead; in the
-   handler, locked.  The tracer's events may hold their registers for a moment
-   yet. */
+/* Arm here a watch whose helper has died.  This runs in the handler, with the
+   table locked.  The events of the dying tracer may still hold their registers
+   for a moment. */
 static int
 take_over(struct wp_watch *w)
 {
@@ -158,7 +158,7 @@ async_move(struct wp_watch *w, const struct wp_slot *slots,
 	return end_change(wp_own_events_move(w, slots, cause));
 }
 
-/* Of a watch that was taken over, some accesses were never counted. */
+/* Some accesses to a watch that was taken over were never counted. */
 static int
 async_count(const struct wp_watch *w, uint64_t *count)
 {

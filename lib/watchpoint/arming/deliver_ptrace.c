@@ -52,7 +52,7 @@ wp_helper_arm(struct wp_watch *w, uint32_t serial, int by_signal,
 	return wp_helper_ask(cause);
 }
 
-/* Should the helper be dead, the tracer may live. */
+/* `on' is cleared first: the tracer may be alive even if the helper is dead. */
 void
 wp_helper_disarm(struct wp_watch *w)
 {

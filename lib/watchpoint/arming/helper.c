@@ -26,28 +26,30 @@
 #include "arming/helper.h"
 #include "program/table.h"
 
-/* Where it is installed, as the Makefile says. */
+/* Where watchctl is installed; the Makefile sets it. */
 #ifndef WP_HELPER_PATH
 #define WP_HELPER_PATH "/usr/local/bin/watchctl"
 #endif
 
 enum {
-	PATIENCE = 10,		/* seconds for it to begin */
-	LAST_WAIT = 500,	/* ms for hits that are on their way at exit */
+	PATIENCE = 10,		/* seconds for a helper to start serving */
+	LAST_WAIT = 500,	/* ms at exit for hits still being reported */
 };
 
-static bool unread;		/* a watch's events could not be read */
+static bool unread;		/* the events of a watch could not be read */
 
-/* Of a process that fork(2) made: the process that made it, and its channel,
-   for now; and the first channel of them all, or of a command's programs; NULL:
-   none, or its helper does not serve this one. */
+/* Set in a process that fork(2) made.  root: the first channel of the program,
+   or of the command that it belongs to; NULL if there is none or its helper
+   does not serve this process.  channel: the parent's channel, until the child
+   drops it. */
 static struct {
 	struct wp_channel *root;
 	struct wp_channel *channel;
 	pid_t parent;
 } family;
 
-/* What became of the one attempt to have a helper; under the table's lock. */
+/* The result of the one attempt to get a helper.  Protected by the table's
+   lock. */
 static struct {
 	bool tried;
 	int err;
@@ -60,7 +62,7 @@ wp_setting(const char *name)
 	return secure_getenv(name);
 }
 
-/* The helper that is there, or NULL. */
+/* The channel of a helper that is alive, or NULL. */
 static struct wp_channel *
 living(void)
 {
@@ -81,7 +83,7 @@ stack_wanted(void)
 	return n < WP_STACK_MAX ? (uint32_t)n : WP_STACK_MAX;
 }
 
-/* Whether a variable is for this program alone. */
+/* Variables that concern this program only, and are not passed on. */
 static bool
 is_private(const char *variable)
 {
@@ -96,15 +98,15 @@ is_private(const char *variable)
 	return false;
 }
 
-/* Whether the program has privileges that its caller lacks, as set-user-ID
-   programs do.  What the caller set up is then ignored. */
+/* Whether the program has privileges that its caller lacks, like a set-user-ID
+   program.  It then ignores what the caller has set up. */
 static bool
 is_privileged(void)
 {
 	return getauxval(AT_SECURE) != 0;
 }
 
-/* The helper's environment, in mapped memory of *size bytes; NULL: none. */
+/* The helper's environment, in *size bytes of mapped memory, or NULL. */
 static char **
 environment(size_t *size)
 {
@@ -124,7 +126,7 @@ environment(size_t *size)
 	return env;
 }
 
-/* bin/watchctl beside the directory that this library was loaded from. */
+/* Finds bin/watchctl beside the directory that this library was loaded from. */
 static bool
 path_beside(char path[PATH_MAX])
 {
@@ -140,7 +142,8 @@ path_beside(char path[PATH_MAX])
 	return n > 0 && n < PATH_MAX;
 }
 
-/* Start the built-in one, if only root can have put it there. */
+/* Start the helper from its built-in path, provided that only root can have put
+   it there. */
 static int
 start_trusted(struct wp_detached *what, pid_t *pid, struct wp_cause *cause)
 {
@@ -162,8 +165,8 @@ start_trusted(struct wp_detached *what, pid_t *pid, struct wp_cause *cause)
 	return err;
 }
 
-/* Start the first that can be, of WATCHPOINT_HELPER, or else of the places
-   where it is installed. */
+/* Start the helper that WATCHPOINT_HELPER names, or else the first of the
+   places where it may be installed. */
 static int
 start_first(struct wp_detached *what, pid_t *pid, struct wp_cause *cause)
 {
@@ -190,8 +193,8 @@ start_first(struct wp_detached *what, pid_t *pid, struct wp_cause *cause)
 	return err;
 }
 
-/* Where Yama restricts ptrace(2) to descendants, the helper has to be named, to
-   read this program's memory. */
+/* Where Yama restricts ptrace(2) to descendants, a program has to name the
+   process that may read its memory. */
 static void
 permit(pid_t helper)
 {
@@ -206,8 +209,8 @@ has_ended(int pidfd)
 	return poll(&poll_end, 1, 0) > 0;
 }
 
-/* A descriptor of a process; -1: not available; -ESRCH: it has ended, and may
-   have been reaped already, by init(1) for example. */
+/* Returns a pidfd; -1 if the kernel has none; -ESRCH if the process has ended
+   and been reaped, by init(1) for example. */
 static int
 process_open(pid_t pid)
 {
@@ -216,8 +219,8 @@ process_open(pid_t pid)
 	return fd >= 0 ? wp_descriptor_high(fd) : errno == ESRCH ? -ESRCH : -1;
 }
 
-/* Wait until that process serves the channel.  0; -EPIPE: it ended before;
-   -ETIMEDOUT. */
+/* Wait until the process serves the channel.  Returns 0, -EPIPE if it ended
+   before, or -ETIMEDOUT. */
 static int
 await_served(struct wp_channel *channel, int pidfd)
 {
@@ -230,7 +233,7 @@ await_served(struct wp_channel *channel, int pidfd)
 	return err;
 }
 
-/* Wait until the new helper serves, or else be rid of it. */
+/* Wait until the new helper serves the channel; if it does not, end it. */
 static int
 await(struct wp_channel *channel, const char *path, pid_t pid,
     struct wp_cause *cause)
@@ -250,7 +253,7 @@ await(struct wp_channel *channel, const char *path, pid_t pid,
 	return err;
 }
 
-/* Start a helper of its own, for the channel behind fd. */
+/* Start a helper for the channel behind fd. */
 static int
 start_own(struct wp_channel *channel, int fd, struct wp_cause *cause)
 {
@@ -274,8 +277,8 @@ start_own(struct wp_channel *channel, int fd, struct wp_cause *cause)
 	return err;
 }
 
-/* Whether the parent's helper serves the channel behind fd, too.  If it does
-   not, a user that relies on it gets a message. */
+/* Whether the parent's helper serves the channel behind fd as well.  If it does
+   not, that is reported to a user that relies on it. */
 static bool
 is_adopted(int fd)
 {
@@ -324,8 +327,8 @@ start(struct wp_cause *cause)
 	return err;
 }
 
-/* Join the channel behind a path; made by the process that pidfd refers to,
-   which may end before it serves. */
+/* Join the channel at this path.  The process that made it, which pidfd refers
+   to, may end before it serves. */
 static int
 join_made(const char *path, int pidfd, struct wp_cause *cause)
 {
@@ -349,7 +352,7 @@ join_made(const char *path, int pidfd, struct wp_cause *cause)
 	return 0;
 }
 
-/* The path is one of its maker's descriptors in /proc. */
+/* The path names a descriptor in /proc of the process that made it. */
 static int
 join(const char *path, struct wp_cause *cause)
 {
@@ -380,8 +383,8 @@ wp_helper_join(struct wp_cause *cause)
 	return join(path, cause);
 }
 
-/* The root of a command's programs, if it has one: its helper serves this one,
-   too. */
+/* Find the channel of the command that this program is part of, if there is
+   one.  Its helper serves this program too. */
 static void
 find_family(void)
 {
@@ -438,8 +441,8 @@ wp_helper_forked(void)
 	wp_channel_set_root(family.root);
 }
 
-/* In a child whose fork(2) was made by a handler of a hit, that hit's cell is
-   still in use. */
+/* A child that a hit's handler has forked keeps the mapping, because the cell
+   of that hit is still in use. */
 void
 wp_helper_part(void)
 {
@@ -504,14 +507,14 @@ wp_helper_ask(struct wp_cause *cause)
 	return result;
 }
 
-/* Whether what is counted are hits, if all goes well. */
+/* Whether each access that the events count makes a hit. */
 static bool
 is_exact(const struct wp_watch *w)
 {
 	return w->attr.period <= 1 && !w->inexact;
 }
 
-/* What its events had counted for others when it was opened. */
+/* What the events had counted for other watches before they were reused. */
 static uint64_t
 counted_before(const struct wp_watch *w)
 {
@@ -542,7 +545,8 @@ describe(struct wp_channel_watch *words, const struct wp_watch *w)
 		words->fd[i] = i < w->narmed ? w->armed[i].fd : -1;
 }
 
-/* A watch that has only moved is looked at with its next hit. */
+/* The helper reads the new place of a watch that has only moved with its next
+   hit. */
 void
 wp_helper_describe(struct wp_watch *w)
 {
@@ -562,8 +566,8 @@ wp_helper_describe(struct wp_watch *w)
 		describe(words, w);
 		atomic_store(&words->serial, serial);
 	}
-	/* it looks soon enough of its own: waking it takes longer than opening
-	   an event */
+	/* the helper looks at the words often enough by itself, and waking it
+	   takes longer than opening an event */
 	if (serial != before)
 		(void)atomic_fetch_add(&channel->bell, 1);
 }
@@ -576,7 +580,7 @@ wp_helper_gaps(void)
 	return channel == NULL ? 0 : atomic_load(&channel->gaps);
 }
 
-/* Nothing else, because handlers are counting at the same time. */
+/* Only these words, because handlers are counting in the others. */
 void
 wp_helper_moved(const struct wp_watch *w)
 {
@@ -593,7 +597,7 @@ wp_helper_moved(const struct wp_watch *w)
 	memcpy(words->what.label, w->label, sizeof(w->label));
 }
 
-/* One line: to the helper, or else as it is. */
+/* Pass a message to the helper, or print it if there is none. */
 static void
 warn(struct wp_channel *channel, const struct wp_cause *cause)
 {
@@ -610,8 +614,8 @@ warn(struct wp_channel *channel, const struct wp_cause *cause)
 	(void)atomic_fetch_add(&channel->warned, 1);
 }
 
-/* Accesses that reached no handler; but not those that are just being
-   reported to other threads: there are *ms left to wait for them. */
+/* The number of accesses that reached no handler.  Other threads may be just
+   reporting some; they get the *ms that are left. */
 static uint64_t
 undelivered(const struct wp_watch *w, uint64_t count, unsigned *ms)
 {
@@ -655,7 +659,7 @@ wp_helper_look(const struct wp_watch *w, unsigned *ms)
 	warn(NULL, &cause);
 }
 
-/* A last look at the open watches, which go on watching. */
+/* Check all open watches, which remain open. */
 static void
 look_at_all(unsigned ms)
 {
@@ -664,7 +668,7 @@ look_at_all(unsigned ms)
 			wp_helper_look(&wp_state.watch[i], &ms);
 }
 
-/* The signals are looked at first: the lock blocks them. */
+/* The signals are checked before the lock is taken, as it blocks them. */
 static __attribute__((destructor)) void
 at_exit(void)
 {

@@ -43,15 +43,17 @@
 #include "os/libc.h"
 
 static struct {
-	_Atomic int fd;			/* the reading end; -1: none */
-	dev_t dev;			/* what it was */
+	_Atomic int fd;			/* the reading end, or -1 */
+	dev_t dev;			/* identifies the pipe, with ino */
 	ino_t ino;
-	long filters;			/* the program had then */
-	const struct wp_delivery *delivery;	/* of what is armed here then */
+	long filters;			/* seccomp filters when it was opened */
+	const struct wp_delivery *delivery;	/* the delivery that is
+						   replaced here */
 	int (*take_over)(struct wp_watch *);
 } line = {.fd = -1};
 
-/* How many seccomp filters this thread has; -1: not known.  Locked. */
+/* The number of seccomp filters of this thread, or -1 if not known.  Called
+   with the table locked. */
 static long
 count_filters(void)
 {
@@ -67,11 +69,11 @@ count_filters(void)
 	text[n] = '\0';
 	if ((field = strstr(text, "\nSeccomp_filters:\t")) != NULL)
 		return strtol(strchr(field, '\t'), NULL, 10);
-	/* before Linux 5.9 */
+	/* kernels before 5.9 do not count them */
 	return strstr(text, "\nSeccomp:\t0") != NULL ? 0 : -1;
 }
 
-/* Whether the descriptor still is the pipe. */
+/* Whether the descriptor still refers to the pipe. */
 static bool
 is_there(int fd)
 {
@@ -91,9 +93,8 @@ drop(void)
 		(void)close(fd);
 }
 
-/* Whether the process that had the helper watch still wants hits, and the
-   helper has died.  This takes no system call: the program may have a filter of
-   them. */
+/* Whether the helper of this process has died while hits are still wanted.
+   Checked before any system call, because a seccomp filter may forbid it. */
 static bool
 is_helper_missed(void)
 {
@@ -103,8 +104,8 @@ is_helper_missed(void)
 	    !wp_channel_has_helper(channel);
 }
 
-/* Whether all processes that held the other end have died.  Not read(2), where
-   a thread can be cancelled. */
+/* Whether all processes that held the other end have died.  read(2) would be a
+   cancellation point. */
 static bool
 is_cut(void)
 {
@@ -135,7 +136,7 @@ say_why(const struct wp_watch *w, int err)
 	wp_fallback_warning(w, text);
 }
 
-/* Arm here what the dead had armed. */
+/* Arm in this process what the dead helper had armed. */
 static void
 replace(void)
 {
@@ -162,7 +163,7 @@ replace(void)
 		    "created later are not watched");
 }
 
-/* Called by the handler, at its end. */
+/* The handler calls this at its end. */
 static void
 look(void)
 {
@@ -210,7 +211,7 @@ keep(int fd)
 	return true;
 }
 
-/* The signals that are ignored by default. */
+/* Signals that are ignored by default. */
 static bool
 is_harmless(int sig)
 {

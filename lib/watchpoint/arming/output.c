@@ -18,7 +18,7 @@ wp_output_open(void)
 	if (wp_state.output != STDERR_FILENO)
 		return;
 	if (path != NULL && *path != '\0')
-		/* do not wait for a FIFO that has no reader */
+		/* do not block on a FIFO that has no reader */
 		fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC |
 		    O_NOCTTY | O_NONBLOCK, 0666);
 	if (fd >= 0)

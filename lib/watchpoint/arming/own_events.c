@@ -34,29 +34,30 @@
 #include "program/short_thread.h"
 
 /*
- * Where watches are opened and closed all the time, those that are closed leave
- * their events to the next: of the program's only thread, disabled.  To open
- * others takes three times as long.  But each has a debug register, which no
- * other program can have then.
+ * A program that opens and closes watches all the time reuses the events of
+ * those it has closed, which is three times as fast as opening new ones.  They
+ * are kept disabled, only if the program has one thread, and only while it is
+ * quick, because each of them holds a debug register that no other program can
+ * use.
  */
 enum {
-	SPARE = 2,		/* events */
-	QUICK_NS = 1000000,	/* between a closing and an opening, */
-	QUICK_ROW = 8,		/* so often in a row */
+	SPARE = 2,		/* events that are kept */
+	QUICK_NS = 1000000,	/* most ns between a close and the next open, */
+	QUICK_ROW = 8,		/* this many times in a row */
 };
 static struct {
 	struct wp_armed event[SPARE];
 	unsigned n;
-	bool kernel;		/* they see the kernel's accesses, too */
-	uint64_t closed;	/* when a watch was, ns */
+	bool kernel;		/* whether they count accesses by the kernel */
+	uint64_t closed;	/* time of the last close, ns */
 	unsigned row;
 } spare;
 
 struct opening {
 	struct wp_watch *watch;
 	uint32_t serial;
-	pid_t failed;		/* whose event could not be opened */
-	pid_t maker;		/* of the thread that opens them */
+	pid_t failed;		/* thread whose event could not be opened */
+	pid_t maker;	/* thread that created the one that opens them */
 };
 
 static void
@@ -101,7 +102,8 @@ open_slots(struct opening *o, pid_t tid)
 	return err;
 }
 
-/* Open the events of the thread that made this one. */
+/* Runs in a short-lived thread, and opens the events of the thread that created
+   it. */
 static int
 open_maker(void *arg)
 {
@@ -117,8 +119,8 @@ spare_drop(void)
 		wp_armed_drop(&spare.event[--spare.n]);
 }
 
-/* Whether the events of a watch can serve another one: they can be given
-   another place, but not another period, and there must be one thread only. */
+/* Whether the events of a watch can be reused: their address can be changed,
+   but not their period, and there must be only one thread. */
 static bool
 may_spare(const struct wp_watch *w)
 {
@@ -126,8 +128,7 @@ may_spare(const struct wp_watch *w)
 	    w->attr.period <= 1 && wp_libc_alone();
 }
 
-/* Whether what is spare can be events of this watch, which is to be opened by
-   the only thread there is. */
+/* Whether the spare events fit this watch, which the only thread is opening. */
 static bool
 is_spare(const struct opening *o)
 {
@@ -137,7 +138,7 @@ is_spare(const struct opening *o)
 	    may_spare(w) && spare.event[0].tid == wp_libc_tid();
 }
 
-/* Have a spare event watch a slot. */
+/* Move a spare event to a slot of the watch. */
 static int
 take_spare(struct opening *o, unsigned slot)
 {
@@ -173,8 +174,8 @@ take_spares(struct opening *o)
 	return err == 0;
 }
 
-/* Open the events of one thread: those of the calling thread through a
-   short-lived thread, unless spare ones serve. */
+/* Events of the calling thread are opened by a short-lived thread, so that
+   prctl(2) does not disable them, unless there are spare ones. */
 static int
 open_thread(void *arg, pid_t tid)
 {
@@ -206,7 +207,7 @@ enable_all(struct wp_watch *w)
 	return err;
 }
 
-/* Do while the threads are held what they would have to be held for again. */
+/* Called while the threads are held, so that enabling needs no second hold. */
 static void
 open_held(void *arg)
 {
@@ -230,7 +231,7 @@ open_all(struct opening *o)
 	return err;
 }
 
-/* How many slots the other watches of this program hold in the thread. */
+/* The number of slots that other watches of this program hold in the thread. */
 static unsigned
 own_slots(const struct opening *o)
 {
@@ -293,9 +294,9 @@ explain(const struct opening *o, int err, struct wp_cause *cause)
 	}
 }
 
-/* Whether what was refused may be possible now: a helper may hold copies of the
-   events of a watch that was closed, until it is asked for something; and since
-   the probe this program may have given up privileges. */
+/* Whether another attempt may succeed.  A helper may still hold copies of the
+   events of a closed watch, which it drops when asked for something; and the
+   program may have given up privileges since the probe. */
 static bool
 may_retry(struct wp_watch *w, int err)
 {
@@ -307,9 +308,9 @@ may_retry(struct wp_watch *w, int err)
 	return true;
 }
 
-/* Handlers may disable it at any time, and enable it while it is not locked:
-   bring the events into the state that it has now.  before is the state that
-   they may be in. */
+/* Handlers may disable the watch at any time, and enable it while the table is
+   not locked.  Bring the events, whose state may be `before', to the state that
+   is wanted now. */
 static int
 settle(struct wp_watch *w, bool before, int err)
 {
@@ -342,8 +343,8 @@ wp_own_events_open(struct wp_watch *w, uint32_t serial, struct wp_cause *cause)
 	return err < 0 ? explain(&o, err, cause) : 0;
 }
 
-/* Handlers look at the armed events as soon as there are any, so these are put
-   in place at once, and do not move. */
+/* Handlers use the array of armed events as soon as it is not empty.  So it is
+   built elsewhere, put in place complete, and not moved afterwards. */
 int
 wp_own_events_take_over(struct wp_watch *w)
 {
@@ -420,15 +421,15 @@ retarget_all(const struct wp_watch *w, bool off)
 	return err;
 }
 
-/* A change that is to reach all copies. */
+/* A change that has to reach all inherited copies of the events. */
 struct change {
 	struct wp_watch *watch;
-	bool retarget;		/* to the watch's slots, before it is enabled */
+	bool retarget;		/* move the events to the watch's slots first */
 	bool made;
 };
 
-/* The change is made twice: copies that were being made the first time are
-   listed by the second. */
+/* Each step is done twice, to reach copies that were being made during the
+   first time: the kernel has listed them by the second. */
 static int
 make_change(void *arg, pid_t tid)
 {
@@ -476,9 +477,9 @@ wp_own_events_enable(struct wp_watch *w)
 }
 
 /*
- * To be retargeted and enabled can be done in one, which is all that a program
- * with one thread needs.  With others all are disabled first, so that none hits
- * while some still are elsewhere.
+ * An event can be moved and enabled in one call, which is enough for a program
+ * with one thread.  With more, all events are disabled first, so that none
+ * fires at its new place while others are still at the old one.
  */
 static int
 retarget(struct wp_watch *w, const struct wp_slot *slots, bool on)

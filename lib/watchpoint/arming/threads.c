@@ -45,16 +45,16 @@
 #define TASKS "/proc/self/task"
 
 enum {
-	TRIES = 3,		/* before the others are held still */
-	LOOKS = 3,		/* for one to sleep, ... */
-	MOMENT_NS = 20000,	/* ... and between them */
-	LISTING = 4096,		/* bytes of directory at a time */
+	TRIES = 3,		/* before the other threads are held */
+	LOOKS = 3,		/* how often to check that a thread sleeps, */
+	MOMENT_NS = 20000,	/* and how long to wait in between */
+	LISTING = 4096,		/* bytes of the directory read at a time */
 };
 
-/* In the signal handler, too (lifeline.c): with little stack, and nothing that
-   is not async-signal-safe. */
+/* This also runs in the signal handler (lifeline.c): it uses little stack, and
+   only functions that are async-signal-safe. */
 
-/* A list of threads, in mapped memory. */
+/* A list of threads, in memory from mmap(2). */
 struct list {
 	pid_t *tid;
 	size_t n, cap;
@@ -88,7 +88,7 @@ list_free(struct list *list)
 	*list = (struct list){0};
 }
 
-/* An entry of a directory, as getdents64(2) gives it. */
+/* A directory entry of getdents64(2). */
 struct entry {
 	uint64_t inode;
 	int64_t next;
@@ -97,7 +97,7 @@ struct entry {
 	char name[];
 };
 
-/* The threads that n bytes of the directory name. */
+/* Add the threads named by n bytes of directory entries. */
 static int
 list_entries(struct list *list, const char *bytes, long n)
 {
@@ -112,11 +112,14 @@ list_entries(struct list *list, const char *bytes, long n)
 	return err;
 }
 
-/* List the threads.  *number is how many there are afterwards. */
+/* List the threads.  *number is set to how many there are after that. */
 static int
 list_threads(struct list *list, size_t *number)
 {
-	static _Alignas(struct entry) char bytes[LISTING];	/* locked */
+	static _Alignas(struct entry) char bytes[LISTING];	/* protected
+								   by the
+								   table's
+								   lock */
 	struct stat st = {.st_nlink = 2};
 	long n = 0;
 	int err = 0, fd = open(TASKS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -134,7 +137,7 @@ list_threads(struct list *list, size_t *number)
 	return err;
 }
 
-/* Whether all of a list are still there. */
+/* Whether all threads of a list still exist. */
 static bool
 all_there(const struct list *list)
 {
@@ -146,8 +149,8 @@ all_there(const struct list *list)
 	return true;
 }
 
-/* Whether all of b are in a.  Both are in the kernel's order, that of their
-   making. */
+/* Whether a has all threads of b.  The kernel lists both in the order of
+   creation. */
 static bool
 nobody_new(const struct list *a, const struct list *b)
 {
@@ -165,11 +168,11 @@ nobody_new(const struct list *a, const struct list *b)
 struct call {
 	int (*fn)(void *arg, pid_t tid);
 	void (*undo)(void *arg);
-	void (*held)(void *arg);	/* NULL: nothing */
+	void (*held)(void *arg);	/* may be NULL */
 	void *arg;
 };
 
-/* Calls for a list. */
+/* A call of fn for each thread of a list. */
 struct calls {
 	const struct call *call;
 	const struct list *list;
@@ -197,7 +200,7 @@ call_all(const struct call *call, const struct list *list)
 	return wp_short_thread(call_each, &calls);
 }
 
-/* The file that shows a thread's system call. */
+/* The file that shows which system call a thread is in. */
 static void
 path_of(char path[64], pid_t tid)
 {
@@ -210,8 +213,8 @@ path_of(char path[64], pid_t tid)
 	(void)stpcpy(stpcpy(stpcpy(path, TASKS "/"), at), "/syscall");
 }
 
-/* Whether a thread sleeps, and not in the midst of making another; or has
-   ended.  The file has the number of its system call, -1 for none, or
+/* Whether a thread sleeps, other than in a call that creates a thread, or has
+   ended.  Its file has the number of the system call, -1 for none, or
    "running". */
 static bool
 is_idle(pid_t tid)
@@ -236,7 +239,7 @@ is_idle(pid_t tid)
 	    ;
 }
 
-/* Whether each thread but this one was seen idle. */
+/* Whether every other thread has been seen idle. */
 static bool
 all_idle(const struct list *list)
 {
@@ -252,7 +255,7 @@ all_idle(const struct list *list)
 	return true;
 }
 
-/* What an attempt came to, besides -errno. */
+/* The results of an attempt other than -errno. */
 enum { EXACT, UNSETTLED, BUSY };
 
 static int
@@ -272,7 +275,8 @@ attempt(const struct call *call, struct list *before, struct list *after)
 	    nobody_new(before, after) ? EXACT : UNSETTLED;
 }
 
-/* With all others held still.  1: they could not be held. */
+/* Make the calls while all other threads are held.  Returns 1 if they cannot be
+   held. */
 static int
 attempt_held(const struct call *call, struct list *list)
 {
@@ -324,7 +328,7 @@ wp_threads_each(int (*fn)(void *arg, pid_t tid), void (*undo)(void *arg),
 
 	if (counted && st.st_nlink > 3 && wp_proc_is_ours())
 		return each_of_many(&call);
-	/* alone, no thread could create another */
+	/* with one thread, nothing else can create another meanwhile */
 	err = fn(arg, wp_libc_tid());
 	if (err < 0)
 		return err;
