@@ -22,7 +22,8 @@ is_lent(const struct run *run, pid_t pid)
 
 /* Whether all writes to these bytes make hits.  They do not if other processes
    map the same pages or share the memory, or if the kernel's accesses are not
-   watched.  With --mappers, not all of the other processes are known. */
+   watched.  For a SPEC with shm: or file:, not all other processes are
+   known. */
 bool
 initial_is_seen(const struct run *run, pid_t pid, uint64_t addr, uint64_t len)
 {

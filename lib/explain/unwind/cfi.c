@@ -17,19 +17,18 @@
 
 #define ROWS_MAX (1U << 20)
 
-/* What is known of a place. */
+/* The row of one pc, kept in the module. */
 struct kept_row {
-	const struct ex_cfi_row *row;	/* own, or another's; NULL: none
-					   there */
+	const struct ex_cfi_row *row;	/* own, or a fixed one; NULL if the
+					   file has none */
 	struct ex_cfi_row own;
-	struct ex_cfi_rule rule[];	/* of own */
+	struct ex_cfi_rule rule[];	/* the rules of own */
 };
 
-/* A row as elfutils has it, of a section of this module. */
+/* A row as elfutils returns it, and what is needed to translate it. */
 struct frame_row {
 	Dwarf_Frame *frame;
-	bool narrow;		/* of 32-bit code, whose registers have other
-				   numbers */
+	bool narrow;  /* of 32-bit code, which numbers registers differently */
 };
 
 static void
@@ -50,7 +49,7 @@ row_free(const struct ex_cfi_row *row)
 		rule_free(&row->rule[i]);
 }
 
-/* Keep an expression that no simple rule can replace. */
+/* Keep an expression that no simple rule can express. */
 static bool
 rule_expression(struct ex_cfi_rule *rule, const Dwarf_Op *ops, size_t n,
     bool value)
@@ -76,7 +75,7 @@ rule_simple(struct ex_cfi_rule *rule, enum ex_cfi_how how, uint8_t base,
 	rule->offset = (int64_t)offset;
 }
 
-/* An operation that gives a register of ours plus an offset. */
+/* Whether the operation is a register of ours plus an offset. */
 static bool
 is_breg(const struct frame_row *s, const Dwarf_Op *op, uint8_t *reg,
     uint64_t *offset)
@@ -115,8 +114,9 @@ reduce_cfa(const struct frame_row *s, struct ex_cfi_rule *rule)
 }
 
 /*
- * A location, or with value a value, made of what follows the CFA that libdw
- * puts before every register's expression.
+ * Reduce an expression to a rule: of a location, or of a value if `value' is
+ * set. libdw starts every register's expression with DW_OP_call_frame_cfa; ops
+ * are the ones after that.
  */
 static bool
 reduce_after_cfa(const struct frame_row *s, const Dwarf_Op *ops, size_t n,
@@ -141,7 +141,7 @@ reduce_after_cfa(const struct frame_row *s, const Dwarf_Op *ops, size_t n,
 	return rule_expression(rule, ops, n, value);
 }
 
-/* The rule of a register by its number in the section. */
+/* Set the rule of the register with this number in the section. */
 static bool
 reduce_register(const struct frame_row *s, unsigned number,
     struct ex_cfi_rule *rule)
@@ -183,9 +183,10 @@ is_unchanged(const struct ex_cfi_rule *rule)
 	return rule->how == EX_CFI_SAME || rule->how == EX_CFI_UNDEFINED;
 }
 
-/* The return address.  A row may have it in a column of its own, which is then
-   a register that holds it until the row says where it was saved, or that there
-   is none: of the link register libdw knows by itself that it is kept. */
+/* The rule of the return address.  A row may give it a column of its own.  That
+   column is a register which holds the address until the row says where it was
+   saved or that there is none; for the link register, libdw adds by itself that
+   it keeps its value. */
 static bool
 reduce_pc(const struct frame_row *s, struct ex_cfi_rule *rule, bool *signal)
 {
@@ -201,7 +202,7 @@ reduce_pc(const struct frame_row *s, struct ex_cfi_rule *rule, bool *signal)
 	return true;
 }
 
-/* Whether a rule says more than the default. */
+/* Whether a rule need not be kept. */
 static bool
 is_default(const struct ex_cfi_rule *rule)
 {
@@ -210,8 +211,9 @@ is_default(const struct ex_cfi_rule *rule)
 	return is_unchanged(rule);
 }
 
-/* Fill a row that starts out empty, and its rules.  False: no sense in it, or
-   no memory; what is there is to be freed all the same. */
+/* Fill an empty row and its rules.  Returns false if the section makes no sense
+   or there is no memory; the caller frees what has been filled in either
+   case. */
 static bool
 reduce(const struct frame_row *s, struct ex_cfi_row *row,
     struct ex_cfi_rule *rules)
@@ -248,7 +250,8 @@ keep(const struct ex_cfi_row *row)
 	return kept;
 }
 
-/* The row that one section of a module has for vaddr, or NULL. */
+/* Look up the row for vaddr in .debug_frame or .eh_frame.  NULL if there is
+   none. */
 static struct kept_row *
 section_row(struct ex_module *module, bool debug_frame, uint64_t vaddr)
 {
@@ -273,7 +276,7 @@ section_row(struct ex_module *module, bool debug_frame, uint64_t vaddr)
 	return kept;
 }
 
-/* The row of a return trampoline that has none in the file, or NULL. */
+/* The fixed row of a signal trampoline, for files without one, or NULL. */
 static const struct ex_cfi_row *
 trampoline_row(struct ex_module *module, uint64_t pc)
 {
@@ -283,9 +286,9 @@ trampoline_row(struct ex_module *module, uint64_t pc)
 	    ex_module_bytes(module, pc, code, sizeof(code)));
 }
 
-/* The kernel's return address for a signal handler is where the trampoline
-   begins: the byte before it may be another function's.  NULL: out of
-   memory. */
+/* The return address of a signal handler is the first byte of the trampoline,
+   so the byte before it may belong to another function.  Returns NULL if there
+   is no memory. */
 static struct kept_row *
 look_up(struct ex_module *module, uint64_t vaddr, bool exact)
 {

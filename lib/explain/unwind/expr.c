@@ -17,8 +17,8 @@ struct machine {
 	unsigned depth;			/* entries on the stack */
 };
 
-/* The numbers of 32-bit code have 4 bytes.  On the stack they are extended by
-   their sign, which most operations want; the others take it away. */
+/* Values of 32-bit code are kept sign-extended on the stack, which most
+   operations need; the others remove the extension. */
 static uint64_t
 as_signed(const struct machine *m, uint64_t value)
 {
@@ -52,7 +52,7 @@ push_register(struct machine *m, uint64_t reg, uint64_t offset)
 	return push(m, m->env->regs->value[number] + offset);
 }
 
-/* The n-th entry from the top. */
+/* Push a copy of the n-th entry from the top. */
 static int
 push_copy(struct machine *m, uint64_t n)
 {
@@ -70,7 +70,7 @@ drop(struct machine *m)
 	return 0;
 }
 
-/* Move the top under the n - 1 entries below it. */
+/* Move the top entry below the n - 1 entries under it. */
 static int
 rotate(struct machine *m, unsigned n)
 {
@@ -125,7 +125,7 @@ unary(struct machine *m, const Dwarf_Op *op)
 	}
 }
 
-/* Shifts by the word's width or more leave nothing but the sign. */
+/* A shift by the width of a word or more leaves only the sign. */
 static uint64_t
 shift(uint8_t atom, uint64_t a, uint64_t by)
 {
@@ -174,7 +174,7 @@ compare(uint8_t atom, int64_t a, int64_t b)
 	}
 }
 
-/* Replace the two entries on top, a below b, by what the operation makes. */
+/* Replace the two top entries, a below b, by the operation's result. */
 static int
 binary(struct machine *m, uint8_t atom)
 {
@@ -222,7 +222,7 @@ binary(struct machine *m, uint8_t atom)
 	}
 }
 
-/* Everything but what changes the flow of control. */
+/* All operations that do not change the flow of control. */
 static int
 operate(struct machine *m, const Dwarf_Op *op)
 {
@@ -273,7 +273,7 @@ operate(struct machine *m, const Dwarf_Op *op)
 	}
 }
 
-/* What an operation left on top is a number of the program's. */
+/* Extend the result on top of the stack like any other value. */
 static int
 finish(struct machine *m, int err)
 {
@@ -283,8 +283,9 @@ finish(struct machine *m, int err)
 }
 
 /*
- * Where a branch leads: its operand counts bytes from its own end.  n: the end
- * of the expression; -1: into the middle of an operation.
+ * Returns the index of the operation that a branch leads to.  Its operand
+ * counts bytes from the end of the branch.  n stands for the end of the
+ * expression, -1 for a target in the middle of an operation.
  */
 static ssize_t
 target(const Dwarf_Op *ops, size_t n, const Dwarf_Op *op)
@@ -298,7 +299,7 @@ target(const Dwarf_Op *ops, size_t n, const Dwarf_Op *op)
 	return (int64_t)offset > (int64_t)ops[n - 1].offset ? (ssize_t)n : -1;
 }
 
-/* Execute the operation at *i and go on to the next. */
+/* Execute the operation at *i and advance *i. */
 static int
 step(struct machine *m, const Dwarf_Op *ops, size_t n, size_t *i)
 {

@@ -8,14 +8,14 @@
 
 #include "unwind/cfi.h"
 
-#ifdef __aarch64__	/* static checks see it elsewhere, too */
+#ifdef __aarch64__	/* static checkers also read it on other processors */
 
-/* perf numbers x0 to x30 and sp as DWARF does, and the pc behind them. */
+/* perf numbers x0 to x30 and sp as DWARF does; the pc follows. */
 _Static_assert(PERF_REG_ARM64_X29 == EX_REG_FP &&
     PERF_REG_ARM64_SP == EX_REG_SP && PERF_REG_ARM64_PC == EX_REG_PC,
     "one numbering");
 
-/* 32-bit code is not unwound. */
+/* 32-bit code is not unwound here. */
 unsigned
 ex_regs_number(bool narrow, uint64_t dwarf)
 {
@@ -59,15 +59,15 @@ ex_regs_pc(const struct ex_perf_regs *from, uint64_t *pc)
 	    ex_regs_get(from, PERF_REG_ARM64_PC, pc);
 }
 
-/* Programs have addresses of 48 bits, unless they ask for more; a signature
-   lies above them (Documentation/arch/arm64/pointer-authentication.rst). */
+/* Addresses have 48 bits unless a program asks for more; the bits above hold
+   the signature (Documentation/arch/arm64/pointer-authentication.rst). */
 uint64_t
 ex_regs_unsigned(uint64_t pc)
 {
 	return pc & ((UINT64_C(1) << 48) - 1);
 }
 
-/* bl; blr and its forms that check a signature. */
+/* bl, blr, and the forms of blr that check a signature. */
 bool
 ex_regs_after_call(const uint8_t *code, size_t len)
 {
@@ -81,7 +81,7 @@ ex_regs_after_call(const uint8_t *code, size_t len)
 	    (insn & 0xfefff800) == 0xd63f0800;
 }
 
-/* No register shows it: x0 is an argument until the call is done. */
+/* No register shows it: x0 holds an argument until the call returns. */
 bool
 ex_regs_in_call(const struct ex_regs *regs, const uint8_t code[EX_REGS_CALL])
 {
@@ -91,8 +91,8 @@ ex_regs_in_call(const struct ex_regs *regs, const uint8_t code[EX_REGS_CALL])
 }
 
 /*
- * A handler returns to the trampoline with sp at the siginfo_t, which a
- * ucontext_t follows (struct rt_sigframe, arch/arm64/kernel/signal.c).
+ * When a handler returns, sp points to the siginfo_t, which the ucontext_t
+ * follows (struct rt_sigframe in arch/arm64/kernel/signal.c).
  */
 #define IN_UCONTEXT(member)						\
 	((int64_t)(sizeof(siginfo_t) +					\

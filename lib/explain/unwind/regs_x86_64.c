@@ -10,7 +10,7 @@
 
 #define NONE EX_NREGS
 
-/* DWARF's numbers by perf's. */
+/* DWARF's number of each register of perf. */
 static const uint8_t dwarf_reg[PERF_REG_X86_64_MAX] = {
 	[PERF_REG_X86_AX] = 0, [PERF_REG_X86_BX] = 3, [PERF_REG_X86_CX] = 2,
 	[PERF_REG_X86_DX] = 1, [PERF_REG_X86_SI] = 4, [PERF_REG_X86_DI] = 5,
@@ -25,7 +25,8 @@ static const uint8_t dwarf_reg[PERF_REG_X86_64_MAX] = {
 	[PERF_REG_X86_R15] = 15,
 };
 
-/* i386's numbers are in another order (System V ABI, Intel386, table 2.14). */
+/* i386 numbers the registers differently (System V ABI, Intel386, table
+   2.14). */
 unsigned
 ex_regs_number(bool narrow, uint64_t dwarf)
 {
@@ -57,7 +58,7 @@ read_regs(const struct ex_perf_regs *from, struct ex_regs *regs)
 		at += sizeof(value);
 		if (number >= PERF_REG_X86_64_MAX || dwarf_reg[number] == NONE)
 			continue;
-		/* the kernel has none of ebx while it makes a call */
+		/* in a system call the kernel does not have ebx */
 		if (regs->narrow && value == UINT64_MAX)
 			continue;
 		regs->value[dwarf_reg[number]] = regs->narrow ?
@@ -98,8 +99,8 @@ ex_regs_unsigned(uint64_t pc)
 	return pc;
 }
 
-/* How long a `call *` (opcode ff /2) is from its ModRM byte on, of which avail
-   bytes are there; 0: it is none. */
+/* The length of `call *' (opcode ff /2) from its ModRM byte on, or 0 if this is
+   not one.  avail bytes of code can be read. */
 static size_t
 indirect_call_len(const uint8_t *modrm, size_t avail)
 {
@@ -131,7 +132,7 @@ ex_regs_after_call(const uint8_t *code, size_t len)
 	return false;
 }
 
-/* rax holds -ENOSYS from the call's beginning until it is done. */
+/* During a system call rax holds -ENOSYS. */
 bool
 ex_regs_in_call(const struct ex_regs *regs, const uint8_t code[EX_REGS_CALL])
 {
@@ -144,8 +145,8 @@ ex_regs_in_call(const struct ex_regs *regs, const uint8_t code[EX_REGS_CALL])
 }
 
 /*
- * The kernel leaves sp at a ucontext_t when a handler returns to the
- * trampoline, whose code is fixed: mov $__NR_rt_sigreturn,%rax (or %eax);
+ * When a handler returns to the trampoline, sp points to a ucontext_t.  The
+ * code of the trampoline is fixed: mov $__NR_rt_sigreturn,%rax (or %eax);
  * syscall.
  */
 #define IN_UCONTEXT(reg) \

@@ -33,32 +33,34 @@
 #include "unwind/cfi.h"
 #include "unwind/expr.h"
 
-#define CHAIN_MAX 64		/* frame pointers followed in search of one
-				   return address that a module vouches for */
-#define ENTRY_MAX 128		/* bytes of code where programs are entered */
-#define PC_MIN 4096		/* no code is below: a null pointer's page */
+#define CHAIN_MAX 64		/* frame pointers followed in search of a
+				   return address that is in a module */
+#define ENTRY_MAX 128		/* bytes of code at the entry of a program */
+#define PC_MIN 4096	/* no code is below: the page of a null pointer */
 
 struct frame_walk {
 	struct ex_process *process;
-	struct ex_regs regs;	/* of the frame that is looked at */
-	uint64_t cut;		/* registers not known because they were saved
-				   where the copy does not reach */
-	bool exact;		/* regs' pc is no return address */
-	bool switched;		/* a signal frame was passed: regs may belong to
-				   another stack than the copy */
-	const uint8_t *copy;	/* of the stack, from start on */
-	uint64_t start, len;	/* its address and bytes */
-	bool whole;		/* it reaches the stack's end */
-	struct ex_reads *reads;	/* NULL: not wanted */
+	struct ex_regs regs;	/* of the current frame */
+	uint64_t cut;		/* registers that are not known because they
+				   were saved beyond the end of the copy */
+	bool exact;		/* the pc in regs is not a return address */
+	bool switched;		/* a signal frame was passed, so regs may
+				   belong to another stack than the copy */
+	const uint8_t *copy;	/* of the stack from start on */
+	uint64_t start, len;	/* address and length of the copy */
+	bool whole;		/* the copy reaches the end of the stack */
+	struct ex_reads *reads;	/* NULL if not wanted */
 };
 
-/* What a row says of the caller's registers; bit n is register n. */
+/* The registers of the caller according to a row; bit n stands for register
+   n. */
 struct caller {
-	uint64_t value[EX_NREGS];	/* of those in set */
+	uint64_t value[EX_NREGS];	/* of the registers in set */
 	uint32_t place[EX_NREGS];	/* of the same, as in struct ex_regs */
-	uint64_t set;		/* known anew */
-	uint64_t lost;		/* not known any more */
-	uint64_t cut;		/* of those: as in struct walk */
+	uint64_t set;		/* those with a new value */
+	uint64_t lost;		/* those no longer known */
+	uint64_t cut;		/* the part of lost that is cut as in struct
+				   frame_walk */
 };
 
 const char *
@@ -87,7 +89,7 @@ ex_end_text(enum ex_end end)
 	return "stack uncertain: no registers were sampled to unwind from";
 }
 
-/* Something depends on what is at a place. */
+/* Note that the result depends on the content of this place. */
 static void
 add_read(const struct frame_walk *w, uint32_t place)
 {
@@ -100,7 +102,7 @@ add_read(const struct frame_walk *w, uint32_t place)
 	reads->n++;
 }
 
-/* Something depends on a register. */
+/* Note that the result depends on a register. */
 static void
 use_reg(struct frame_walk *w, unsigned reg)
 {
@@ -110,7 +112,7 @@ use_reg(struct frame_walk *w, unsigned reg)
 	w->regs.place[reg] = EX_READ_NONE;
 }
 
-/* Something depends on any of these registers. */
+/* Note that the result depends on each of these registers. */
 static void
 use_regs(struct frame_walk *w, uint64_t set)
 {
@@ -118,21 +120,21 @@ use_regs(struct frame_walk *w, uint64_t set)
 		use_reg(w, (unsigned)__builtin_ctzll(set));
 }
 
-/* The place of a word at this offset in the copy. */
+/* The place of the word at this offset in the copy. */
 static uint32_t
 stack_place(const struct frame_walk *w, uint64_t offset)
 {
 	return (uint32_t)offset | (w->regs.narrow ? EX_READ_NARROW : 0);
 }
 
-/* Something depends on these bytes of the stack, of which there is a copy. */
+/* Note that the result depends on these bytes of the copied stack. */
 static void
 use_stack(const struct frame_walk *w, uint64_t addr, size_t len)
 {
 	const uint64_t word = ex_regs_word(&w->regs);
 	const uint64_t end = addr - w->start + len;
 
-	if (w->reads != NULL && w->len < word)	/* no place is so small */
+	if (w->reads != NULL && w->len < word)	/* too small for any word */
 		w->reads->n = EX_READS_MAX + 1;
 	for (uint64_t at = addr - w->start; at < end && w->len >= word;
 	    at += word)
@@ -140,7 +142,7 @@ use_stack(const struct frame_walk *w, uint64_t addr, size_t len)
 		    w->len - word));
 }
 
-/* Copy from the stack. */
+/* Read from the copy of the stack. */
 static bool
 read_stack(const struct frame_walk *w, uint64_t addr, void *to, size_t len)
 {
@@ -150,7 +152,7 @@ read_stack(const struct frame_walk *w, uint64_t addr, void *to, size_t len)
 	return true;
 }
 
-/* n words of the stack. */
+/* Read n words from the copy of the stack. */
 static bool
 read_words(const struct frame_walk *w, uint64_t addr, uint64_t *to, size_t n)
 {
@@ -164,14 +166,14 @@ read_words(const struct frame_walk *w, uint64_t addr, uint64_t *to, size_t n)
 	return true;
 }
 
-/* What an address of the program can be. */
+/* Cut a value to the size of an address. */
 static uint64_t
 as_address(const struct frame_walk *w, uint64_t value)
 {
 	return w->regs.narrow ? (uint32_t)value : value;
 }
 
-/* Copy from the stack, or from what a module maps read-only. */
+/* Read from the copy of the stack, or from a read-only segment of a module. */
 static bool
 read_memory(void *arg, uint64_t addr, void *to, size_t len)
 {
@@ -192,7 +194,7 @@ read_memory(void *arg, uint64_t addr, void *to, size_t len)
 	    ex_module_bytes(module, vaddr, to, len) == len;
 }
 
-/* Why memory or a register that a frame needs is not available. */
+/* Why memory or a register that a frame needs is missing. */
 static enum ex_end
 missing(const struct frame_walk *w)
 {
@@ -231,9 +233,10 @@ rule_expression(struct frame_walk *w, const struct ex_cfi_rule *rule,
 	return err;
 }
 
-/* What a rule other than SAME and UNDEFINED gives.  cfa is NULL for the CFA's
-   own rule; base is the module's.  0 or as ex_expr_eval; with -EFAULT of a rule
-   AT, *value is where it should be.  *place: where in the stack it was read. */
+/* Evaluate a rule other than SAME and UNDEFINED.  cfa is NULL for the rule of
+   the CFA itself; base is the module's.  Returns 0 or an error of ex_expr_eval;
+   if a rule AT fails with -EFAULT, *value is the address it should be read
+   from.  *place is set to where in the stack the value was read. */
 static int
 rule_value(struct frame_walk *w, const struct ex_cfi_rule *rule,
     const uint64_t *cfa, uint64_t base, uint64_t *value, uint32_t *place)
@@ -267,7 +270,7 @@ rule_value(struct frame_walk *w, const struct ex_cfi_rule *rule,
 	return 0;
 }
 
-/* The same of a value that something depends on. */
+/* The same, for a value that the result depends on. */
 static int
 use_value(struct frame_walk *w, const struct ex_cfi_rule *rule,
     const uint64_t *cfa, uint64_t base, uint64_t *value)
@@ -280,9 +283,9 @@ use_value(struct frame_walk *w, const struct ex_cfi_rule *rule,
 }
 
 /*
- * Whether a register that could not be read from its place is back already:
- * rows do not say that an epilogue has popped it, and what was popped is below
- * sp, where the copy begins.
+ * Whether a register has its caller's value again because the epilogue has
+ * popped it, which rows do not say.  The popped word is below sp, where the
+ * copy begins, so it could not be read.
  */
 static bool
 is_popped(const struct frame_walk *w, const struct ex_cfi_rule *rule,
@@ -292,7 +295,7 @@ is_popped(const struct frame_walk *w, const struct ex_cfi_rule *rule,
 	    place < w->regs.value[EX_REG_SP];
 }
 
-/* Find the caller's registers, but for its pc. */
+/* Find the caller's registers except its pc. */
 static void
 find_caller(struct frame_walk *w, const struct ex_cfi_row *row, uint64_t cfa,
     uint64_t base, struct caller *caller)
@@ -327,7 +330,7 @@ find_caller(struct frame_walk *w, const struct ex_cfi_row *row, uint64_t cfa,
 	caller->place[EX_REG_SP] = EX_READ_NONE;
 }
 
-/* Make the caller's registers those that are looked at. */
+/* Make the caller the current frame. */
 static void
 enter_caller(struct frame_walk *w, const struct caller *caller)
 {
@@ -343,7 +346,7 @@ enter_caller(struct frame_walk *w, const struct caller *caller)
 	}
 }
 
-/* Whether the caller's frame is where it can be, seen from the one at hand. */
+/* Whether the caller's frame is at a possible place relative to this one. */
 static bool
 is_progress(const struct frame_walk *w, const struct ex_cfi_row *row,
     const struct caller *caller)
@@ -355,10 +358,10 @@ is_progress(const struct frame_walk *w, const struct ex_cfi_row *row,
 		return true;
 	if (next >= EX_USER_END)
 		return false;
-	if (row->signal)	/* another stack, or else further up */
+	if (row->signal)  /* on another stack, or further up on the same */
 		return next > sp || next < w->start;
-	/* A function that keeps its return address in a register can have the
-	   same sp as its caller; it calls no function. */
+	/* a leaf function that keeps its return address in a register may have
+	   the same sp as its caller */
 	return next > sp || (next == sp && w->exact);
 }
 
@@ -370,7 +373,8 @@ set_reg(struct ex_regs *regs, unsigned reg, uint64_t value)
 	regs->place[reg] = EX_READ_NONE;
 }
 
-/* Go on to the caller whose pc this is.  False: there is none. */
+/* Continue with the caller, which has this pc.  Returns false if that cannot be
+   a caller. */
 static bool
 go_on(struct frame_walk *w, uint64_t pc, bool exact, enum ex_end *end)
 {
@@ -383,7 +387,7 @@ go_on(struct frame_walk *w, uint64_t pc, bool exact, enum ex_end *end)
 	return true;
 }
 
-/* From a frame with a row to its caller. */
+/* Step to the caller of a frame that has a row. */
 static bool
 step_row(struct frame_walk *w, const struct ex_cfi_row *row, uint64_t base,
     enum ex_end *end)
@@ -414,7 +418,7 @@ step_row(struct frame_walk *w, const struct ex_cfi_row *row, uint64_t base,
 	return go_on(w, pc, row->signal, end);
 }
 
-/* Whether pc can be a return address.  *known: it is in a module. */
+/* Whether pc can be a return address.  *known is set if it is in a module. */
 static bool
 is_return_address(struct frame_walk *w, uint64_t pc, bool *known)
 {
@@ -439,8 +443,9 @@ is_return_address(struct frame_walk *w, uint64_t pc, bool *known)
 	    ex_regs_after_call(code, sizeof(code));
 }
 
-/* Whether the frame pointers from fp on lead to a return address in a module,
-   through nothing but what can be code made at run time. */
+/* Whether the chain of frame pointers starting at fp leads to a return address
+   in a module, and on the way only through code that may have been generated at
+   run time. */
 static bool
 is_frame_chain(struct frame_walk *w, uint64_t fp)
 {
@@ -464,8 +469,8 @@ is_frame_chain(struct frame_walk *w, uint64_t fp)
 	return false;
 }
 
-/* From a frame without a row to its caller, if there seems to be a frame
-   pointer. */
+/* Step to the caller of a frame without a row, provided that there seems to be
+   a frame pointer. */
 static bool
 step_frame_pointer(struct frame_walk *w, enum ex_end *end)
 {
@@ -482,9 +487,9 @@ step_frame_pointer(struct frame_walk *w, enum ex_end *end)
 	return go_on(w, ex_regs_unsigned(frame[1]), false, end);
 }
 
-/* Compilers leave frame pointers out of 32-bit code; what is in ebp is then a
-   caller's, and those between would be missing.  So its function must be seen
-   to set it; the vDSO's do. */
+/* Compilers omit frame pointers in 32-bit code.  ebp then belongs to one of the
+   callers, and the frames up to that one would be left out.  So the function
+   must be seen to set it; those of the vDSO do. */
 static bool
 may_have_frame(const struct frame_walk *w, struct ex_module *module,
     uint64_t vaddr)
@@ -505,9 +510,9 @@ may_have_frame(const struct frame_walk *w, struct ex_module *module,
 	    vaddr >= start + skip + sizeof(set);
 }
 
-/* clone(2)'s code has no row behind the instruction that makes the call, as a
-   child that goes on there has no callers; but the parent is the one that has
-   yet to return from the call. */
+/* The code of clone(2) has no row after the system call, because a child
+   continues there without callers.  The thread here is the parent, whose call
+   has not returned yet, so the row of the code before the call applies. */
 static const struct ex_cfi_row *
 row_of_call(struct frame_walk *w, struct ex_module *module,
     uint64_t vaddr)
@@ -523,9 +528,9 @@ row_of_call(struct frame_walk *w, struct ex_module *module,
 	return ex_cfi_row(module, vaddr - sizeof(code) - 1, true);
 }
 
-/* Whether code without unwind information is where a program is entered, or the
-   dynamic loader, whose entry goes on to call constructors: nothing called it.
-   Without symbols of the loader, what is near its entry. */
+/* Whether this code without unwind information is the entry of a program or of
+   the dynamic loader, which goes on to call constructors: nothing called it.
+   If the loader has no symbols, anything close to its entry counts. */
 static bool
 is_entry(struct ex_module *module, uint64_t vaddr)
 {
@@ -542,8 +547,8 @@ is_entry(struct ex_module *module, uint64_t vaddr)
 	return strncmp(ex_module_name(module), "ld", 2) == 0;
 }
 
-/* From a frame to its caller.  False: *end says why there is none.  *signal:
-   the frame is a signal frame. */
+/* Step to the caller.  Returns false if there is none, with the reason in *end.
+   *signal is set if the frame is a signal frame. */
 static bool
 step(struct frame_walk *w, bool *signal, enum ex_end *end)
 {
@@ -593,7 +598,8 @@ from_stack(struct frame_walk *w, struct ex_pc *out, unsigned max,
 	return n;
 }
 
-/* The pcs of the callchain after a marker (PERF_CONTEXT_*), up to the next. */
+/* The pcs of the callchain between this marker (PERF_CONTEXT_*) and the
+   next. */
 static unsigned
 from_callchain(const struct ex_sample *sample, uint64_t marker,
     struct ex_pc *out, unsigned max)
@@ -626,7 +632,7 @@ is_kernel_address(uint64_t addr)
 	return addr >> 63 != 0;
 }
 
-/* A pc without callers. */
+/* Return a pc without callers. */
 static unsigned
 lone_pc(uint64_t pc, struct ex_pc *out, unsigned max)
 {
@@ -638,7 +644,7 @@ lone_pc(uint64_t pc, struct ex_pc *out, unsigned max)
 	return 1;
 }
 
-/* What can be known without the registers that unwinding begins with. */
+/* What can be reported without registers to start unwinding from. */
 static unsigned
 without_regs(const struct ex_sample *sample, struct ex_pc *out, unsigned max,
     enum ex_end *end)

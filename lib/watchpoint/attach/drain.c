@@ -41,21 +41,24 @@
 #include "os/clock.h"
 
 enum {
-	BLOCK = 1 << 20,	/* bytes of memory */
-	SPARE = 16,		/* blocks that are kept for later */
-	LOOK_MS = 20,		/* between looks when nothing happens */
-	BUSY = BLOCK / 4,	/* bytes at a look; then the next one is soon,
-				   for what BPF programs write wakes nobody: */
+	BLOCK = 1 << 20,	/* bytes */
+	SPARE = 16,		/* unused blocks that are kept */
+	LOOK_MS = 20,	/* ms between looks at the rings when nothing happens */
+	BUSY = BLOCK / 4,	/* if a look finds this many bytes, the next
+				   one follows soon, because BPF programs
+				   wake nobody when they write: */
 	BUSY_MS = 2,
-	FULL_MS = 1,		/* the same when there is no room */
-	NICE = -10,		/* of the thread, where it may be no more */
-	ON_ITS_WAY = 1000000,	/* ns that a record may take into a ring */
-	LINE = 64,		/* bytes, of a processor's cache */
-	HEAD_LINES = 8,		/* of a record: registers, the stack's top */
+	FULL_MS = 1,		/* ms between looks when there is no room */
+	NICE = -10,	/* of the thread, if real-time priority is refused */
+	ON_ITS_WAY = 1000000,	/* ns until a record is certain to be in its
+				   ring */
+	LINE = 64,		/* bytes in a cache line */
+	HEAD_LINES = 8,		/* lines of a record: registers and the top
+				   of the stack */
 };
 
 struct block {
-	_Atomic(struct block *) next;	/* the younger one; NULL: none yet */
+	_Atomic(struct block *) next;	/* the next newer one, or NULL */
 	_Atomic size_t used;		/* bytes */
 	_Alignas(8) uint8_t bytes[];
 };
@@ -67,30 +70,31 @@ struct wp_drain {
 	struct wp_rings *rings;
 	pthread_t thread;
 	bool running;
-	/* the user's: */
+	/* used by the user: */
 	struct block *first;
-	size_t at;			/* in it, the next record */
-	struct block *seen;		/* the next one to be looked at is
-					   there, */
-	size_t seen_at;			/* at this place */
-	/* the thread's: */
+	size_t at;			/* of the next record in first */
+	struct block *seen;		/* the block of the next record that
+					   wp_drain_look returns, */
+	size_t seen_at;			/* and its place */
+	/* used by the thread: */
 	struct block *last;
-	const struct perf_event_header *held;	/* it found no room; NULL */
-	/* both: */
+	const struct perf_event_header *held;	/* a record that found no
+						   room, or NULL */
+	/* used by both: */
 	_Atomic uint64_t ready;		/* ns */
 	atomic_bool stopping;
-	int filled;			/* an eventfd: there are records */
-	int wanted;			/* the same: it is stopping */
-	pthread_mutex_t marking;	/* of: */
-	struct wp_ticket_marks *marks;		/* NULL: none are made */
-	bool marked;			/* the last ones are */
-	pthread_mutex_t lock;		/* of what follows */
-	struct block *spare;		/* nspare of them */
+	int filled;			/* eventfd: there are records */
+	int wanted;			/* eventfd: the thread has to stop */
+	pthread_mutex_t marking;	/* protects the next two */
+	struct wp_ticket_marks *marks;		/* NULL if none are made */
+	bool marked;			/* the last marks have been put */
+	pthread_mutex_t lock;		/* protects the following members */
+	struct block *spare;		/* list of nspare blocks */
 	unsigned nspare;
-	size_t blocks, most;		/* there are so many, and may be */
+	size_t blocks, most;		/* how many there are, and may be */
 };
 
-/* Filled in at once, for that is quicker than page by page. */
+/* MAP_POPULATE, because filling it page by page would take longer. */
 static struct block *
 block_new(void)
 {
@@ -122,7 +126,7 @@ take_spare(struct wp_drain *drain, bool *may_have_more)
 	return block;
 }
 
-/* An empty block; NULL: there is none, as yet. */
+/* Returns an empty block, or NULL if there is none now. */
 static struct block *
 block_take(struct wp_drain *drain)
 {
@@ -158,7 +162,7 @@ block_give(struct wp_drain *drain, struct block *block)
 		block_free(block);
 }
 
-/* Append a record.  False: there is no room. */
+/* Append a record.  Returns false if there is no room. */
 static bool
 put(struct wp_drain *drain, const struct perf_event_header *header)
 {
@@ -187,8 +191,9 @@ say(int fd)
 	(void)!write(fd, &one, sizeof(one));
 }
 
-/* Take all that the rings hold but what may still be out of order: so many
-   bytes.  False: there is no room. */
+/* Take everything from the rings except records that may still arrive out of
+   order.  *taken is set to the number of bytes.  Returns false if there is no
+   room. */
 static bool
 take(struct wp_drain *drain, size_t *taken)
 {
@@ -211,8 +216,8 @@ take(struct wp_drain *drain, size_t *taken)
 	return drain->held == NULL;
 }
 
-/* Put the marks that belong behind what was taken, and make others.  Result:
-   whether one waits for its place. */
+/* Append the marks that belong after the records taken so far, and make new
+   ones.  Returns whether a mark waits for its place. */
 static bool
 take_marks(struct wp_drain *drain)
 {
@@ -239,8 +244,9 @@ take_marks(struct wp_drain *drain)
 	return waits;
 }
 
-/* Do not wait for a turn, as far as that is permitted.  A limit of time at such
-   a priority would end the process. */
+/* Get real-time priority, or a better nice value, so that the thread does not
+   wait for its turn.  Not if there is a limit for real-time CPU time, which
+   would end the process. */
 static void
 come_first(void)
 {
@@ -251,7 +257,8 @@ come_first(void)
 	    time.rlim_cur == RLIM_INFINITY &&
 	    pthread_setschedparam(pthread_self(), SCHED_FIFO, &lowest) == 0)
 		return;
-	(void)setpriority(PRIO_PROCESS, 0, NICE);	/* this thread's */
+	(void)setpriority(PRIO_PROCESS, 0, NICE);	/* applies to this
+							   thread only */
 }
 
 static void *
@@ -279,8 +286,8 @@ drain_thread(void *arg)
 	return NULL;
 }
 
-/* Signals are for the user's thread; but not those that the thread itself may
-   make. */
+/* Signals are for the user's threads, except those that this thread may raise
+   itself. */
 static int
 make_thread(struct wp_drain *drain)
 {
@@ -298,8 +305,8 @@ make_thread(struct wp_drain *drain)
 	return -err;
 }
 
-/* With a block that is spare already: so it always comes to the next one,
-   whatever memory there is then. */
+/* One spare block is made at once, so that the thread can always get to the
+   next block, however little memory there is then. */
 static int
 make_blocks(struct wp_drain *drain)
 {
@@ -368,8 +375,8 @@ wp_drain_ready(struct wp_drain *drain)
 	return atomic_load(&drain->ready);
 }
 
-/* Whether a block has a record from this place on; *next: the block that
-   follows, NULL: it has, or none does yet. */
+/* Whether the block has a record at this place.  If not, *next is the block
+   that follows, or NULL if there is none yet. */
 static bool
 has_more(const struct block *block, size_t at, struct block **next)
 {
@@ -377,12 +384,12 @@ has_more(const struct block *block, size_t at, struct block **next)
 	if (at != atomic_load_explicit(&block->used, memory_order_acquire))
 		return true;
 	*next = atomic_load_explicit(&block->next, memory_order_acquire);
-	/* all of this block was there before the next one */
+	/* the block was complete before the next one was linked */
 	return *next != NULL && at != atomic_load_explicit(&block->used,
 	    memory_order_relaxed);
 }
 
-/* Whether there is a record, after going on to the next block if need be. */
+/* Whether there is a record; moves to the next block if necessary. */
 static bool
 has_next(struct wp_drain *drain)
 {
@@ -402,7 +409,7 @@ has_next(struct wp_drain *drain)
 	return true;
 }
 
-/* The same of what has not been looked at. */
+/* The same for records that have not been seen. */
 static bool
 has_unseen(struct wp_drain *drain)
 {
@@ -417,7 +424,7 @@ has_unseen(struct wp_drain *drain)
 	return true;
 }
 
-/* The last marks; none is in the middle of being made. */
+/* The last marks, after those that are still unfinished. */
 static const struct perf_event_header *
 left_marks(struct wp_drain *drain)
 {
@@ -437,8 +444,8 @@ left_marks(struct wp_drain *drain)
 	return header;
 }
 
-/* The thread may have ended amid what it had seen of the rings: at its end they
-   are looked at anew. */
+/* The thread may have ended before it took all that it had seen, so the rings
+   are read again. */
 static const struct perf_event_header *
 left_in_rings(struct wp_drain *drain)
 {
@@ -450,10 +457,9 @@ left_in_rings(struct wp_drain *drain)
 	return header != NULL ? header : left_marks(drain);
 }
 
-/* Ask for what will be looked at of the record that comes next, if it is there
-   and as large as this one: its first lines and its end.  They are in the cache
-   of the processor that the thread ran on.  (gcc removes calls of functions
-   that do nothing else.) */
+/* Prefetch the next record, if it is there and as large as this one: its first
+   lines and its end, as they are in the cache of the processor that the thread
+   ran on.  (gcc removes calls of functions that do nothing else.) */
 __attribute__((always_inline)) static inline void
 prefetch_next(const struct wp_drain *drain, size_t size)
 {
@@ -479,8 +485,8 @@ wp_drain_next(struct wp_drain *drain)
 	return header;
 }
 
-/* What was left in the rings when the thread ended is put where it would have
-   put it. */
+/* After the thread has ended, what it left in the rings is returned in the same
+   order. */
 const struct perf_event_header *
 wp_drain_look(struct wp_drain *drain)
 {

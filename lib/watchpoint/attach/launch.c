@@ -19,8 +19,9 @@
 
 enum {
 	RUN_TO_MAX = 4,
-	STORAGE_CALLS = 1000,	/* that a program makes, at most, before it has
-				   thread-local storage, if it ever has */
+	STORAGE_CALLS = 1000,	/* most system calls that a program makes
+				   before it has thread-local storage, if it
+				   ever has */
 };
 
 int
@@ -104,7 +105,7 @@ wp_target_holds(const struct wp_target *target, pid_t pid)
 	return target->command == pid;
 }
 
-/* A signal that programs ignore by default and that is not among others. */
+/* A signal that is ignored by default, and is not in `others'. */
 static int
 harmless_signal(uint64_t others)
 {
@@ -141,13 +142,13 @@ wp_target_break(pid_t tid, uint64_t addr)
 	struct wp_proc_status status;
 	int sig = wp_proc_status(tid, &status);
 
-	/* one that is just being made blocks all signals */
+	/* a process being created blocks all signals */
 	if (sig == 0)
 		sig = harmless_signal(status.caught);
 	return sig < 0 ? sig : break_open(tid, addr, sig);
 }
 
-/* The index of the breakpoint that stopped the command by sig, or -1: other
+/* The index of the breakpoint whose signal stopped the command, or -1.  Other
    signals carry no descriptor. */
 static int
 which(const int *fds, size_t n, const struct wp_stop *stop, int sig)
@@ -167,8 +168,7 @@ wp_target_run_to(struct wp_target *target, const uint64_t *addrs, size_t n,
 	int fds[RUN_TO_MAX], sig, err;
 	size_t open = 0;
 
-	if (wp_cpu_kernel_steps())	/* it would stop once, and never
-					   again */
+	if (wp_cpu_kernel_steps())	/* it would stop once and never again */
 		return -ENOTSUP;
 	(void)wp_proc_status(target->command, &now);
 	sig = harmless_signal(now.blocked);
@@ -179,13 +179,13 @@ wp_target_run_to(struct wp_target *target, const uint64_t *addrs, size_t n,
 			err = fds[open] = break_open(target->command,
 			    addrs[open], sig);
 	}
-	if (err == -ESRCH)	/* killed: going on, it ends */
+	if (err == -ESRCH)	/* it was killed, and ends when it continues */
 		err = 0;
 	while (err >= 0 && !stop.ended && which(fds, open, &stop, sig) < 0)
 		err = wp_hold_continue(&target->hold, patience, &stop);
 	if (err >= 0 && !stop.ended)
 		err = which(fds, open, &stop, sig);
-	/* its signal is ours, if it got there after all */
+	/* the breakpoint was reached after all, so the signal is ours */
 	else if (err == -EINTR && which(fds, open, &stop, sig) >= 0)
 		target->hold.thread[0].signal = 0;
 	for (size_t i = 0; i < open; i++)
@@ -243,7 +243,7 @@ arm(struct wp_target *target, struct wp_cause *cause)
 	const size_t n = target->nwatches - first;
 	int err;
 
-	/* on its way here it may have made threads */
+	/* it may have created threads on its way here */
 	if ((err = wp_hold_process(&target->hold, target->command)) < 0)
 		return err == -ESRCH ?
 		    wp_cause_set(cause, WP_CAUSE_ENDED_EARLY) :

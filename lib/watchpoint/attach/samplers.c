@@ -11,7 +11,7 @@
 #include "bpf/sampler.h"
 #include "os/libc.h"
 
-static volatile uint64_t word;	/* what the proof watches */
+static volatile uint64_t word;	/* watched to prove that sampling works */
 
 uint64_t
 wp_sampler_id(size_t watch, unsigned slot)
@@ -19,7 +19,7 @@ wp_sampler_id(size_t watch, unsigned slot)
 	return UINT64_C(1) << 63 | wp_target_stop_id(watch, slot);
 }
 
-/* The proof's. */
+/* The id of the event that proves it. */
 #define PROOF_ID UINT64_MAX
 
 static struct wp_sampler
@@ -35,16 +35,16 @@ sampler_of(const struct wp_rings *rings, unsigned ring, uint64_t id,
 
 /* --- proof --- */
 
-/* What the proof watches with. */
+/* What the proof uses. */
 struct proof {
 	struct wp_rings *rings;
 	struct perf_event_attr attr;
 	struct wp_tickets tickets;
 	const struct wp_counters *counters;
-	const char *step;	/* that is being tried */
+	const char *step;	/* the step that is being tried */
 };
 
-/* A ring's own to its event.  0 or -errno. */
+/* Attach a program for this ring to the proof's event.  Returns 0 or -errno. */
 static int
 attach(struct proof *proof, unsigned ring, int event)
 {
@@ -62,7 +62,8 @@ attach(struct proof *proof, unsigned ring, int event)
 	return err;
 }
 
-/* One hit of this thread, by events that have a program.  0 or -errno. */
+/* Make one hit in this thread while it has events with programs.  Returns 0 or
+   -errno. */
 static int
 hit_own(struct proof *proof)
 {
@@ -89,7 +90,7 @@ is_that_hit(const struct perf_event_header *header)
 	    sample->addr == (uintptr_t)&word;
 }
 
-/* Whether what a program wrote is that hit, and nothing else is there. */
+/* Whether the rings hold exactly the sample of that hit. */
 static bool
 is_proved(struct wp_rings *rings)
 {
@@ -103,7 +104,7 @@ is_proved(struct wp_rings *rings)
 	return right == 1 && all == 1;
 }
 
-/* 0 or -errno. */
+/* Returns 0 or -errno. */
 static int
 try_hit(struct proof *proof, const struct wp_options *options)
 {
@@ -122,7 +123,7 @@ try_hit(struct proof *proof, const struct wp_options *options)
 	return err;
 }
 
-/* 0 or -errno, and the step. */
+/* Returns 0 or -errno, and the step that failed. */
 static int
 prove(struct wp_rings *rings, const struct wp_options *options,
     const struct wp_counters *counters, const char **step)
@@ -145,8 +146,8 @@ prove(struct wp_rings *rings, const struct wp_options *options,
 	return is_proved(rings) ? 0 : -ENOMSG;
 }
 
-/* What older kernels lack for tickets, they need not for samples, but for
-   counters. */
+/* Older kernels may lack what tickets need, and still be able to make samples,
+   except with counters. */
 static int
 prove_either(struct wp_rings *rings, struct wp_options *options,
     const struct wp_counters *counters, const char **step)
@@ -162,9 +163,9 @@ prove_either(struct wp_rings *rings, struct wp_options *options,
 	return err;
 }
 
-/* A sample takes several times as much in the kernel's rings, which are slower
-   to make: they are for what is no sample, and for what the others have no room
-   for. */
+/* The kernel's own rings, which are slower to write to, hold records other than
+   samples, and samples that the BPF rings have no room for: a sample takes
+   several times as much space in them. */
 int
 wp_samplers_rings(struct wp_rings **rings, struct wp_options *options,
     size_t size, const struct wp_counters *counters, struct wp_cause *cause)
@@ -199,8 +200,8 @@ wp_samplers_know(struct wp_samplers *samplers, unsigned rings, bool tally)
 		samplers->tallied = wp_stack_counts_new();
 }
 
-/* What a program reads itself, a stack perhaps, must not be watched for that:
-   it would hit while it runs, which nobody delivers. */
+/* A program must not read what is watched for reads, for example a stack: it
+   would make a hit while it runs, which nobody delivers. */
 static bool
 are_reads_watched(const struct wp_target *target)
 {
@@ -211,8 +212,8 @@ are_reads_watched(const struct wp_target *target)
 	return false;
 }
 
-/* Programs have the address that a watch has, and are there as it is armed;
-   threads that are added have others, and come later. */
+/* Programs contain the address of the watch and are loaded when it is armed.
+   Threads that are added later have other addresses. */
 static bool
 is_each(const struct wp_target *target, size_t first, size_t n)
 {
@@ -222,9 +223,9 @@ is_each(const struct wp_target *target, size_t first, size_t n)
 	return false;
 }
 
-/* A kernel that does not take a program that counts, or one with known stacks,
-   may take one without.  A hit of several slots is no sum of theirs, so it is
-   not counted. */
+/* If the kernel refuses a program that counts or has known stacks, it may still
+   take one without.  Hits of several slots are not counted, as one access may
+   hit more than one slot. */
 static int
 load(const struct wp_samplers *samplers, const struct wp_target *target,
     const struct perf_event_attr *attr, bool tally, struct wp_sampler sampler)
@@ -248,8 +249,8 @@ load(const struct wp_samplers *samplers, const struct wp_target *target,
 	return wp_sampler_load(attr, &sampler);
 }
 
-/* The one of a uprobe, which runs on each processor: the slots share the
-   rings. */
+/* Load the program of a uprobe.  It runs on every processor, so all slots share
+   the rings. */
 static bool
 load_uprobe(const struct wp_samplers *samplers, int *program,
     const struct wp_target *target, size_t watch, unsigned slot,
@@ -269,7 +270,8 @@ load_uprobe(const struct wp_samplers *samplers, int *program,
 	return *program >= 0;
 }
 
-/* A slot's, of each ring.  False: one cannot be had. */
+/* Load the programs of a slot, one for each ring.  Returns false if one of them
+   cannot be loaded. */
 static bool
 load_slot(const struct wp_samplers *samplers, int *program,
     const struct wp_target *target, size_t watch, unsigned slot,
@@ -313,7 +315,8 @@ free_tickets(struct wp_sampled *sampled)
 	sampled->tickets = NULL;
 }
 
-/* Have none yet of any slot of a watch.  False: out of memory. */
+/* Start with no tickets for any slot of a watch.  Returns false if there is no
+   memory. */
 static bool
 new_tickets(struct wp_sampled *sampled, unsigned slots)
 {
@@ -326,7 +329,7 @@ new_tickets(struct wp_sampled *sampled, unsigned slots)
 	return true;
 }
 
-/* The same of some watches. */
+/* The same for n watches. */
 static bool
 make_tickets(struct wp_samplers *samplers, const struct wp_target *target,
     size_t first, size_t n)
@@ -345,7 +348,7 @@ make_tickets(struct wp_samplers *samplers, const struct wp_target *target,
 	return true;
 }
 
-/* Where a slot's are, of a watch that was loaded last; NULL: it was not. */
+/* The programs of a slot of a watch that was loaded last, or NULL. */
 static int *
 programs(const struct wp_samplers *samplers, size_t watch, unsigned slot)
 {
@@ -393,7 +396,7 @@ wp_samplers_take(const struct wp_samplers *samplers, size_t watch,
 	    fcntl(*program, F_DUPFD_CLOEXEC, 0);
 }
 
-/* Without one, the kernel writes the same. */
+/* An event without a program is sampled by the kernel. */
 void
 wp_samplers_attach(const struct wp_samplers *samplers,
     const struct wp_events *events, size_t first, size_t watch, unsigned slot)
@@ -428,7 +431,7 @@ wp_samplers_tickets(const struct wp_samplers *samplers, size_t watch,
 	    tickets : NULL;
 }
 
-/* There are marks of the first slot alone. */
+/* Only the first slot has marks. */
 void
 wp_samplers_end(struct wp_samplers *samplers, const struct wp_events *events,
     const struct wp_options *options, size_t watch)

@@ -7,8 +7,8 @@
 #include "os/array.h"
 #include "os/clock.h"
 
-/* As many stacks have numbers; and as often, ns, the table is cleared if it is
-   too full. */
+/* The number of stacks that can be counted, and the ns after which a table that
+   is too full is cleared. */
 #define STACKS ((size_t)WP_STACK_TABLE_ROWS / 2)
 #define CLEAR_EACH (UINT64_C(5) * 1000000000)
 
@@ -39,7 +39,7 @@ wp_stack_counts_free(struct wp_stack_counts *t)
 	free(t);
 }
 
-/* The next number is of this stack.  0: there is none. */
+/* Give the stack the next number.  Returns 0 if there is none left. */
 static uint64_t
 add_stack(struct wp_stack_counts *t, const struct wp_known_stack *stack,
     uint64_t slot)
@@ -71,11 +71,11 @@ wp_stack_counts_forget(struct wp_stack_counts *t, pid_t pid)
 			t->stack[i].known = false;
 }
 
-/* Whether it may be of code in a range of addresses. */
+/* Whether a return address of the stack may lie in this range. */
 static bool
 is_in(const struct wp_known_stack *stack, uint64_t from, uint64_t to)
 {
-	/* a call may end where another mapping begins */
+	/* a return address may be at the end of the mapping of its call */
 	bool in = stack->pc >= from && stack->pc - 1 < to;
 
 	for (unsigned i = 0; !in && i < stack->n; i++)
@@ -83,8 +83,8 @@ is_in(const struct wp_known_stack *stack, uint64_t from, uint64_t to)
 	return in;
 }
 
-/* Whether it may be of code that was mapped before what is there now: who knows
-   it may be late. */
+/* Whether the stack may be of code that is no longer mapped there: the
+   explainer may learn of changes late. */
 static bool
 is_stale(const struct wp_stack_counts *t, const struct wp_known_stack *stack)
 {
@@ -137,7 +137,8 @@ wp_stack_counts_remapped(struct wp_stack_counts *t, pid_t pid, uint64_t from,
 	}
 }
 
-/* Whose a row is; NULL: it is free, or what it counted is not wanted. */
+/* The stack of a row, or NULL if the row is free or its counts are not
+   wanted. */
 static const struct wp_stack_counts_stack *
 stack_of(const struct wp_stack_counts *t, uint64_t owner)
 {
@@ -176,7 +177,7 @@ wp_stack_counts_look(struct wp_stack_counts *t, uint64_t horizon)
 	    wp_clock_ns() - t->cleared > CLEAR_EACH;
 }
 
-/* What a row has counted since it was shown. */
+/* Report what a row has counted since the last time. */
 static void
 show(struct wp_stack_counts_row *row, const struct wp_stack_counts_stack *stack,
     void (*fn)(void *, const struct wp_target_tally *), void *arg)

@@ -12,12 +12,13 @@
 struct comm_record {
 	struct perf_event_header header;
 	uint32_t pid, tid;
-	char rest[64 + sizeof(struct wp_trailer)];	/* name, trailer */
+	char rest[64 + sizeof(struct wp_trailer)];	/* the name, then the
+							   trailer */
 };
 
 struct mmap2_record {
 	struct wp_mmap2_record mmap2;
-	/* path, trailer */
+	/* the path, then the trailer */
 	char rest[PATH_MAX + 16 + sizeof(struct wp_trailer)];
 };
 
@@ -25,7 +26,8 @@ struct mmap_record {
 	struct perf_event_header header;
 	uint32_t pid, tid;
 	uint64_t addr, len, pgoff;
-	char rest[64 + sizeof(struct wp_trailer)];	/* path, trailer */
+	char rest[64 + sizeof(struct wp_trailer)];	/* the path, then the
+							   trailer */
 };
 
 struct synth {
@@ -34,8 +36,8 @@ struct synth {
 	void *arg;
 };
 
-/* Put a name, padded with NULs to a multiple of 8, and a trailer; set the
-   size. */
+/* Put a name, padded with NULs to a multiple of 8 bytes, and the trailer, and
+   set the size of the record. */
 static void
 finish(struct perf_event_header *header, char *rest, const char *name,
     size_t max, uint32_t pid, uint32_t tid)
@@ -109,7 +111,7 @@ wp_synth_process(pid_t pid,
 	return wp_proc_maps(pid, synth_map, (void *)(uintptr_t)&synth);
 }
 
-/* Where the kernel's code begins and ends; 0: hidden, or not known. */
+/* Find the start and end of the kernel's code.  0 if hidden or not known. */
 static void
 kernel_text(uint64_t *start, uint64_t *end)
 {
@@ -124,7 +126,7 @@ kernel_text(uint64_t *start, uint64_t *end)
 	    fgets(line, sizeof(line), f) != NULL) {
 		if (sscanf(line, "%llx %c %255s", &addr, &type, name) != 3)
 			continue;
-		/* hidden; but what is per processor may begin at 0 */
+		/* addresses are hidden; but per-CPU symbols may start at 0 */
 		if (addr == 0 && type != 'A' && type != 'a')
 			break;
 		if (strcmp(name, "_text") == 0)
@@ -152,7 +154,8 @@ wp_synth_kernel(int (*fn)(void *arg, const struct perf_event_header *),
 	if (record.addr == 0 || end <= record.addr)
 		return 0;
 	record.len = end - record.addr;
-	record.pgoff = record.addr;	/* perf: the address of that symbol */
+	record.pgoff = record.addr;	/* perf expects the symbol's address
+					   here */
 	finish(&record.header, record.rest, "[kernel.kallsyms]_text", 64,
 	    record.pid, record.tid);
 	return fn(arg, &record.header);

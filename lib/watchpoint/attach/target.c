@@ -17,8 +17,8 @@
 #include "os/clock.h"
 #include "proc/proc.h"
 
-/* Those that BPF programs write to, with what these read.  0; -errno: the
-   kernel's do as well; or with a cause, > 0: they do not. */
+/* Open rings that BPF programs write to.  Returns 0; -errno if the kernel's own
+   rings will do instead; or > 0 and a cause if they will not. */
 static int
 open_sampled(struct wp_target *target, size_t size, struct wp_cause *cause)
 {
@@ -41,8 +41,9 @@ open_sampled(struct wp_target *target, size_t size, struct wp_cause *cause)
 	return 1;
 }
 
-/* Events that only count write no records, but only an event with a ring
-   reports its end to a poller. */
+/* Events that only count write no records.  They have rings all the same,
+   because only an event with a ring reports to a poller that its thread has
+   ended. */
 static int
 open_rings(struct wp_target *target, struct wp_cause *cause)
 {
@@ -150,7 +151,8 @@ add_watches(struct wp_target *target, const struct wp_region *regions,
 	struct wp_watched *watch;
 	unsigned slots = 0;
 
-	if (n > WP_EVENT_REFERENCE - first)	/* events name them by that */
+	if (n > WP_EVENT_REFERENCE - first)	/* event names have no room
+						   for more */
 		return wp_cause_set(cause, WP_CAUSE_RUN_FULL, (unsigned)first);
 	for (size_t i = 0; i < n; i++)
 		if (wp_array_room(&target->watch, first + i,
@@ -187,8 +189,8 @@ wp_target_watch(struct wp_target *target, const struct wp_region *regions,
 	return first;
 }
 
-/* Watches first to first + n - 1 are those of the process that a watch is
-   in. */
+/* The watches of the process that this watch is in are *first and the following
+   ones; returns their number. */
 static size_t
 process_watches(const struct wp_target *target, size_t watch, size_t *first)
 {
@@ -266,8 +268,8 @@ wp_target_unwatch(struct wp_target *target, size_t first, size_t n)
 	(void)pthread_mutex_unlock(&target->changing);
 }
 
-/* Whether a thread lives: others may after the first has ended.  1, 0, or
-   -errno. */
+/* Whether the process has threads left; the first thread may have ended before
+   others.  Returns 1, 0, or -errno. */
 static int
 has_threads(pid_t pid)
 {
@@ -282,7 +284,8 @@ has_threads(pid_t pid)
 	return n < 0 ? n : any;
 }
 
-/* Whether something was short here, which shows nothing of the process. */
+/* Whether watchctl itself ran out of something, which says nothing about the
+   process. */
 static bool
 is_shortage(int err)
 {

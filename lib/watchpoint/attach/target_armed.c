@@ -19,7 +19,8 @@ slot_ids(const struct wp_target *target, size_t watch, unsigned slot,
 
 	if ((*ids = calloc(events->n + 2, sizeof(**ids))) == NULL)
 		return -ENOMEM;
-	if (target->options.stop) {	/* its records have that put in */
+	if (target->options.stop) {	/* the records of stops have an id of
+					   their own */
 		**ids = wp_target_stop_id(watch, slot);
 		return 1;
 	}
@@ -30,7 +31,9 @@ slot_ids(const struct wp_target *target, size_t watch, unsigned slot,
 		    wp_perf_id(event->fd, &(*ids)[n]) == 0)
 			n++;
 	}
-	if (wp_rings_bpf(target->rings, 0) >= 0)	/* and marks */
+	if (wp_rings_bpf(target->rings, 0) >= 0)	/* of samples by
+							   programs, and of
+							   marks */
 		(*ids)[n++] = wp_sampler_id(watch, slot);
 	return n;
 }
@@ -85,7 +88,7 @@ wp_target_move(struct wp_target *target, size_t watch,
 		    watched->nslots);
 	watched->region = *region;
 	for (unsigned i = 0; i < watched->nslots; i++) {
-		/* what is left over is where nothing is */
+		/* unused slots are moved to an address with nothing mapped */
 		watched->slot[i].addr = i < (unsigned)n ? slot[i].addr : 0;
 		if (i < (unsigned)n)
 			watched->slot[i].len = slot[i].len;
@@ -100,8 +103,8 @@ wp_target_armed(const struct wp_target *target)
 	return target->armed;
 }
 
-/* Move the events of a process, each thread's with its references behind them,
-   to others; or of one of its threads. */
+/* Move the events of a process, or of one of its threads, to `out'.  Each
+   thread's reference follows its events. */
 static void
 take_out(struct wp_events *events, size_t first, size_t n, pid_t tid,
     struct wp_events *out)
@@ -144,8 +147,7 @@ wp_target_disarm(struct wp_target *target, size_t first, size_t n)
 	for (size_t w = first; w < first + n; w++)
 		wp_samplers_end(&target->samplers, &out, &target->options, w);
 	wp_uptime_add(&target->past, &out, &target->options);
-	target->past.threads = 0;	/* some may be, or have been, armed
-					   again */
+	target->past.threads = 0;  /* some may have been armed a second time */
 	for (size_t w = first; w < first + n; w++) {
 		wp_events_count(&out, &target->options, w,
 		    &target->watch[w].past);
@@ -251,7 +253,8 @@ wp_target_count(const struct wp_target *target, size_t watch,
 	*count = target->watch[watch].past;
 	wp_events_count(&target->events, &target->options, watch, count);
 	count->value += wp_uprobes_count(&target->uprobes, watch);
-	others = wp_target_count_others(target, watch);	/* after the hits */
+	others = wp_target_count_others(target, watch);	/* read after the
+							   hits */
 	count->value -= others < count->value ? others : count->value;
 	return 0;
 }
@@ -369,7 +372,7 @@ wp_target_take_tallies(struct wp_target *target,
 
 /* --- threads that are added one by one --- */
 
-/* Those of a thread.  How many, or -ENOMEM. */
+/* List the events of a thread.  Returns their number or -ENOMEM. */
 static int
 list_events(const struct wp_target *target, size_t first, size_t n, pid_t tid,
     struct wp_target_event **out)
@@ -395,7 +398,7 @@ list_events(const struct wp_target *target, size_t first, size_t n, pid_t tid,
 	return (int)got;
 }
 
-/* Where each of them is. */
+/* Set the address of each event. */
 static void
 place_events(const struct wp_target *target, pid_t tid,
     struct wp_target_event *event, int n)

@@ -26,13 +26,13 @@
 #include "proc/proc.h"
 #include "ring/uptime.h"
 
-/* How long to look for new threads of a process that cannot be held, in ms. */
+/* ms to look for new threads of a process that cannot be held */
 enum { RESCAN_LIMIT = 500 };
-/* The watches that a process is to have. */
+/* The watches to be armed in a process. */
 struct job {
 	size_t first, n;
-	size_t events;		/* open before, for others */
-	unsigned threads;	/* of the process, as far as they are known */
+	size_t events;		/* open before, of other processes */
+	unsigned threads;	/* of the process, as far as known */
 };
 
 static unsigned
@@ -41,7 +41,7 @@ job_slots(const struct wp_target *target, const struct job *job)
 	return wp_target_count_slots(target, job->first, job->n);
 }
 
-/* How many descriptors all of a process's threads take. */
+/* The number of descriptors needed for all threads of a process. */
 static unsigned
 job_descriptors(const struct wp_target *target, const struct job *job,
     unsigned threads)
@@ -50,7 +50,7 @@ job_descriptors(const struct wp_target *target, const struct job *job,
 	    job_slots(target, job) + 1);
 }
 
-/* Why an event could not be opened for a thread. */
+/* Explain why an event could not be opened for a thread. */
 static int
 explain_open(const struct wp_target *target, const struct job *job, int err,
     pid_t tid, struct wp_cause *cause)
@@ -74,7 +74,7 @@ explain_open(const struct wp_target *target, const struct job *job, int err,
 		    target->features.caps.slots, who);
 	case EMFILE:
 		(void)getrlimit(RLIMIT_NOFILE, &limit);
-		/* without a descriptor /proc cannot be read */
+		/* /proc cannot be read without a descriptor */
 		return wp_cause_set(cause, WP_CAUSE_DESCRIPTORS,
 		    job_descriptors(target, job, job->threads > 0 ?
 		    job->threads : status.threads > 0 ? status.threads : 1),
@@ -112,8 +112,8 @@ wp_target_attr(const struct wp_target *target, size_t watch, unsigned slot,
 		attr->inherit = attr->inherit_thread = 0;
 }
 
-/* Where nothing is ever mapped, so that an event there only reports maps and
-   threads. */
+/* An address where nothing is ever mapped: an event there only reports mappings
+   and threads. */
 enum { NOWHERE = 8 };
 
 void
@@ -124,8 +124,8 @@ wp_target_attr_off(const struct wp_target *target, size_t watch, unsigned slot,
 	attr->bp_addr = NOWHERE;
 }
 
-/* Put it where a thread that is stopped has its own; one that has no control
-   block has none. */
+/* Set the event's address to the stopped thread's own instance.  A thread
+   without a thread control block has none. */
 void
 wp_target_put_local(const struct wp_watched *watched, pid_t tid,
     struct perf_event_attr *attr)
@@ -139,8 +139,8 @@ wp_target_put_local(const struct wp_watched *watched, pid_t tid,
 		attr->bp_addr = NOWHERE;
 }
 
-/* The events of a uprobe are not these, but maps, names, forks and exits are
-   reported by those of a process's first watch. */
+/* The events of uprobes report no mappings, names, forks or exits; an
+   additional event of the process's first watch does. */
 static int
 open_beside(const struct wp_target *target, struct wp_events *events, size_t w,
     pid_t tid)
@@ -170,7 +170,8 @@ open_slots(const struct wp_target *target, struct wp_events *events, size_t w,
 
 		(off ? wp_target_attr_off : wp_target_attr)(target, w, s,
 		    &attr);
-		/* what runs there is not held until they have programs */
+		/* running threads are not held until the events have
+		   programs */
 		attr.disabled = target->watch[w].on_processors;
 		if (!off)
 			wp_target_put_local(&target->watch[w], tid, &attr);
@@ -205,7 +206,7 @@ wp_target_open_thread(const struct wp_target *target, struct wp_events *events,
 	return err;
 }
 
-/* 1, 0 when it has ended, or -errno. */
+/* Returns 1, 0 if the thread has ended, or -errno. */
 static int
 open_thread(struct wp_target *target, const struct job *job, pid_t tid)
 {
@@ -215,8 +216,7 @@ open_thread(struct wp_target *target, const struct job *job, pid_t tid)
 	return err == 0 ? 1 : err == -ESRCH ? 0 : err;
 }
 
-/* Read a watch's bytes, through any of the stopped threads that has not
-   ended. */
+/* Read a watch's bytes through any stopped thread that has not ended. */
 static void
 read_before(struct wp_watched *watched, const struct wp_hold *hold)
 {
@@ -238,16 +238,17 @@ wp_target_read_before(struct wp_target *target, const struct wp_hold *hold,
 		read_before(&target->watch[w], hold);
 }
 
-/* Fewer threads than this are not worth a move. */
+/* with fewer threads, moving to other processors does not pay */
 enum { WORTH_MOVING = 16 };
 
-/* Where events are opened.  The kernel puts one into a thread by interrupting
-   the processor that the thread ran on, and waits for that; on its own
-   processor it need not.  So threads are taken processor by processor. */
+/* Where events are opened.  To add an event to a thread, the kernel interrupts
+   the processor that the thread last ran on and waits for it, unless that is
+   this very processor.  So threads are processed processor by processor, from
+   there. */
 struct place {
 	bool moves;
 	cpu_set_t permitted;
-	int cpu;		/* where we are; < 0: anywhere */
+	int cpu;		/* the current one; < 0: any */
 };
 
 static int
@@ -257,8 +258,8 @@ cpu_order(const void *a, const void *b)
 	    ((const struct wp_held *)b)->cpu;
 }
 
-/* Only a thread with real-time priority may move to processors that others
-   use. */
+/* Only with real-time priority is a thread sure to run soon on a processor that
+   others use. */
 static void
 place_begin(struct place *place, struct wp_hold *hold, pid_t pid)
 {
@@ -299,7 +300,7 @@ place_end(const struct place *place)
 		    &place->permitted);
 }
 
-/* As wp_target_open_events, from a place. */
+/* wp_target_open_events, moving between processors. */
 static int
 open_all(struct wp_target *target, struct place *place, const struct job *job,
     const struct wp_hold *hold, struct wp_cause *cause)
@@ -350,13 +351,13 @@ wp_target_was_frozen(struct wp_target *target, uint64_t began)
 		target->frozen_ms = frozen;
 }
 
-/* One attach, and its outcome, between the caller and the tracing thread. */
+/* An attach and its result, shared by the caller and the tracing thread. */
 struct attach {
 	struct wp_target *target;
 	pid_t pid;
 	struct job job;
 	struct wp_cause *cause;
-	bool held;		/* the process could be held */
+	bool held;		/* whether the process could be held */
 	int result;
 };
 
@@ -369,8 +370,8 @@ attach_held(void *arg)
 	struct wp_hold hold = {0};
 	uint64_t began;
 
-	/* the target waits for this thread, which should not wait for its turn
-	   on a busy machine; where that is not permitted, it does */
+	/* the target is stopped meanwhile, so this thread should not wait for
+	   its turn on a busy machine; it does where the priority is refused */
 	(void)pthread_setschedparam(pthread_self(), SCHED_FIFO, &first);
 	began = wp_clock_ns();
 	attach->result = wp_hold_process(&hold, attach->pid);
@@ -393,9 +394,9 @@ is_covered(const struct wp_events *events, size_t first, pid_t tid)
 	return false;
 }
 
-/* Where the process cannot be held: read the list again until it has no new
-   thread twice in a row, or the process creates threads for too long.  A thread
-   may still slip through, or be covered twice. */
+/* For a process that cannot be held: read the list of threads until two
+   readings in a row have no new one, or until the time is up.  A thread may
+   still be missed or be covered twice. */
 static int
 attach_running(struct wp_target *target, const struct attach *attach)
 {
@@ -496,7 +497,7 @@ attach_process(struct wp_target *target, pid_t pid, size_t first, size_t n,
 	(void)pthread_join(thread, NULL);
 	if (attach.held && attach.result == 0 &&
 	    target->events.n == attach.job.events)
-		attach.result = -ESRCH;		/* killed as it was held */
+		attach.result = -ESRCH;	/* it was killed while being held */
 	else if (attach.held)
 		return attach.result;
 	switch (-attach.result) {
@@ -513,10 +514,11 @@ attach_process(struct wp_target *target, pid_t pid, size_t first, size_t n,
 
 /* --- on each processor --- */
 
-/* Of so many threads, holding them and opening events takes too long. */
+/* with this many threads, holding them and opening events takes too long */
 enum { MANY_THREADS = 256 };
 
-/* Events of threads need no look: they go with these to any processor. */
+/* Events of threads need no check, because they follow the thread to any
+   processor. */
 static void
 check_processors(struct wp_target *target)
 {
@@ -580,8 +582,8 @@ wp_target_count_others(const struct wp_target *target, size_t watch)
 	return count;
 }
 
-/* Whether the process can be told from others in the kernel, and is worth
-   it. */
+/* Whether the process can be distinguished from others in the kernel, and has
+   enough threads to make that worth it. */
 static bool
 may_be_on_processors(const struct wp_target *target, pid_t pid, size_t first,
     size_t n, unsigned *threads)
@@ -612,8 +614,8 @@ load_processors(struct wp_target *target, size_t first, size_t n)
 	    wp_samplers_load(&target->samplers, target, first, n);
 }
 
-/* The process is not stopped: all its hits are seen from the moment on at which
-   programs begin to take them for its.  False: it is not watched so. */
+/* The process is not stopped: its hits are seen from the moment at which the
+   programs recognize it.  Returns false if it has to be watched by threads. */
 static bool
 attach_processors(struct wp_target *target, pid_t pid, size_t first, size_t n)
 {

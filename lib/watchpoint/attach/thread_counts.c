@@ -9,7 +9,7 @@
 #include "bpf/bpf.h"
 #include "bpf/thread_counter.h"
 
-enum { THREADS_MAX = 1 << 16 };	/* times watches */
+enum { THREADS_MAX = 1 << 16 };	/* threads times watches */
 
 int
 wp_thread_counts_open(struct wp_thread_counts *t)

@@ -8,22 +8,22 @@
 #include "os/clock.h"
 
 /*
- * ns between comparisons.  They take at most such a part of the time, for they
- * interrupt the threads that are watched; and where a comparison takes so long
- * that rings may fill meanwhile, there are none.
+ * ns between comparisons.  As a comparison interrupts the watched threads, all
+ * of them take at most 1/PART of the time; and if one takes longer than MOST,
+ * rings might fill in the meantime, so no more are made.
  */
 enum { EACH = 4000000, PART = 20, MOST = 20000000 };
 
 struct wp_ticket_marks {
 	struct wp_target *target;
-	uint64_t due;		/* the next comparison, ns */
-	size_t current;		/* of whose mark the next record is */
+	uint64_t due;		/* time of the next comparison, ns */
+	size_t current;		/* the watch whose mark is next */
 	size_t n, cap;
-	struct marked {		/* of each watch, up to the last that had any */
+	struct marked {	/* for each watch up to the last that had a mark */
 		struct wp_ticket_mark mark;
-		bool waiting;	/* it is to be given, */
-		bool lost;	/* beginning with what was lost */
-		uint64_t done;	/* tickets taken as of the last one */
+		bool waiting;	/* the mark is to be returned, */
+		bool lost;	/* preceded by a LOST record */
+		uint64_t done;	/* tickets taken as of the last mark */
 	} *watch;
 };
 
@@ -46,7 +46,7 @@ wp_ticket_marks_free(struct wp_ticket_marks *marks)
 	free(marks);
 }
 
-/* Make room for those of a watch.  False: out of memory. */
+/* Make room up to this watch.  Returns false if there is no memory. */
 static bool
 reach(struct wp_ticket_marks *marks, size_t i)
 {
@@ -58,7 +58,7 @@ reach(struct wp_ticket_marks *marks, size_t i)
 	return true;
 }
 
-/* False: there is no such watch, or none can be looked at now. */
+/* Returns false if there is no such watch or it cannot be compared now. */
 static bool
 look_at(struct wp_ticket_marks *marks, size_t i)
 {

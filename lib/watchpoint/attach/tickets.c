@@ -29,7 +29,7 @@
 #include "bpf/bpf.h"
 #include "os/clock.h"
 
-enum { TRIES = 8 };	/* a thread that hits all the time, for a processor */
+enum { TRIES = 8 };  /* for a processor on which a thread hits all the time */
 
 static size_t
 size_of(unsigned rings)
@@ -66,7 +66,8 @@ wp_tickets_loaded(struct wp_tickets *t)
 	t->map = -1;
 }
 
-/* The memory that is shared: a process can have so many mappings. */
+/* Unmap the shared memory, as the number of mappings of a process is
+   limited. */
 static void
 release(struct wp_tickets *t)
 {
@@ -107,7 +108,7 @@ wp_tickets_closing(struct wp_tickets *t)
 	t->closing = true;
 }
 
-/* What was counted on a ring's processor. */
+/* The sum of the events' counts on a ring's processor. */
 static uint64_t
 counted(const struct wp_events *events, uint64_t format, size_t watch,
     unsigned ring)
@@ -123,7 +124,8 @@ counted(const struct wp_events *events, uint64_t format, size_t watch,
 	return sum;
 }
 
-/* How many hits of a ring took one, or are not to take one. */
+/* The number of a ring's hits that have taken a ticket, or need not take
+   one. */
 static uint64_t
 explained(const struct wp_tickets *t, unsigned ring)
 {
@@ -131,8 +133,8 @@ explained(const struct wp_tickets *t, unsigned ring)
 	    __atomic_load_n(&t->others[ring], __ATOMIC_SEQ_CST));
 }
 
-/* Whether all that was accessed on a processor took a number; what is newly
-   known to have taken none is added to *missed. */
+/* Whether every access on a processor has taken a ticket.  Those now known to
+   have taken none are added to *missed. */
 static bool
 agrees(struct wp_tickets *t, const struct wp_events *events, uint64_t format,
     size_t watch, unsigned ring, uint64_t *missed)
@@ -155,7 +157,7 @@ agrees(struct wp_tickets *t, const struct wp_events *events, uint64_t format,
 	return false;
 }
 
-/* Some words and a trailer behind them. */
+/* Put a record of n words and a trailer. */
 static void
 put_record(uint8_t *to, uint32_t type, const uint64_t *words, size_t n,
     const struct wp_trailer *trailer)
@@ -170,7 +172,7 @@ put_record(uint8_t *to, uint32_t type, const uint64_t *words, size_t n,
 	memcpy(to + sizeof(header) + size, trailer, sizeof(*trailer));
 }
 
-/* The LOST record counts none: at the end it is known how many there were. */
+/* The LOST record has a count of 0, as the number is known only at the end. */
 static void
 put_records(struct wp_ticket_mark *mark, uint64_t format, uint64_t id)
 {
