@@ -172,10 +172,10 @@ reduce_register(const struct frame_row *s, unsigned number,
 }
 
 /*
- * A register that a row does not mention keeps its value, as for gdb and
- * libgcc.  libdw calls most of those undefined (rbx too, which its defaults for
- * x86-64 number wrongly), and that cannot be distinguished from registers that
- * the row calls so.
+ * A register that a row does not mention keeps its value, as in gdb and libgcc.
+ * libdw calls most of those undefined (including rbx, as its defaults for
+ * x86-64 have a wrong number), so they cannot be told from registers that the
+ * row itself makes undefined.
  */
 static bool
 is_unchanged(const struct ex_cfi_rule *rule)

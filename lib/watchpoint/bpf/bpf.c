@@ -71,7 +71,8 @@ wp_bpf_per_cpu(size_t size)
 	return make(BPF_MAP_TYPE_PERCPU_ARRAY, sizeof(uint32_t), size, 1);
 }
 
-/* Of a map's element; the next key is where a value would be. */
+/* A command for an element of a map.  For the next key, `value' is where that
+   is put. */
 static int
 element(enum bpf_cmd command, int map, const void *key, const void *value)
 {
@@ -113,7 +114,7 @@ load(enum bpf_prog_type type, const struct bpf_insn *insns, unsigned n)
 	attr.insns = (uintptr_t)insns;
 	attr.insn_cnt = n;
 	attr.license = (uintptr_t)"Dual BSD/GPL";
-	/* a signal ends the check of a long program */
+	/* a signal interrupts the verification of a long program */
 	for (unsigned tries = 5; (fd = call(BPF_PROG_LOAD, &attr)) == -EAGAIN &&
 	    tries > 1; tries--)
 		;

@@ -17,22 +17,22 @@
 #include "os/libc.h"
 
 enum {
-	THREADS_MAX = 1 << 15,	/* of which something is known */
-	WORST = -4096,		/* what is read from here on is an errno
-				   value */
+	THREADS_MAX = 1 << 15,	/* threads that counts are kept for */
+	WORST = -4096,		/* results from here on are errno values */
 };
 
-/* Where, from the stack's end down. */
+/* Offsets from the end of the stack. */
 enum stack {
 	TASK = WP_CODE_OWN - 8,
 	ZERO = WP_CODE_OWN - 16,
-	UNREAD = ZERO - 8,		/* whether a counter was not read */
-	COUNTS = WP_CODE_COUNTS,	/* each 8 bytes below the one before */
+	UNREAD = ZERO - 8,	/* whether a counter could not be read */
+	COUNTS = WP_CODE_COUNTS,	/* 8 bytes each, downwards */
 	NEW = COUNTS - 8 * (WP_COUNTERS - 1) - 8 * (2 * WP_COUNTERS + 2),
 };
 _Static_assert((int)NEW >= -512, "a program's stack is no larger");
 
-/* Where a count is on the stack; in a thread's, and there at its last hit. */
+/* The offset of a count on the stack; in a thread's entry, and of its value
+   there at the last hit. */
 static int
 count_at(unsigned i)
 {
@@ -51,7 +51,7 @@ last_at(const struct wp_counters *w, unsigned i)
 	return 8 * (int)(w->n + i);
 }
 
-/* Whether it has not gone. */
+/* The offset of the flag that the thread is running. */
 static int
 here_at(const struct wp_counters *w)
 {
@@ -64,7 +64,8 @@ number_at(const struct wp_counters *w)
 	return here_at(w) + 8;
 }
 
-/* Of a processor's: whether one could not be read; and the task that came. */
+/* Offsets in a processor's entry: whether a counter could not be read, and the
+   task that was switched to. */
 static int
 unread_at(const struct wp_counters *w)
 {
@@ -77,14 +78,14 @@ came_at(const struct wp_counters *w)
 	return 8 * (int)(w->n + 1);
 }
 
-/* a -= b, or +=. */
+/* Emit a -= b, or a += b. */
 static void
 calculate(struct code *c, int op, unsigned a, unsigned b)
 {
 	emit(c, BPF_ALU64 | op | BPF_X, a, b, 0, 0);
 }
 
-/* The counters as they are; R9: whether one cannot be read. */
+/* Read all counters.  R9 is set if one cannot be read. */
 static void
 read_all(struct code *c, const struct wp_counters *w)
 {
@@ -103,7 +104,7 @@ read_all(struct code *c, const struct wp_counters *w)
 	}
 }
 
-/* R0: a map's element with a key of the stack, or 0. */
+/* R0 becomes the element of a map whose key is on the stack, or 0. */
 static void
 look_up(struct code *c, int map, int key)
 {
@@ -113,8 +114,8 @@ look_up(struct code *c, int map, int key)
 	call(c, BPF_FUNC_map_lookup_elem);
 }
 
-/* R7: the processor's, of which there is always one: where it jumps if there is
-   none, which has to be told. */
+/* R7 becomes the processor's entry.  It always exists, but the verifier wants
+   the jump for NULL, which is returned. */
 static unsigned
 look_up_since(struct code *c, const struct wp_counters *w)
 {
@@ -125,7 +126,7 @@ look_up_since(struct code *c, const struct wp_counters *w)
 	return jump(c, BPF_JEQ, BPF_REG_7, 0);
 }
 
-/* Of the current thread. */
+/* Store the task of the current thread. */
 static void
 store_task(struct code *c)
 {
@@ -142,7 +143,7 @@ forget(struct code *c, const struct wp_counters *w)
 	call(c, BPF_FUNC_map_delete_elem);
 }
 
-/* Counts become those since the processor's last switch. */
+/* Turn the counts into those since the last switch on this processor. */
 static void
 subtract_since(struct code *c, const struct wp_counters *w)
 {
@@ -154,8 +155,9 @@ subtract_since(struct code *c, const struct wp_counters *w)
 	}
 }
 
-/* R9: also whether it is not sure that the current thread came at the last
-   switch, and that all was read then.  Counts are since then. */
+/* Also set R9 if the current thread may not be the one of the last switch, or
+   if that switch could not read all counters.  The counts are those since
+   then. */
 static void
 doubt(struct code *c, const struct wp_counters *w)
 {
@@ -172,7 +174,7 @@ doubt(struct code *c, const struct wp_counters *w)
 
 /* --- at a hit --- */
 
-/* And then they become those since the thread's last hit. */
+/* Turn the counts into those since the thread's last hit. */
 static void
 subtract_last(struct code *c, const struct wp_counters *w)
 {
@@ -187,7 +189,7 @@ subtract_last(struct code *c, const struct wp_counters *w)
 	}
 }
 
-/* Its first hit. */
+/* Start the entry of a thread at its first hit. */
 static void
 begin_thread(struct code *c, const struct wp_counters *w)
 {
@@ -252,8 +254,8 @@ wp_code_counters(struct code *c, const struct wp_counters *w)
 
 /* --- at a switch --- */
 
-/* R8: what is known of the thread with this task; where it jumps if nothing
-   is. */
+/* R8 becomes the entry of the thread with this task.  Returns the jump for
+   NULL. */
 static unsigned
 look_up_thread(struct code *c, const struct wp_counters *w)
 {
@@ -262,7 +264,7 @@ look_up_thread(struct code *c, const struct wp_counters *w)
 	return jump(c, BPF_JEQ, BPF_REG_8, 0);
 }
 
-/* To a processor's, or a thread's, in this register. */
+/* Add the counts to the entry in this register. */
 static void
 add_counts(struct code *c, const struct wp_counters *w, unsigned to)
 {
@@ -274,7 +276,7 @@ add_counts(struct code *c, const struct wp_counters *w, unsigned to)
 	}
 }
 
-/* What was counted since the last switch is the outgoing thread's. */
+/* Counts since the last switch belong to the thread that is switched out. */
 static void
 go(struct code *c, const struct wp_counters *w)
 {
@@ -297,7 +299,7 @@ go(struct code *c, const struct wp_counters *w)
 	land(c, unknown);
 }
 
-/* The incoming one must have gone. */
+/* The thread that is switched in must have been switched out before. */
 static void
 come(struct code *c, const struct wp_counters *w)
 {
@@ -318,8 +320,7 @@ come(struct code *c, const struct wp_counters *w)
 	land(c, unknown);
 }
 
-/* Counts since the last switch become the processor's own, as they were
-   read. */
+/* Set the processor's entry to the values just read. */
 static void
 note_since(struct code *c, const struct wp_counters *w)
 {
@@ -348,8 +349,9 @@ open_switching(const struct wp_counters *w)
 
 /* --- when a thread has ended --- */
 
-/* Its task is about to be freed, and may be another's next.  As it ends, the
-   kernel may still write for it, which begins it anew; not from here on. */
+/* Remove the entry of a thread whose task is about to be freed and may be
+   reused.  While a thread ends, the kernel may still write on its behalf, which
+   would start a new entry; after this point it does not. */
 static int
 open_ending(const struct wp_counters *w)
 {
@@ -364,7 +366,8 @@ open_ending(const struct wp_counters *w)
 
 /* --- of user space --- */
 
-/* One counter on each processor that runs.  0 or -errno with a cause. */
+/* Open one counter on each online processor.  Returns 0, or -errno with a
+   cause. */
 static int
 open_counter(struct wp_counters *w, unsigned counter,
     const struct wp_cpus *online, struct wp_cause *cause)
@@ -412,7 +415,7 @@ open_counters(struct wp_counters *w, uint32_t which, struct wp_cause *cause)
 	return err;
 }
 
-/* 0 or -errno. */
+/* Returns 0 or -errno. */
 static int
 open_programs(struct wp_counters *w)
 {

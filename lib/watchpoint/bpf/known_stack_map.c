@@ -100,7 +100,7 @@ reach_of(const struct wp_known_stack *stack)
 	return reach;
 }
 
-/* An entry is not what it was, for programs that look at it meanwhile. */
+/* Mark an entry as changing, for programs that read it at the same time. */
 static void
 begin_change(struct wp_known_entry *entry)
 {
@@ -141,7 +141,7 @@ make_empty(struct wp_known_entry *entry)
 		entry->way[i].fp = 1;
 }
 
-/* Which way is of the same stack, for this slot: one of those; NULL: none. */
+/* Find the way that has the same stack for this slot, or NULL. */
 static struct wp_known_way *
 same_way(struct wp_known_entry *entry, const struct wp_known_way *way)
 {

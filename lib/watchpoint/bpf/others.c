@@ -18,7 +18,7 @@ enum { WORD = sizeof(uint64_t) };
 
 /* --- programs --- */
 
-/* R7 is there. */
+/* R7 becomes the address of a word in the map. */
 static void
 find_word(struct code *c, int map, unsigned word)
 {
@@ -47,16 +47,16 @@ wp_code_own(struct code *c, const struct wp_own *own)
 }
 
 #if defined(__x86_64__)
-/* Of the kernel's two tables. */
+/* System call numbers of 64-bit and 32-bit programs. */
 enum { EXECVE = 59, EXECVEAT = 322, EXECVE_32 = 11, EXECVEAT_32 = 358 };
 enum { CS_32 = 0x23 };
 
-/* Headers older than Linux 5.15 have not got these functions of linux/bpf.h. */
+/* linux/bpf.h lacks these functions before Linux 5.15. */
 enum { GET_CURRENT_TASK_BTF = 158, TASK_PT_REGS = 175 };
 
 #define SAVED(reg) ((int)offsetof(struct pt_regs, reg))
 
-/* Jump if the thread is not amid execve(2). */
+/* Returns the jump that is taken unless the thread is in execve(2). */
 static unsigned
 unless_executing(struct code *c)
 {
@@ -80,11 +80,12 @@ unless_executing(struct code *c)
 	return not;
 }
 
-/* It has the new name then, and the kernel has not stored anything for the
-   other program; events of threads are removed there, too. */
+/* At this point the thread has its new name, and the kernel has not stored
+   anything for the new program yet; events of threads are removed here as
+   well. */
 #define EXECUTES "task_rename"
 #else
-/* The kernel's accesses are no hits. */
+/* The kernel's accesses are not hits here. */
 static unsigned
 unless_executing(struct code *c)
 {
@@ -94,8 +95,8 @@ unless_executing(struct code *c)
 #define EXECUTES "sched_process_exec"
 #endif
 
-/* A program that ends it when the process executes another one, until the
-   descriptor is closed; or -errno. */
+/* Attach a program that disables the event when the process executes another
+   program.  Returns a descriptor that keeps it attached, or -errno. */
 static int
 end_at_execution(const struct wp_others *others)
 {
@@ -124,7 +125,7 @@ size_of(const struct wp_others *others)
 	return (size + page - 1) / page * page;
 }
 
-/* 0 or -errno. */
+/* Returns 0 or -errno. */
 static int
 share(struct wp_others *others)
 {

@@ -31,33 +31,32 @@
 
 enum { PAGE = 4096, CS_64 = 0x33 };
 
-/* Where, from the stack's end down. */
+/* Offsets from the end of the stack. */
 enum stack {
-	PID_TID = -8,		/* whose hit it is */
-	NUMBER = -16,		/* its ticket's */
-	LEN = -24,		/* how many bytes were read, */
-	BYTES = -32,		/* and they, twice */
+	PID_TID = -8,		/* of the thread that made the hit */
+	NUMBER = -16,		/* number of its ticket */
+	LEN = -24,		/* number of bytes read, */
+	BYTES = -32,		/* and these, read twice */
 	AGAIN = -40,
-	TIME = -48,		/* of the hit: before it takes its number */
-	REACH = AGAIN,		/* then: of the words of stacks that are
-				   known */
-	COUNTS = WP_CODE_COUNTS,	/* and below it: of the counters */
+	TIME = -48,		/* of the hit, taken before its number */
+	REACH = AGAIN,		/* later reused: length of the known words */
+	COUNTS = WP_CODE_COUNTS,	/* counters, downwards */
 };
 _Static_assert((int)COUNTS < (int)TIME, "they do not overlap");
 _Static_assert((int)TIME == (int)WP_SAMPLE_OWN, "nothing is below");
 
 /*
- * The bytes are read between two looks at the counter that found it the same,
- * and so often, all equal: a copy may go byte by byte, and then one that is
- * equal to another is still torn only if there was a write in each and one
- * between each two, all by different processors.
+ * The bytes are read READS times between two readings of the ticket counter;
+ * both readings and all copies must be equal.  A copy may be made byte by byte,
+ * so a torn copy can only equal another one if different processors wrote
+ * during each of them and between each two.
  */
 enum { READS = 3, TRIES = 8 };
 
 #define REG(name) ((int)(offsetof(struct bpf_perf_event_data, regs) +	\
     offsetof(struct pt_regs, name)))
 
-/* If so, it is left to the kernel. */
+/* Let the kernel take the sample if this holds. */
 static void
 pass_if(struct code *c, int op, unsigned reg, int value)
 {
@@ -65,7 +64,8 @@ pass_if(struct code *c, int op, unsigned reg, int value)
 	emit(c, BPF_JMP | op | BPF_K, reg, 0, 0, value);
 }
 
-/* Into the record; its end may be farther than an instruction reaches. */
+/* Store to the record, whose end may be out of reach of an instruction's
+   offset. */
 static void
 put_from(struct code *c, size_t at, unsigned src)
 {
@@ -92,7 +92,7 @@ put_register(struct code *c, size_t at, int reg)
 	put_from(c, at, BPF_REG_1);
 }
 
-/* By PERF_REG_X86_*. */
+/* Indexed by PERF_REG_X86_*. */
 static const int registers[] = {
 	REG(rax), REG(rbx), REG(rcx), REG(rdx), REG(rsi), REG(rdi), REG(rbp),
 	REG(rsp), REG(rip), REG(eflags), REG(cs), REG(ss), -1, -1, -1, -1,
@@ -100,7 +100,7 @@ static const int registers[] = {
 	REG(r15),
 };
 
-/* Behind their ABI. */
+/* Put the registers, preceded by their ABI. */
 static size_t
 put_registers(struct code *c, size_t at, uint64_t mask)
 {
@@ -126,7 +126,8 @@ copy_stack(struct code *c, size_t at)
 	call(c, BPF_FUNC_probe_read_user);
 }
 
-/* All of it; or, where its pages are not all there, as far as a page's end. */
+/* Put all of the stack or, where some of its pages are missing, as much as ends
+   at the end of a page. */
 static size_t
 put_stack(struct code *c, size_t at, uint32_t size)
 {
@@ -166,7 +167,7 @@ has_stack(const struct perf_event_attr *attr)
 	return (attr->sample_type & PERF_SAMPLE_STACK_USER) != 0;
 }
 
-/* How many counters it reads. */
+/* The number of counters that it reads. */
 static unsigned
 readings(const struct wp_sampler *sampler)
 {
@@ -175,13 +176,13 @@ readings(const struct wp_sampler *sampler)
 	return w == NULL ? 0 : w->n - w->hidden;
 }
 
-/* What a record has of the stack: so many bytes of a copy, and how many there
-   would be of a short one, if that is tried. */
+/* How much of the stack a record has: bytes copied, and the bytes that a short
+   copy would have if one is being tried out. */
 struct extent {
-	uint32_t copy, trial;	/* 0: none */
+	uint32_t copy, trial;	/* 0 if there is none */
 };
 
-/* Bytes of its raw part, without their size. */
+/* The size of the raw data, without the size field. */
 static uint32_t
 raw_size(const struct wp_sampler *sampler, struct extent extent)
 {
@@ -190,7 +191,7 @@ raw_size(const struct wp_sampler *sampler, struct extent extent)
 	    (extent.trial != 0 ? sizeof(struct wp_known_trial) : 0));
 }
 
-/* How long a record is. */
+/* The size of a record. */
 static size_t
 record_size(const struct perf_event_attr *attr,
     const struct wp_sampler *sampler, struct extent extent)
@@ -213,7 +214,7 @@ record_size(const struct perf_event_attr *attr,
 
 /* --- tickets --- */
 
-/* The watched bytes, to the stack.  Result: where it jumps if that fails. */
+/* Copy the watched bytes to the stack.  Returns the jump for a failure. */
 static unsigned
 read_watched(struct code *c, int to, unsigned len)
 {
@@ -231,8 +232,8 @@ atomic(struct code *c, int op, unsigned src, int off)
 	emit(c, BPF_STX | BPF_ATOMIC | BPF_DW, BPF_REG_9, src, off, op);
 }
 
-/* One try.  Results: where it jumps when the bytes cannot be read, for each
-   reading, and when the number is taken. */
+/* One attempt to take a ticket with consistent bytes.  unread[] are the jumps
+   when the bytes cannot be read; returns the jump when the ticket is taken. */
 static unsigned
 try_ticket(struct code *c, unsigned len, unsigned unread[READS])
 {
@@ -258,8 +259,9 @@ try_ticket(struct code *c, unsigned len, unsigned unread[READS])
 	return done;
 }
 
-/* Each hit takes one, whatever becomes of it; with the bytes, unless they are
-   code, cannot be read, or others are quicker each time. */
+/* Every hit takes a ticket, whatever becomes of it.  It gets the bytes too,
+   unless they are code, cannot be read, or other hits interfere with each
+   attempt. */
 static void
 take_ticket(struct code *c, const struct perf_event_attr *attr,
     const struct wp_sampler *sampler)
@@ -292,7 +294,7 @@ take_ticket(struct code *c, const struct perf_event_attr *attr,
 	atomic(c, BPF_ADD, BPF_REG_1, (int)sampler->line * WP_TICKET_LINE);
 }
 
-/* As raw bytes, behind their size. */
+/* Put the ticket as raw data, after its size. */
 static size_t
 put_ticket(struct code *c, const struct wp_sampler *sampler, size_t at,
     struct extent extent)
@@ -313,7 +315,7 @@ put_ticket(struct code *c, const struct wp_sampler *sampler, size_t at,
 	return at + sizeof(uint32_t) + sizeof(struct wp_ticket);
 }
 
-/* Behind the ticket. */
+/* Put the counters, which follow the ticket. */
 static size_t
 put_readings(struct code *c, const struct wp_sampler *sampler, size_t at)
 {
@@ -329,7 +331,7 @@ put_readings(struct code *c, const struct wp_sampler *sampler, size_t at)
 	return at;
 }
 
-/* Behind these. */
+/* Put the trial, which follows the counters. */
 static size_t
 put_trial(struct code *c, size_t at, struct extent extent)
 {
@@ -341,7 +343,7 @@ put_trial(struct code *c, size_t at, struct extent extent)
 
 /* --- known stacks --- */
 
-/* Jumps that lead to one place, once it is known where that is. */
+/* Jumps to one place that is not known yet. */
 struct jumps {
 	unsigned at[8 + 2 * WP_FILTER_MAX + WP_KNOWN_WORDS], n;
 };
@@ -368,14 +370,14 @@ leave_if_unequal(struct code *c, unsigned a, unsigned b, struct jumps *to)
 
 #define ENTRY(member) ((int)offsetof(struct wp_known_entry, member))
 
-/* The entry for where the hit is in R8, its version in R7. */
+/* R8 becomes the entry for the place of the hit, R7 its version. */
 static void
 find_known(struct code *c, int map, struct jumps *unknown)
 {
 	load(c, BPF_DW, BPF_REG_3, BPF_REG_6, REG(rip));
 	load(c, BPF_DW, BPF_REG_4, BPF_REG_6, REG(rsp));
 	load(c, BPF_W, BPF_REG_5, FP, PID_TID + 4);
-	/* as wp_known_mix() */
+	/* the same as wp_known_mix() */
 	copy(c, BPF_REG_1, BPF_REG_4);
 	emit(c, BPF_ALU64 | BPF_LSH | BPF_K, BPF_REG_1, 0, 0, 24);
 	emit(c, BPF_ALU64 | BPF_XOR | BPF_X, BPF_REG_1, BPF_REG_3, 0, 0);
@@ -398,7 +400,7 @@ find_known(struct code *c, int map, struct jumps *unknown)
 	leave_if_unequal(c, BPF_REG_1, BPF_REG_4, unknown);
 }
 
-/* As much of the stack as has the words, to where R9 is. */
+/* Read the part of the stack that has the known words to R9. */
 static void
 read_known(struct code *c, const struct wp_sampler *sampler,
     struct jumps *unknown)
@@ -415,7 +417,7 @@ read_known(struct code *c, const struct wp_sampler *sampler,
 	leave_if(c, BPF_JNE, BPF_REG_0, 0, unknown);
 }
 
-/* Behind it, the registers, for who asks for one by its number. */
+/* Store the registers after it, to be loaded by number. */
 static void
 put_known_registers(struct code *c)
 {
@@ -435,7 +437,8 @@ way_at(unsigned way)
 	    way * sizeof(struct wp_known_way);
 }
 
-/* Whether all of a way of R8's is so; what is counted by it is this slot's. */
+/* Compare all words of a way of the entry in R8; a way that is counted must
+   also belong to this slot. */
 static void
 compare_known(struct code *c, const struct wp_sampler *sampler, unsigned way,
     struct jumps *other)
@@ -474,7 +477,7 @@ compare_known(struct code *c, const struct wp_sampler *sampler, unsigned way,
 
 /* --- filters --- */
 
-/* Changes R0 to R5, too. */
+/* Clobbers R0 to R5. */
 static void
 set_cpu(struct code *c, unsigned to, const struct wp_sampler *sampler)
 {
@@ -486,7 +489,7 @@ set_cpu(struct code *c, unsigned to, const struct wp_sampler *sampler)
 	copy(c, to, BPF_REG_0);
 }
 
-/* Jump if the relation is as said. */
+/* Jump if the relation has this truth value. */
 static void
 jump_if(struct code *c, const struct wp_filter_node *node, bool truth,
     const struct wp_sampler *sampler, struct jumps *to)
@@ -509,8 +512,8 @@ jump_if(struct code *c, const struct wp_filter_node *node, bool truth,
 	    node->value);
 }
 
-/* Jump if a node surely has this truth; else go on behind.  Without a jump it
-   never has, and there is no code. */
+/* Jump if a node certainly has this truth value; otherwise continue with the
+   code that follows.  No code is emitted if it cannot have it. */
 static void
 jump_if_sure(struct code *c, const struct wp_sampler *sampler, unsigned i,
     bool truth, struct jumps *to)
@@ -549,7 +552,7 @@ jump_if_sure(struct code *c, const struct wp_sampler *sampler, unsigned i,
 
 /* --- samples --- */
 
-/* What it writes is of 64-bit code. */
+/* Only 64-bit code is sampled by the program. */
 static int
 begin(struct code *c, const struct wp_sampler *sampler)
 {
@@ -562,7 +565,7 @@ begin(struct code *c, const struct wp_sampler *sampler)
 		return -errno;
 	load(c, BPF_DW, BPF_REG_1, BPF_REG_6, REG(cs));
 	pass_if(c, BPF_JNE, BPF_REG_1, CS_64);
-	if (guarded)	/* the thread and process are there */
+	if (guarded)	/* the guard has stored them already */
 		return 0;
 	set_wide(c, BPF_REG_1, 0, st.st_dev);
 	set_wide(c, BPF_REG_2, 0, st.st_ino);
@@ -574,7 +577,7 @@ begin(struct code *c, const struct wp_sampler *sampler)
 	return 0;
 }
 
-/* There has to be room, in R7. */
+/* Reserve the record in R7. */
 static void
 reserve(struct code *c, size_t size, int ringbuf)
 {
@@ -657,7 +660,7 @@ write_sample(struct code *c, const struct perf_event_attr *attr,
 	submit(c);
 }
 
-/* And that is all. */
+/* Write a sample, and return. */
 static void
 put_sample(struct code *c, const struct perf_event_attr *attr,
     const struct wp_sampler *sampler, struct extent extent)
@@ -666,7 +669,8 @@ put_sample(struct code *c, const struct perf_event_attr *attr,
 	return_zero(c);
 }
 
-/* Samples of the stack that is known. */
+/* Write a sample with the shortest of these copies of the stack that has all
+   known words. */
 static void
 put_short(struct code *c, const struct perf_event_attr *attr,
     const struct wp_sampler *sampler)
@@ -691,7 +695,7 @@ put_short(struct code *c, const struct perf_event_attr *attr,
 
 #define WAY(member) ((int)offsetof(struct wp_known_way, member))
 
-/* Load the register whose number the way of R5 has there. */
+/* Load the register whose number is in this member of the way in R5. */
 static void
 load_numbered(struct code *c, unsigned to, int at)
 {
@@ -702,7 +706,8 @@ load_numbered(struct code *c, unsigned to, int at)
 	load(c, BPF_DW, to, to, WP_KNOWN_REACH);
 }
 
-/* What a hit of the way of R5 stored, into R3; R4: whether that is known. */
+/* R3 becomes the value that a hit of the way in R5 stored; R4: whether it is
+   known. */
 static void
 load_value(struct code *c)
 {
@@ -734,8 +739,8 @@ load_value(struct code *c)
 	land(c, constant);
 }
 
-/* A hit of the way of R5 is counted, if it is to be, and that is all; else go
-   on.  Meanwhile the entry of R8 may have changed. */
+/* If hits of the way in R5 are counted, count this one and return; otherwise
+   continue.  The entry in R8 may have changed in the meantime. */
 static void
 put_tally(struct code *c, const struct perf_event_attr *attr,
     const struct wp_sampler *sampler, struct jumps *unknown)
@@ -756,8 +761,8 @@ put_tally(struct code *c, const struct perf_event_attr *attr,
 	land(c, not);
 }
 
-/* A sample with a short copy of the stack, if the stack is known, or only a
-   count; else go on. */
+/* If the stack is known, write a sample with a short copy of it, or only count
+   the hit; otherwise continue. */
 static void
 put_known(struct code *c, const struct perf_event_attr *attr,
     const struct wp_sampler *sampler)
@@ -809,7 +814,8 @@ end(struct code *c)
 	emit(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
-/* What an executed function was called with may lie anywhere on the stack. */
+/* The arguments of an executed function may be anywhere on the stack, so its
+   samples need all of it. */
 static bool
 is_for_known(const struct perf_event_attr *attr,
     const struct wp_sampler *sampler)
@@ -831,8 +837,8 @@ wp_sampler_load(const struct perf_event_attr *attr,
 	struct code c = {.n = 0};
 	int err;
 
-	/* what the program itself reads, a stack for one, may be watched: then
-	   it hits while it runs, which is counted and delivered by nobody */
+	/* the program itself reads the stack and the watched bytes; if those
+	   reads are watched, they make hits that nobody counts or delivers */
 	if ((attr->bp_type & HW_BREAKPOINT_R) != 0 ||
 	    record_size(attr, sampler, whole) > UINT16_MAX)
 		return -ENOTSUP;

@@ -76,7 +76,8 @@ wp_stack_table_refused(const struct wp_stack_table *t)
 	return count_of(&t->row[WP_STACK_TABLE_ROWS]);
 }
 
-/* Programs run where the kernel does not sleep, which it waits for. */
+/* Wait until programs that run now have ended: they run where the kernel does
+   not sleep, and the call waits for all processors to leave that. */
 bool
 wp_stack_table_settle(void)
 {
@@ -91,7 +92,8 @@ wp_stack_table_clear(const struct wp_stack_table *t)
 
 /* --- programs --- */
 
-/* R2: the first row that may be its own; R7: which that is. */
+/* R2 and R7 become the first row that the owner in R1 may have, and its
+   number. */
 static void
 find(struct code *c, const struct wp_stack_table *t)
 {
@@ -103,7 +105,7 @@ find(struct code *c, const struct wp_stack_table *t)
 	set_wide(c, BPF_REG_9, BPF_PSEUDO_MAP_VALUE, (uint32_t)t->map);
 }
 
-/* The row of R7, at R9's table, into R2. */
+/* R2 becomes the row with the number in R7, in the table at R9. */
 static void
 point(struct code *c)
 {
@@ -116,7 +118,7 @@ point(struct code *c)
 	emit(c, BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_2, BPF_REG_0, 0, 0);
 }
 
-/* Jump if two registers are related so. */
+/* Jump if the relation of two registers holds. */
 static unsigned
 jump_by(struct code *c, int op, unsigned a, unsigned b)
 {
@@ -124,8 +126,8 @@ jump_by(struct code *c, int op, unsigned a, unsigned b)
 	return c->n - 1;
 }
 
-/* Take the row of R2 if it is free, or its own already.  Results: where it
-   jumps then. */
+/* Take the row at R2 if it is free or is the owner's already.  taken[] are the
+   jumps in that case. */
 static void
 take(struct code *c, unsigned taken[3])
 {
@@ -143,7 +145,7 @@ take(struct code *c, unsigned taken[3])
 	add(c, BPF_REG_7, 1);
 }
 
-/* R3 has a value: keep it where it is the new least or largest. */
+/* Keep the value in R3 if it is the new least or largest one. */
 static void
 keep_if(struct code *c, int not_if, int at, bool first)
 {
@@ -158,7 +160,7 @@ keep_if(struct code *c, int not_if, int at, bool first)
 		land(c, not);
 }
 
-/* R3, of so many bytes, becomes a number without a sign, or with one. */
+/* Extend the value in R3, of len bytes, to a signed or unsigned number. */
 static void
 extend(struct code *c, unsigned len, bool is_signed)
 {
@@ -171,7 +173,7 @@ extend(struct code *c, unsigned len, bool is_signed)
 	    BPF_REG_3, 0, 0, bits);
 }
 
-/* R8 is the number of the hit. */
+/* Note the value; R8 is the number of the hit. */
 static void
 put_values(struct code *c, unsigned len, bool first)
 {
@@ -189,7 +191,7 @@ put_values(struct code *c, unsigned len, bool first)
 	keep_if(c, BPF_JSLE, ROW(largest_signed), first);
 }
 
-/* The value that R3 has, if R4 says so. */
+/* Count the value in R3, provided that R4 says that it is known. */
 static void
 count_value(struct code *c, unsigned len)
 {

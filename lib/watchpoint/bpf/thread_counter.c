@@ -37,7 +37,7 @@ wp_thread_counter_map(unsigned max)
 	return wp_bpf_hash(sizeof(struct wp_thread_key), sizeof(uint64_t), max);
 }
 
-/* The helper gives the thread's number first, as the key has it. */
+/* The helper stores the thread's number, with which the key begins. */
 _Static_assert(offsetof(struct wp_thread_key, tid) == 0 &&
     offsetof(struct bpf_pidns_info, pid) == 0, "the key begins with it");
 
@@ -60,13 +60,13 @@ wp_thread_counter_load(int map, uint64_t watch,
 		JUMP(BPF_JNE, BPF_REG_0, 0, 26),
 		WIDE(BPF_REG_1, 0, watch),
 		STORE(FP, -8, BPF_REG_1),
-		/* its count */
+		/* look up the thread's count */
 		WIDE(BPF_REG_1, BPF_PSEUDO_MAP_FD, (uint32_t)map),
 		COPY(BPF_REG_2, FP),
 		ADD(BPF_REG_2, -16),
 		CALL(BPF_FUNC_map_lookup_elem),
 		JUMP(BPF_JNE, BPF_REG_0, 0, 15),
-		/* or a new one */
+		/* or add one */
 		STORE(FP, -24, BPF_REG_0),
 		WIDE(BPF_REG_1, BPF_PSEUDO_MAP_FD, (uint32_t)map),
 		COPY(BPF_REG_2, FP),

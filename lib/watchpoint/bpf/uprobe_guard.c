@@ -17,10 +17,10 @@
 
 enum { CHECKS = 4 };
 
-/* The process's number is behind the thread's. */
+/* The process id follows the thread id. */
 enum { IDS = -8, PID = -4 };
 
-/* R7 is there. */
+/* R7 becomes the entry of the process in the map. */
 static void
 find_guarded(struct code *c, const struct wp_uprobe_guard *guard)
 {

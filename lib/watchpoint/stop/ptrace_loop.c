@@ -18,11 +18,11 @@
 #include "os/clock.h"
 
 enum {
-	PATIENCE = 10,		/* ms until sleepers are looked for */
-	LIMIT = 5000,		/* ms for all to stop */
-	SETTLE_MS = 5,		/* between looks at those that report nothing */
-	STEPS = 64,		/* reports, at least, before each thread is
-				   looked at once */
+	PATIENCE = 10,		/* ms after which sleeping threads are sought */
+	LIMIT = 5000,		/* ms for all threads to stop */
+	SETTLE_MS = 5,	/* ms between looks at threads that do not report */
+	STEPS = 64,		/* least number of reports between two looks
+				   at each thread */
 };
 
 /* --- the process --- */
@@ -32,7 +32,7 @@ wp_ptrace_loop_process(sigset_t *wake, const char *name, int orphaned)
 {
 	(void)sigfillset(wake);
 	(void)sigprocmask(SIG_SETMASK, wake, NULL);
-	/* ignored, it would not be waited for */
+	/* if it were ignored, it could not be waited for */
 	(void)signal(SIGCHLD, SIG_DFL);
 	(void)sigemptyset(wake);
 	(void)sigaddset(wake, SIGCHLD);
@@ -120,8 +120,8 @@ wp_ptrace_loop_end(struct wp_ptrace_loop *loop)
 		wp_ptrace_loop_forget(loop, loop->all.thread[0]);
 }
 
-/* Held threads report their stops one after the other, like those that are
-   created later. */
+/* Held threads report their stops one by one, like threads that are created
+   later. */
 int
 wp_ptrace_loop_all(struct wp_ptrace_loop *loop)
 {
@@ -130,7 +130,7 @@ wp_ptrace_loop_all(struct wp_ptrace_loop *loop)
 	return wp_ptrace_loop_command(loop, &none);
 }
 
-/* A command stops again before it does anything, to report that. */
+/* The command stops once more to report this, before it executes anything. */
 int
 wp_ptrace_loop_command(struct wp_ptrace_loop *loop, struct wp_hold *hold)
 {
@@ -187,8 +187,8 @@ wp_ptrace_loop_others(const struct wp_ptrace_loop *loop, pid_t tid)
 
 /* --- updates --- */
 
-/* Threads that have yet to report their first stop are not interrupted
-   again. */
+/* A thread whose first stop has not been reported yet stops anyway, so it is
+   not interrupted. */
 void
 wp_ptrace_loop_update(struct wp_ptrace_loop *loop)
 {
@@ -239,7 +239,7 @@ wp_ptrace_loop_settle(struct wp_ptrace_loop *loop, const sigset_t *wake)
 	return more < 0 ? more : settled < 0 ? -ETIMEDOUT : 0;
 }
 
-/* A hit on what is armed now has still to be reported. */
+/* Whether a hit on what is armed now has not been reported yet. */
 static bool
 hit_pending(const struct wp_ptrace_loop *loop, const struct wp_thread *thread)
 {
@@ -248,8 +248,9 @@ hit_pending(const struct wp_ptrace_loop *loop, const struct wp_thread *thread)
 	    wp_trace_pending(thread->tid, SIGTRAP, TRAP_HWBKPT);
 }
 
-/* Bring a stopped thread up to date; with a hit pending, at its next stop,
-   which reports that.  false: it is traced no more. */
+/* Apply the update to a stopped thread.  If a hit is pending, that has to wait
+   for the next stop, which reports the hit.  Returns false if the thread is no
+   longer traced. */
 static bool
 update(struct wp_ptrace_loop *loop, struct wp_thread *thread,
     enum wp_trace_what what)
@@ -266,7 +267,7 @@ update(struct wp_ptrace_loop *loop, struct wp_thread *thread,
 
 /* --- what threads report --- */
 
-/* What a thread gets instead of the signal that stopped it. */
+/* The signal that the thread gets in place of the one that stopped it. */
 static int
 signal_for(struct wp_ptrace_loop *loop, struct wp_thread *thread, int sig)
 {
@@ -282,8 +283,9 @@ signal_for(struct wp_ptrace_loop *loop, struct wp_thread *thread, int sig)
 	    (other == sig && memcmp((const char *)&info, (const char *)&was,
 	    sizeof(info)) == 0))
 		return other;
-	/* killed in between, we would leave it with the one's number and the
-	   other's siginfo, of which the kernel makes a signal sent by a user */
+	/* if we were killed in between, the thread would get the number of one
+	   signal with the siginfo of the other, which the kernel turns into a
+	   signal sent by a user */
 	(void)wp_trace_take(thread->tid);
 	(void)wp_trace_set_signal(thread->tid, &info);
 	return other;
@@ -300,14 +302,15 @@ wp_thread_go_on(const struct wp_thread *thread, int sig)
 		wp_trace_continue(thread->tid, sig);
 }
 
-/* Not a thread; 0: nobody. */
+/* Whether pid is a process rather than a thread; not if it is 0. */
 static bool
 is_process(pid_t pid)
 {
 	return pid != 0 && syscall(SYS_tgkill, pid, pid, 0) == 0;
 }
 
-/* One that was to execute one instruction has stopped; whether for that. */
+/* A thread that was to execute one instruction has stopped.  Returns whether it
+   has executed it. */
 static bool
 end_step(struct wp_ptrace_loop *loop, struct wp_thread *thread,
     const struct wp_trace *trace)
@@ -319,7 +322,8 @@ end_step(struct wp_ptrace_loop *loop, struct wp_thread *thread,
 	    info.si_code == TRAP_TRACE;
 
 	thread->step = false;
-	if (done)	/* killed before, we would leave it with the signal */
+	if (done)	/* cleared now: if we were killed before, the thread
+			   would get the signal */
 		(void)wp_trace_take(thread->tid);
 	loop->calls->stepped(loop->arg, thread, done);
 	return done;
@@ -359,7 +363,8 @@ handle_stop(struct wp_ptrace_loop *loop, struct wp_thread *thread,
 	}
 }
 
-/* A thread that was just made, or else no thread of the process. */
+/* Add a thread that has just been created.  NULL if it is not a thread of the
+   process. */
 static struct wp_thread *
 adopt(struct wp_ptrace_loop *loop, pid_t tid)
 {
@@ -375,7 +380,7 @@ adopt(struct wp_ptrace_loop *loop, pid_t tid)
 	return thread;
 }
 
-/* Nothing may be armed when another program begins. */
+/* Nothing must be armed when another program starts. */
 static void
 handle_exec(struct wp_ptrace_loop *loop, pid_t pid)
 {
@@ -428,7 +433,7 @@ is_done(const struct wp_ptrace_loop *loop)
 	return loop->ended || loop->enough;
 }
 
-/* Threads that are created in the meantime are handled another time. */
+/* Threads that are created during the loop are handled in a later call. */
 void
 wp_ptrace_loop_look(struct wp_ptrace_loop *loop)
 {
@@ -445,8 +450,8 @@ wp_ptrace_loop_look(struct wp_ptrace_loop *loop)
 	}
 }
 
-/* The kernel reports the threads created last first, and would report no
-   others as long as these have hits. */
+/* The kernel reports the newest threads first, and would never report others as
+   long as these have hits; so each thread is looked at in turn. */
 int
 wp_ptrace_loop_step(struct wp_ptrace_loop *loop)
 {

@@ -20,12 +20,12 @@
 #include "stop/stop_private.h"
 
 enum {
-	LATE = 50000000,	/* ns that a sample waits for its stop before it
-				   is asked why, ... */
-	TOO_LATE = 1000000000,	/* ... and at most: its processor may be busy */
-	PATIENCE = 200,		/* ms for all to be released, or held */
+	LATE = 50000000,	/* ns after which a sample that waits for its
+				   stop is looked into, */
+	TOO_LATE = 1000000000,	/* and at most, as the processor may be busy */
+	PATIENCE = 200,		/* ms for all threads to be released, or held */
 	NAP_NS = 100000,
-	SPIN_NS = 100000,	/* of which none is taken at first */
+	SPIN_NS = 100000,	/* ns of waiting before the first nap */
 };
 
 /* --- stops --- */
@@ -36,14 +36,15 @@ warn(struct wp_stops *stops, pid_t tid, int err)
 	struct wp_cause cause;
 	char what[64];
 
-	if (err == -ESRCH)	/* it was killed */
+	if (err == -ESRCH)	/* the thread was killed */
 		return;
 	(void)snprintf(what, sizeof(what), "thread %d cannot be watched", tid);
 	(void)wp_cause_errno(&cause, what, -err);
 	stops->calls->warn(stops->arg, tid, cause.text);
 }
 
-/* Which watches it is to have, only its maker would have shown. */
+/* Only the stop of the creating thread would have shown which watches the
+   process is to have. */
 static void
 warn_of_orphan(struct wp_stops *stops, pid_t pid)
 {
@@ -55,18 +56,18 @@ warn_of_orphan(struct wp_stops *stops, pid_t pid)
 	stops->calls->warn(stops->arg, pid, text);
 }
 
-/* A thread has just made another.  It is added while its creator is stopped,
-   which might otherwise have ended by the time it is reported: then a child's
-   parent would not be known any more. */
+/* The new thread is added while its creator is stopped.  If that were left to
+   the report of the new thread, its creator might have ended by then, and the
+   parent of a child would not be known. */
 static void
 take_made(struct wp_stops *stops, struct wp_stop_process *maker, pid_t tid)
 {
 	if (wp_stop_find(stops, tid) == NULL)
-		/* if not, at its first stop */
+		/* on failure, try again at its first stop */
 		(void)wp_stop_adopt(stops, tid, maker);
 }
 
-/* It does, when this is done.  Result: the signal that it gets. */
+/* Mark the thread as running.  Returns the signal that it gets. */
 static int
 goes_on(struct wp_stop_thread *thread)
 {
@@ -76,7 +77,7 @@ goes_on(struct wp_stop_thread *thread)
 	return thread->pass;
 }
 
-/* All that are held do. */
+/* Let all held threads continue. */
 static void
 all_go_on(struct wp_stops *stops)
 {
@@ -88,9 +89,10 @@ all_go_on(struct wp_stops *stops)
 	}
 }
 
-/* Record what a stop says; the thread then is held.  A signal that is
-   passed on makes its handler run: if that hits too, the next stop comes as the
-   handler ends, and so on without end. */
+/* Record the values at a stop; the thread then counts as held.  If a signal is
+   passed on and its handler makes a hit too, the next stop comes when the
+   handler ends, and so on without end; so a merged signal without a hit
+   disables the signal. */
 static enum wp_stop_at
 take_stop(struct wp_stops *stops, struct wp_stop_thread *thread,
     const struct wp_trace *trace)
@@ -116,8 +118,8 @@ take_stop(struct wp_stops *stops, struct wp_stop_thread *thread,
 	return at;
 }
 
-/* All that are held go on, but if the process is left: then no more is
-   handled. */
+/* Record the stop, and let all held threads continue, unless the process is
+   being left, when nothing more is handled. */
 static int
 stopped(void *arg, struct wp_thread *traced, const struct wp_trace *trace)
 {
@@ -134,13 +136,13 @@ stopped(void *arg, struct wp_thread *traced, const struct wp_trace *trace)
 		    at == WP_STOP_AT_CALL);
 	if (!stops->loop.enough && !stops->holds)
 		return goes_on(thread);
-	/* this one may have been killed in the meantime */
+	/* traced may have been freed in the meantime */
 	if (!stops->loop.enough)
 		all_go_on(stops);
 	return WP_TRACER_LATER;
 }
 
-/* Handle a report of a thread that may be new, or none of ours. */
+/* Handle the report of a thread that may be new, or not one of ours. */
 static struct wp_thread *
 adopt(void *arg, pid_t tid)
 {
@@ -213,8 +215,8 @@ wp_stops_free(struct wp_stops *stops)
 	free(stops);
 }
 
-/* A sample waits too long: its thread blocks the signal, perhaps, or sleeps
-   where it cannot stop. */
+/* A sample has waited too long: its thread may block the signal, or sleep where
+   it cannot stop. */
 static void
 look_at_late(struct wp_stops *stops)
 {
@@ -283,8 +285,8 @@ wp_stops_last(const struct wp_stops *stops, int *cpu, pid_t *tid)
 
 /* --- holding all, and the end --- */
 
-/* Take the stops of a process's threads as they come; none goes on.  Result:
-   how many are still to come. */
+/* Take the stops of a process's threads as they come, and let none of them
+   continue.  Returns how many are still missing. */
 static size_t
 collect(struct wp_stops *stops, pid_t pid)
 {
@@ -300,7 +302,7 @@ collect(struct wp_stops *stops, pid_t pid)
 		if (traced->pid != pid || t->held)
 			continue;
 		if (wp_trace_next(tid, &trace) <= 0)
-			/* the first thread may have ended before others */
+			/* the first thread may have ended before the others */
 			missing += tid != pid || !wp_proc_exiting(pid);
 		else if (trace.what == WP_TRACE_EXEC ||
 		    trace.what == WP_TRACE_END)
@@ -375,8 +377,8 @@ wp_stops_end(struct wp_stops *stops)
 			wp_clock_sleep(NAP_NS);
 }
 
-/* The first to go takes the signal, and stops the others, which learn of it
-   before they go on. */
+/* The first thread that is let go stops the others by the signal, and they see
+   it before they continue. */
 void
 wp_stops_leave(struct wp_stops *stops, pid_t pid)
 {

@@ -8,16 +8,17 @@
 #include "proc/proc.h"
 #include "stop/stop_private.h"
 
-/* How long what was seen of a process's handlers is good for, in ns. */
+/* ns for which a process's set of handlers is kept */
 enum { CAUGHT_FRESH = 100000000 };
 
-/* Signals that programs ignore by default.  SIGCONT, which they ignore too,
-   cancels a SIGSTOP that is on its way and interrupts all threads. */
+/* Signals that are ignored by default.  SIGCONT is too, but it cancels a
+   pending SIGSTOP and interrupts all threads. */
 static const int harmless[] = {SIGURG, SIGWINCH, SIGCHLD};
 
 enum { HARMLESS = sizeof(harmless) / sizeof(harmless[0]) };
 
-/* One that is not blocked, and if possible has no handler; 0: none. */
+/* Choose one that is not blocked, preferably one without a handler.  0 if all
+   are blocked. */
 static int
 choose(uint64_t blocked, uint64_t caught)
 {
@@ -34,8 +35,8 @@ choose(uint64_t blocked, uint64_t caught)
 	return chosen;
 }
 
-/* See which signals the process handles at this moment.  Result: whether they
-   are others than they were. */
+/* Read which signals the process handles now.  Returns whether they have
+   changed. */
 static bool
 look_at_handlers(struct wp_stop_process *process)
 {
@@ -102,8 +103,8 @@ wp_stop_signal_check(struct wp_stops *stops, struct wp_stop_thread *thread)
 	return !wp_proc_signal_in(status.blocked, before);
 }
 
-/* A thread whose signal its process handles, or that has none, takes
-   another. */
+/* Choose another signal for each thread that has none, or whose signal the
+   process now handles. */
 static void
 check_all(struct wp_stops *stops, struct wp_stop_process *process)
 {
@@ -114,7 +115,8 @@ check_all(struct wp_stops *stops, struct wp_stop_process *process)
 			(void)wp_stop_signal_check(stops, t);
 }
 
-/* Whether programs have come to use what stops them. */
+/* Check whether processes have started to handle a signal that stops their
+   threads. */
 void
 wp_stop_look_at_signals(struct wp_stops *stops)
 {
@@ -148,7 +150,7 @@ has_event(const struct wp_events *events, int fd)
 	return false;
 }
 
-/* Whether a signal that a thread is about to get is that of one of its
+/* Whether the signal that a thread is about to get is from one of its
    events. */
 static bool
 is_ours(const struct wp_stop_thread *thread, const siginfo_t *info)
@@ -159,8 +161,8 @@ is_ours(const struct wp_stop_thread *thread, const siginfo_t *info)
 	    has_event(&thread->scouts, info->si_fd);
 }
 
-/* As if a thread of the process had sent it, as which the one must have been
-   that it was joined with. */
+/* Make the signal look as if a thread of the process had sent it, as must have
+   been the case for the one it was merged with. */
 static void
 make_its_own(const struct wp_stop_thread *thread, int sig)
 {
@@ -174,11 +176,11 @@ make_its_own(const struct wp_stop_thread *thread, int sig)
 }
 
 /*
- * The kernel keeps one of each of these signals for a thread: one of the
- * program's that comes while ours is there is gone.  Ours stops the thread as
- * soon as it can, and nothing is joined with it from then on.  So if the
- * program has no handler now, it had none for what was joined, and would have
- * ignored that; if it has one, that is called.
+ * The kernel keeps only one instance of each of these signals for a thread, so
+ * one of the program's own is lost if it arrives while ours is pending.  Ours
+ * stops the thread as soon as possible, and nothing is merged with it after
+ * that.  So if the program has no handler at this stop, it had none for the
+ * lost signal, and would have ignored it; if it has one, the handler is called.
  */
 enum wp_stop_signal
 wp_stop_signal_of(struct wp_stops *stops, struct wp_stop_thread *thread,
@@ -191,8 +193,8 @@ wp_stop_signal_of(struct wp_stops *stops, struct wp_stop_thread *thread,
 		return WP_STOP_SIGNAL_ITS_OWN;
 	if (look_at_handlers(thread->process))
 		check_all(stops, thread->process);
-	/* it may have been blocking all others when that was seen, as when it
-	   made a thread */
+	/* it may have blocked all other signals when this one was chosen, as
+	   libc does while it creates a thread */
 	else if (wp_proc_signal_in(thread->process->caught, thread->signal))
 		(void)wp_stop_signal_check(stops, thread);
 	if (!is_ours(thread, &info))
@@ -210,7 +212,7 @@ wp_stop_mute(struct wp_stop_thread *thread)
 	thread->signal_blocked = true;
 }
 
-/* The ids of its events but the last, which is its reference. */
+/* Read the ids of its events, except the last one, the reference. */
 static int
 take_ids(struct wp_stop_thread *thread)
 {
@@ -224,8 +226,8 @@ take_ids(struct wp_stop_thread *thread)
 	return err;
 }
 
-/* While a thread is being created, its creator blocks all signals, and so does
-   the new one at first: that means nothing. */
+/* While a thread is created, its creator and, at first, the new thread block
+   all signals; so a mask with all of them blocked does not count. */
 static int
 first_signal(struct wp_stop_thread *thread, bool made)
 {
@@ -239,9 +241,9 @@ first_signal(struct wp_stop_thread *thread, bool made)
 
 enum { BIRTH_US = 50, BIRTH_TRIES = 100000 };
 
-/* Where each thread has its own of what is watched, one that was just made is
-   known by its maker, and stops only then: before it runs.  0; -ESRCH: it has
-   ended. */
+/* Each thread may have its own instance of what is watched.  Its address cannot
+   be read before the new thread has stopped for the first time, which it does
+   before it runs.  Returns 0, or -ESRCH if it has ended. */
 static int
 await_birth(const struct wp_stops *stops, const struct wp_stop_process *process,
     pid_t tid)

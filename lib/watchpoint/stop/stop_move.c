@@ -44,7 +44,8 @@ wp_stop_drain_scouts(struct wp_stops *stops)
 		take_in(stops, header);
 }
 
-/* Where its only thread is; 0: there are others, or it is not held. */
+/* The pc of the process's only thread, or 0 if there are more or it is not
+   held. */
 static uint64_t
 only_pc(const struct wp_stop_process *process)
 {
@@ -62,7 +63,7 @@ next_scouted(const struct wp_stops *stops)
 	return process;
 }
 
-/* One may end, or execute another program, while it is being held. */
+/* A process may end or execute another program while it is being held. */
 void
 wp_stop_look_at_scouts(struct wp_stops *stops)
 {
@@ -103,8 +104,8 @@ wp_stops_begin_moving(struct wp_stops *stops)
 		process->scouted = true;
 }
 
-/* Samples of a thread that could not be held would get what is at the new place
-   for what they left. */
+/* The samples of a thread that could not be held would get the bytes at the new
+   place as their value. */
 static void
 give_up_process(struct wp_stops *stops, const struct wp_stop_process *process)
 {

@@ -7,11 +7,12 @@
 #include "os/attr.h"
 
 enum {
-	RAW_EMPTY = 8,		/* as the kernel writes it: 4, and 4 zeros */
+	RAW_EMPTY = 8,		/* empty raw data, as the kernel writes it: a
+				   size of 4, and 4 zeros */
 	RAW_SIZE = sizeof(struct wp_stop_value) + 4,
 };
 
-/* A number of this many bytes, at most 8. */
+/* A number of size bytes, at most 8. */
 static uint64_t
 get(const struct perf_event_header *header, size_t at, size_t size)
 {
@@ -21,7 +22,7 @@ get(const struct perf_event_header *header, size_t at, size_t size)
 	return value;
 }
 
-/* Room for one more at the end. */
+/* Make room for one more record at the end. */
 static int
 room(struct wp_stop_queue *q)
 {
@@ -34,8 +35,8 @@ room(struct wp_stop_queue *q)
 	return wp_array_room(&q->record, q->end, &q->cap, sizeof(*q->record));
 }
 
-/* Where a sample's raw bytes begin; 0: not where they should be, or with them
-   the record would be too long. */
+/* The offset of a sample's raw data.  0 if it is not where it should be, or if
+   the record would become too long with a value. */
 static size_t
 raw_offset(const struct perf_event_header *header, bool callchain)
 {
@@ -50,7 +51,7 @@ raw_offset(const struct perf_event_header *header, bool callchain)
 	    header->size + RAW_SIZE + 4 - RAW_EMPTY <= UINT16_MAX ? at : 0;
 }
 
-/* Found by the user's registers, which follow the raw bytes. */
+/* The pc in the user registers, which follow the raw data. */
 static uint64_t
 user_pc(const struct perf_event_header *header, size_t raw)
 {
@@ -61,7 +62,8 @@ user_pc(const struct perf_event_header *header, size_t raw)
 	    get(header, at, 8) : 0;
 }
 
-/* A copy, with room for a value if there is to be one: at *value then. */
+/* Copy a record, with room for a value if it has raw data; *value is set to the
+   offset of that. */
 static struct perf_event_header *
 copy(const struct perf_event_header *from, size_t raw, uint32_t *value)
 {
@@ -83,7 +85,7 @@ copy(const struct perf_event_header *from, size_t raw, uint32_t *value)
 	return header;
 }
 
-/* Move the last one to its place.  Result: where that is. */
+/* Move the last record to its place in the order.  Returns where it is. */
 static struct wp_stop_record *
 sort_in(struct wp_stop_queue *q, struct wp_stop_record new)
 {
@@ -124,7 +126,7 @@ wp_stop_queue_add(struct wp_stop_queue *q,
 	return sort_in(q, new);
 }
 
-/* Take one out. */
+/* Take record i out of the queue. */
 static struct perf_event_header *
 take(struct wp_stop_queue *q, size_t i)
 {

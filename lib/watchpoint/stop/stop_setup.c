@@ -23,7 +23,7 @@ make_room(struct wp_stops *stops)
 	return 0;
 }
 
-/* Arm all stopped threads. */
+/* Arm all stopped threads of a process. */
 static int
 arm_all(struct wp_stops *stops, const struct wp_hold *hold,
     const struct wp_stop_process *at, struct wp_cause *cause)
@@ -75,7 +75,7 @@ attach_running(struct wp_stops *stops, const struct wp_stop_process *at,
 	return err;
 }
 
-/* The command has nothing to report of its stop: it goes on from here. */
+/* The command's stop has nothing to report, so it continues from here. */
 static int
 attach_command(struct wp_stops *stops, const struct wp_stop_process *at,
     struct wp_cause *cause)
@@ -100,7 +100,7 @@ attach_command(struct wp_stops *stops, const struct wp_stop_process *at,
 	return 0;
 }
 
-/* What others write is not seen. */
+/* What the processes that share its memory write is not seen. */
 void
 wp_stops_lend(struct wp_stops *stops, pid_t pid, bool lent)
 {
@@ -134,7 +134,7 @@ wp_stops_attach(struct wp_stops *stops, pid_t pid, size_t first, size_t n,
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	if (!command && (err = wp_target_check(pid, cause)) < 0)
 		return err;
-	/* those that were attached do not wait for this one */
+	/* processes attached before need not wait for this one */
 	wp_ptrace_loop_look(&stops->loop);
 	before = stops->loop.all.n;
 	began = wp_clock_ns();
@@ -145,7 +145,7 @@ wp_stops_attach(struct wp_stops *stops, pid_t pid, size_t first, size_t n,
 	target->threads += (unsigned)(stops->loop.all.n - before);
 	if (command)
 		return 0;
-	/* nor does this one for what is done next */
+	/* nor this one for what is done next */
 	wp_ptrace_loop_look(&stops->loop);
 	wp_target_was_frozen(target, began);
 	return 0;

@@ -10,8 +10,8 @@
 #include "stop/stop_private.h"
 
 enum {
-	MAKER_NS = 1000000000,	/* for a maker to stop: its processor may be
-				   busy */
+	MAKER_NS = 1000000000,	/* ns for the creating thread to stop, as its
+				   processor may be busy */
 	NAP_NS = 50000,
 };
 
@@ -83,7 +83,7 @@ drop_process(struct wp_stops *stops, struct wp_stop_process *process)
 	free(process);
 }
 
-/* Where each thread has its own of what is watched. */
+/* Report the address of a thread's own instance of what is watched. */
 static void
 report_local(struct wp_stops *stops, const struct wp_stop_thread *thread,
     bool armed)
@@ -149,9 +149,9 @@ wp_stop_forget_process(struct wp_stops *stops, struct wp_stop_process *process)
 		drop_process(stops, process);
 }
 
-/* The maker was killed, or its process ended, before the stop that shows what
-   it made: the child is another process's by now.  Whatever of its memory
-   others have, too, is not known any more. */
+/* The creating thread was killed, or its process ended, before the stop that
+   would have shown what it created; the child has another parent now.  Which
+   other processes share its memory is no longer known. */
 static int
 adopt_orphan(struct wp_stops *stops, pid_t pid, struct wp_stop_process **out)
 {
@@ -168,7 +168,7 @@ adopt_orphan(struct wp_stops *stops, pid_t pid, struct wp_stop_process **out)
 	return 0;
 }
 
-/* Whether some thread of a process is on its way to a stop, perhaps. */
+/* Whether a thread of the process runs, and so may still stop. */
 static bool
 any_runs(const struct wp_stop_process *process)
 {
@@ -191,9 +191,10 @@ any_made(const struct wp_stop_process *process, pid_t pid)
 	return thread != NULL;
 }
 
-/* The parent of a child whose maker is not known, if it is that: another one
-   has it once its maker was killed (prctl(2), PR_SET_CHILD_SUBREAPER).  What
-   made it stops right after, and never sleeps before. */
+/* Returns the parent of a child whose creating thread is not known, provided
+   that this is the parent that created it: once that was killed, the child may
+   have another one (PR_SET_CHILD_SUBREAPER).  The creating thread stops right
+   after the call, and never sleeps before it. */
 static const struct wp_stop_process *
 find_maker(const struct wp_stops *stops, pid_t pid, pid_t parent)
 {
@@ -212,15 +213,16 @@ find_maker(const struct wp_stops *stops, pid_t pid, pid_t parent)
 	return NULL;
 }
 
-/* A new child, with the watches of the process that made it.  0 or -errno. */
+/* Add a new child, with the watches of the process that created it.  Returns 0
+   or -errno. */
 static int
 adopt_process(struct wp_stops *stops, pid_t pid,
     const struct wp_stop_process *parent, struct wp_stop_process **out)
 {
 	struct wp_stop_process *process;
 
-	/* what has executed a program is no child any more: it was let go, but
-	   slept where that was not possible */
+	/* a process that has executed a program is not watched any more: it was
+	   to be released, but may have slept where that is impossible */
 	if (!stops->target->options.follow || wp_proc_has_executed(pid) != 0)
 		return -ESRCH;
 	if (parent == NULL)

@@ -6,7 +6,7 @@
 
 #include "os/array.h"
 
-/* Where a thread is, or would be. */
+/* The index of a thread, or where it would be inserted. */
 static size_t
 place(const struct wp_thread_table *all, pid_t tid)
 {

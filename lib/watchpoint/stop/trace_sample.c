@@ -6,7 +6,7 @@
 #include "os/attr.h"
 #include "proc/proc.h"
 
-/* The part of the sample before the registers. */
+/* The part of the sample that precedes the registers. */
 struct head {
 	struct wp_sample sample;
 	uint32_t raw_size;

@@ -8,7 +8,7 @@
 #include "ptrace/ptrace.h"
 #include "stop/trace_sample.h"
 
-/* The set of a 32-bit program, in its order. */
+/* The registers of a 32-bit program as the kernel orders them. */
 struct regs32 {
 	uint32_t bx, cx, dx, si, di, bp, ax, ds, es, fs, gs, orig_ax, ip, cs,
 	    flags, sp, ss;
@@ -45,7 +45,7 @@ wp_trace_regs(pid_t tid, struct wp_trace_regs *regs)
 		r = set.r;
 	else
 		widen(&r, &set.r32);
-	/* PERF_REG_X86_*, but for the segment registers */
+	/* PERF_REG_X86_*, except for the segment registers */
 	const uint64_t all[] = {
 		r.rax, r.rbx, r.rcx, r.rdx, r.rsi, r.rdi, r.rbp, r.rsp, r.rip,
 		r.eflags, r.cs, r.ss, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13,

@@ -29,12 +29,12 @@
 #include "proc/sharers.h"
 #include "stop/stop_private.h"
 
-/* Reading others' counts takes time; with more events than this there are too
-   many for it, and values are not exact. */
+/* With more events than this, reading the counts of the other threads would
+   take too long, and values are not exact. */
 enum { COUNTS_MAX = 512 };
 
-/* A thread's event by its id: NULL, not one of its.  The last is its reference,
-   which has no samples. */
+/* The event of a thread with this id, or NULL.  The last event is the
+   reference, which makes no samples. */
 static const struct wp_event *
 event_of(const struct wp_stop_thread *thread, uint64_t id)
 {
@@ -44,7 +44,7 @@ event_of(const struct wp_stop_thread *thread, uint64_t id)
 	return NULL;
 }
 
-/* A child that is not traced may have its parent's memory. */
+/* A child that is not traced may share its parent's memory. */
 static void
 take_child(struct wp_stops *stops, const struct perf_event_header *header)
 {
@@ -61,7 +61,8 @@ take_child(struct wp_stops *stops, const struct perf_event_header *header)
 		process->baseline[i].gap = true;
 }
 
-/* What lies there now is no access's doing; and others may have it, too. */
+/* No access has made the bytes what they are now; and others may have the same
+   mapping. */
 static void
 take_mapping(struct wp_stops *stops, const struct perf_event_header *header)
 {
@@ -136,36 +137,36 @@ wp_stop_give_up(struct wp_stops *stops, pid_t tid)
 			q->record[i].waits = false;
 }
 
-/* What a thread did to one watch until it stopped. */
+/* The samples of one watch that a thread made before it stopped. */
 struct touched {
-	struct wp_stop_record record;	/* of the last sample: a copy, since the
-					   queue may be moved */
-	struct wp_stop_record *last;	/* that; NULL: nothing */
+	struct wp_stop_record record;	/* the last one, copied because the
+					   queue may move */
+	struct wp_stop_record *last;  /* in the queue; NULL if there are none */
 	uint64_t samples;
-	bool one;			/* they are one access ... */
-	bool here;			/* ... that the thread is stopped
-					   behind: it had not blocked the
-					   signal */
+	bool one;			/* they are from one access, */
+	bool here;			/* and the thread is stopped right
+					   behind it, as it had not blocked
+					   the signal */
 };
 
-/* A stop, as it is looked at. */
+/* What is found out about one stop. */
 struct look {
 	struct wp_stops *stops;
 	struct wp_stop_thread *thread;
-	struct touched touched[WP_SLOTS_MAX];	/* by watch - first */
-	bool read[WP_SLOTS_MAX];	/* memory could be read */
-	bool exact[WP_SLOTS_MAX];	/* no other thread accessed it */
-	bool crowded[WP_SLOTS_MAX];	/* it is known that others did */
-	bool lent;			/* others have the memory */
-	bool settled[WP_SLOTS_MAX];	/* nor did so while memory was read */
+	struct touched touched[WP_SLOTS_MAX];	/* indexed by watch - first */
+	bool read[WP_SLOTS_MAX];	/* the memory could be read */
+	bool exact[WP_SLOTS_MAX];	/* no other thread has accessed it */
+	bool crowded[WP_SLOTS_MAX];	/* other threads are known to have */
+	bool lent;			/* others share the memory */
+	bool settled[WP_SLOTS_MAX];	/* no thread accessed it while it was
+					   read */
 	struct wp_stop_value value[WP_SLOTS_MAX];
-	uint64_t pc;			/* where the thread is stopped; 0: not
-					   known */
+	uint64_t pc;	/* where the thread is stopped, or 0 if not known */
 	int call;
 	int64_t result;
 };
 
-/* Find the thread's samples.  Result: whether there are any. */
+/* Find the thread's samples.  Returns whether there are any. */
 static bool
 find_samples(struct look *look)
 {
@@ -183,7 +184,7 @@ find_samples(struct look *look)
 		r->waits = false;
 		touched = &look->touched[r->watch - process->first];
 		touched->samples++;
-		/* what the kernel read to take the sample down */
+		/* the kernel read it to take that sample */
 		if (touched->last != NULL && r->kernel &&
 		    !touched->last->kernel && r->pc == touched->last->ip)
 			continue;
@@ -200,8 +201,8 @@ find_samples(struct look *look)
 	return any;
 }
 
-/* The other threads' counts of one watch: as they were when it was settled?  If
-   not, so they are kept.  Result: whether they were. */
+/* Read the counts that the other threads have for a watch, and keep them.
+   Returns whether they are the same as those kept before. */
 static bool
 counts_stand(const struct look *look, size_t i)
 {
@@ -232,7 +233,7 @@ is_data(const struct look *look, size_t i)
 	    .slot[0].type != HW_BREAKPOINT_X;
 }
 
-/* Whether others' counts can be read in a reasonable time. */
+/* Whether the counts of all threads can be read in a reasonable time. */
 static bool
 are_countable(const struct look *look)
 {
@@ -241,7 +242,7 @@ are_countable(const struct look *look)
 	return process->threads * look->thread->events.n <= COUNTS_MAX;
 }
 
-/* Read what is watched. */
+/* Read the watched bytes. */
 static bool
 read_bytes(struct look *look, size_t i)
 {
@@ -271,7 +272,7 @@ is_wanted(const struct look *look, size_t i)
 	return look->touched[i].last != NULL && is_data(look, i);
 }
 
-/* Whether each thread has its own, of which others may write all without a
+/* Whether each thread has its own instance, which others may write to without a
    hit. */
 static bool
 is_local(const struct look *look, size_t i)
@@ -280,7 +281,8 @@ is_local(const struct look *look, size_t i)
 	    i].block != 0;
 }
 
-/* Look at one watch's value.  A lone thread has no others. */
+/* Read the value of a watch, between two readings of the other threads' counts
+   unless there are no other threads. */
 static void
 look_at_value(struct look *look, size_t i)
 {
@@ -300,7 +302,7 @@ look_at_value(struct look *look, size_t i)
 		    counts_stand(look, i);
 }
 
-/* Another process that has the same bytes in its memory, from that one on. */
+/* The next process, starting with `from', that shares these bytes. */
 static struct wp_stop_process *
 sharer(struct wp_stop_process *from, const struct wp_stop_process *process,
     size_t i)
@@ -312,7 +314,7 @@ sharer(struct wp_stop_process *from, const struct wp_stop_process *process,
 	return from;
 }
 
-/* Somebody accessed it whose counts are not those that are looked at. */
+/* An access was made by a thread whose counts are not the ones read here. */
 static void
 unsettle(const struct wp_stops *stops, struct wp_stop_process *process,
     size_t i)
@@ -324,11 +326,12 @@ unsettle(const struct wp_stops *stops, struct wp_stop_process *process,
 		other->baseline[i].gap = true;
 }
 
-/* Whether what was read is what the thread's last access left: all that it did
-   since the others' counts were read is in its samples, and no other thread did
-   anything, nor could without being counted.  That look must be one of a single
-   moment: otherwise this access may have come after its own count was read,
-   and that of another thread before it. */
+/* Whether the bytes read are what the thread's last access left.  They are if
+   the samples account for all that the thread did since the previous reading,
+   and no other thread accessed the bytes, nor could have without being counted.
+   The previous reading must be consistent, that is of a single moment:
+   otherwise this access might have come after its own count was read, and
+   another thread's access before. */
 static bool
 is_left(const struct look *look, size_t i, uint64_t now, bool alone)
 {
@@ -344,8 +347,8 @@ is_left(const struct look *look, size_t i, uint64_t now, bool alone)
 	    (kernel || (touched->here && thread->process->threads == 1));
 }
 
-/* And what was known before is what it found: it is one, and the kernel did
-   nothing unseen. */
+/* Whether, in addition, the value known before is what the access found: there
+   was only one access, and the kernel made none that was not seen. */
 static bool
 is_exact(const struct look *look, size_t i)
 {
@@ -355,8 +358,8 @@ is_exact(const struct look *look, size_t i)
 	    touched->here && look->stops->target->options.kernel;
 }
 
-/* Say to which crowd the access belongs: to the one that has not ended, unless
-   it was counted when an earlier one ended. */
+/* Set the crowd of an access: the current one, unless the access was counted
+   before an earlier crowd ended. */
 static void
 put_crowd(const struct look *look, size_t i, uint64_t now,
     struct wp_stop_value *value)
@@ -376,8 +379,9 @@ put_crowd(const struct look *look, size_t i, uint64_t now,
 	thread->crowd[i].number = 0;
 }
 
-/* A thread's accesses that were counted when a crowd ended belong to it.  Of
-   those that were also counted at the end of an earlier one only some do. */
+/* The accesses of a thread that were counted when a crowd ended belong to it.
+   If some were counted when an earlier crowd ended as well, only the rest
+   do. */
 static uint32_t
 leave_crowd(struct wp_stop_thread *thread, size_t i, uint64_t number)
 {
@@ -392,7 +396,7 @@ leave_crowd(struct wp_stop_thread *thread, size_t i, uint64_t number)
 	return samples;
 }
 
-/* All counts are known: end the crowd, and begin another. */
+/* All counts are known here, so the crowd ends, and the next one begins. */
 static void
 end_crowd(struct look *look, size_t i, struct wp_stop_value *value)
 {
@@ -416,7 +420,7 @@ end_crowd(struct look *look, size_t i, struct wp_stop_value *value)
 	memcpy(crowd->byte, value->new, sizeof(crowd->byte));
 }
 
-/* Put a watch's value into the last sample of it. */
+/* Put the value of a watch into its last sample. */
 static void
 put_value(struct look *look, size_t i)
 {
@@ -442,7 +446,8 @@ put_value(struct look *look, size_t i)
 		}
 	} else if (look->crowded[i] || baseline->gap || !baseline->consistent ||
 	    thread->counted[i] != thread->taken[i]) {
-		value->len = 0;	/* others were there, perhaps after it */
+		value->len = 0;	/* others may have accessed it, even after
+				   this access */
 	}
 	put_crowd(look, i, now, value);
 	baseline->crowd.unseen |= baseline->gap || baseline->shared ||
@@ -461,7 +466,7 @@ put_value(struct look *look, size_t i)
 		wp_stop_record_value(look->touched[i].last, value);
 }
 
-/* Whether others have the memory for a while. */
+/* Whether others share the memory for the time being. */
 static bool
 is_lent(const struct look *look, bool (*shares)(pid_t tid, pid_t child))
 {
@@ -491,7 +496,7 @@ wp_stop_join(struct wp_stops *stops, struct wp_stop_thread *thread)
 	for (size_t i = 0; i < thread->process->n; i++)
 		if (is_wanted(&look, i))
 			look_at_value(&look, i);
-	/* a child that was created in the meantime */
+	/* for children that were created in the meantime */
 	wp_stop_drain(stops);
 	look.lent = is_lent(&look, NULL);
 	for (size_t i = 0; i < thread->process->n; i++)
@@ -513,8 +518,9 @@ wp_stop_void_baselines(struct wp_stops *stops, struct wp_stop_thread *thread)
 			unsettle(stops, process, i);
 }
 
-/* Whether nobody else has the bytes mapped.  To look that up takes longer than
-   a hit, and a watch that moves often stays in one mapping. */
+/* Whether no other process has the bytes mapped.  Looking that up takes longer
+   than a hit, and a watch that moves mostly stays in one mapping, so the range
+   is kept. */
 static bool
 is_own(struct wp_stop_process *process, const struct wp_region *region)
 {
