@@ -11,17 +11,17 @@
 #include "program/table.h"
 #include "os/libc.h"
 
-/* The fork that is going on; locked. */
+/* The fork in progress.  Protected by the table's lock. */
 static struct {
 	bool prepared;
 	pid_t tid;			/* the thread that forks */
-	struct wp_creation making;	/* which is known to a holder of
-					   wp_watches_counts() */
+	struct wp_creation making;	/* entered in the channel that
+					   wp_watches_counts() keeps */
 	int (*reopen)(struct wp_watch *);
 } now;
 
 /*
- * A watch that a child does not have.  It is not opened.
+ * The delivery of a watch that a child does not have; nothing is opened.
  */
 
 static void
@@ -67,7 +67,8 @@ static const struct wp_delivery deliver_none = {
 	.count = none_count,
 };
 
-/* Whether a watch follows into a child; not if no hits are wanted any more. */
+/* Whether the child gets the watch too.  It does not if no hits are wanted any
+   more. */
 static bool
 follows(const struct wp_watch *w, pid_t parent)
 {
@@ -78,15 +79,16 @@ follows(const struct wp_watch *w, pid_t parent)
 	    (w->tid == 0 || w->tid == parent);
 }
 
-/* The child has the thread that forked alone, under another id.  Its copies are
-   closed and nothing else: the events are its parent's. */
+/* The child has only the thread that forked, with another id.  It inherited the
+   descriptors of the parent's events, and does nothing with them but close
+   them. */
 static void
 watch_forked(struct wp_watch *w, pid_t parent)
 {
 	const bool followed = follows(w, parent);
 
 	wp_trap_forked();
-	/* what the child does not have */
+	/* the child does not inherit the mapping */
 	for (size_t i = 0; i < w->narmed; i++)
 		w->armed[i].fired.ring = NULL;
 	wp_watch_drop(w, 0);
@@ -129,7 +131,7 @@ after_fork(void)
 	wp_watches_unlock();
 }
 
-/* Let the parent's helper know of a child that is not watched. */
+/* Tell the parent's helper that there is a child that is not watched. */
 static void
 count_unfollowed(void)
 {
@@ -167,8 +169,9 @@ forked(void)
 	wp_watches_unlock();
 }
 
-/* As soon as it is loaded: or a child that is forked while another thread opens
-   the first watch has a lock that nobody opens again. */
+/* This runs when the library is loaded.  If it ran with the first watch, a
+   child forked by another thread at that moment would have the lock taken, and
+   nobody to release it. */
 static __attribute__((constructor)) void
 prepare(void)
 {

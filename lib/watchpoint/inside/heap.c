@@ -26,25 +26,25 @@
 #include "program/scope_lock.h"
 #include "program/table.h"
 
-enum { LINE = 192 };		/* bytes, which the helper takes with a label */
+enum { LINE = 192 };	/* bytes; the helper takes this much with a label */
 
-/* A block that is watched. */
+/* A watched block. */
 struct block {
 	_Atomic bool used;
-	_Atomic uintptr_t at;		/* what free gets; 0: it is given up */
+	_Atomic uintptr_t at;  /* the address of the block; 0: it is given up */
 	struct wp_watch *watch;
-	const volatile void *addr;	/* what is watched of it */
+	const volatile void *addr;	/* the part that is watched */
 	size_t len;
-	char line[LINE];		/* when it is freed, behind the label */
+	char line[LINE];	/* reported after the label when it is freed */
 };
 
 static struct block blocks[WP_SLOTS_MAX];
 
 static struct {
-	_Atomic unsigned blocks;	/* how many need them */
+	_Atomic unsigned blocks;  /* number of blocks that need the watches */
 	_Atomic bool changing;
 	struct wp_watch *watch[2];	/* NULL: not open */
-	pid_t pid;			/* whose all this is */
+	pid_t pid;			/* the process that this belongs to */
 } calls;
 
 /* --- blocks --- */
@@ -67,7 +67,7 @@ is_watched(const struct wp_run *run)
 	return false;
 }
 
-/* Whether it was there to be given up. */
+/* Returns whether this call gave it up, and no other. */
 static bool
 give_up(struct block *b, uintptr_t at)
 {
@@ -93,7 +93,8 @@ close_calls(void)
 	}
 }
 
-/* Who is changing them looks again when that is done.  Async-signal-safe. */
+/* If another thread is changing the watches, it checks again when it is done.
+   Async-signal-safe. */
 static void
 end_idle_calls(void)
 {
@@ -147,7 +148,7 @@ open_call(void (*function)(void), const char *name, struct wp_watch **out)
 	return err;
 }
 
-/* For one block more. */
+/* Called for each new block. */
 static int
 open_calls(void)
 {
@@ -168,7 +169,7 @@ open_calls(void)
 
 /* --- what the macro calls --- */
 
-/* In the child of a fork all that there is is its parent's. */
+/* A child of fork(2) starts anew: all of this is its parent's. */
 static void
 begin(void)
 {
@@ -200,7 +201,7 @@ find_free(void)
 	for (size_t i = 0; i < WP_SLOTS_MAX; i++)
 		if (!atomic_load(&blocks[i].used))
 			return &blocks[i];
-	return NULL;	/* there are not as many debug registers */
+	return NULL;	/* there are fewer debug registers than this */
 }
 
 static int

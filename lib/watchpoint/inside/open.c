@@ -29,25 +29,26 @@
 #include "program/table.h"
 
 enum {
-	ATTR_MAX = 4096,	/* no struct wp_attr will ever be as long */
-	LAST_WAIT = 50,	/* ms for hits that are on their way at closing */
+	ATTR_MAX = 4096,	/* no struct wp_attr will ever be larger */
+	LAST_WAIT = 50,	/* ms at closing for hits still being reported */
 };
 
-/* Why the thread's last call failed.  Not by malloc(3), as other kinds of
-   thread-local memory might be. */
+/* The cause of this thread's last failure.  initial-exec, because other kinds
+   of thread-local memory may be allocated by malloc(3). */
 static _Thread_local struct wp_cause last
     __attribute__((tls_model("initial-exec")));
 
-/* What this machine offers, once it is known; locked. */
+/* What this machine offers.  Protected by the table's lock. */
 static struct {
-	const struct wp_delivery *delivery;	/* NULL: not known yet */
+	const struct wp_delivery *delivery;	/* NULL: not determined yet */
 	struct wp_slot_caps caps;
 	bool kernel;
-	bool forced;			/* it is what the user wants */
-	struct wp_cause refused;	/* why perf_event_open is no use */
+	bool forced;			/* the user has chosen the delivery */
+	struct wp_cause refused;	/* why perf_event_open cannot be used */
 } machine;
 
-static _Atomic unsigned unfinished;	/* closed, but their events are not */
+static _Atomic unsigned unfinished;	/* closed watches whose events are
+					   still open */
 
 const char *
 wp_cause(void)
@@ -55,7 +56,7 @@ wp_cause(void)
 	return last.code == WP_CAUSE_NONE ? "no error" : last.text;
 }
 
-/* Async-signal-safe.  Result: -err. */
+/* Async-signal-safe.  Returns -err. */
 static int
 failed_plainly(int err, const char *text)
 {
@@ -75,8 +76,9 @@ bad_attr(const char *text)
  * The attribute.
  */
 
-/* Into zeroed memory.  An older program's struct is shorter: what it lacks is
-   0.  A newer one's is longer: what is not known here must be 0. */
+/* *attr is zeroed by the caller.  The struct of an older program is shorter:
+   members that it lacks are 0.  That of a newer program is longer: members that
+   are not known here must be 0. */
 static int
 take_attr(struct wp_attr *attr, const struct wp_attr *from)
 {
@@ -144,16 +146,17 @@ check_attr(const struct wp_attr *attr)
  * The region.
  */
 
-/* What cannot be read may be mapped, too: msync(2) without MS_SYNC does nothing
-   but say what is not, whatever the protection; in a fourth of mincore(2)'s
-   time. */
+/* Memory may be mapped and not readable.  msync(2) without MS_SYNC does nothing
+   except report what is not mapped, whatever its protection, and takes a
+   quarter of mincore(2)'s time. */
 static int
 check_mapped(const struct wp_region *region, bool *readable)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
 	*readable = wp_is_readable(region->addr, region->len);
-	if (*readable || wp_state.begins)	/* then it may come yet */
+	if (*readable || wp_state.begins)	/* at program start it may be
+						   mapped later */
 		return 0;
 	for (uint64_t at = region->addr; at - region->addr < region->len;
 	    at = (at / page + 1) * page)
@@ -164,8 +167,8 @@ check_mapped(const struct wp_region *region, bool *readable)
 	return 0;
 }
 
-/* How a region is covered, and whether it can be read.  Result: how many slots,
-   or -errno with a cause. */
+/* Determine how a region is covered, and whether it can be read.  Returns the
+   number of slots, or -errno with a cause. */
 static int
 plan(const struct wp_region *region, struct wp_slot slot[WP_SLOTS_MAX],
     bool *readable)
@@ -190,7 +193,7 @@ static int
 take_features(const struct wp_features *features)
 {
 	machine.caps = features->caps;
-	/* some may be in use just now */
+	/* some slots may be in use at the moment */
 	if (machine.caps.slots < wp_slot_usual.slots)
 		machine.caps.slots = wp_slot_usual.slots;
 	machine.kernel = features->kernel;
@@ -207,7 +210,8 @@ take_ptrace(void)
 	return 0;
 }
 
-/* Only what the user wants.  err: why perf_event_open is no use, if it is. */
+/* Choose the delivery that the user wants, and no other.  err: 0, or why
+   perf_event_open cannot be used. */
 static int
 choose_forced(const char *name, const struct wp_features *features, int err)
 {
@@ -232,7 +236,8 @@ choose_forced(const char *name, const struct wp_features *features, int err)
 	return 0;
 }
 
-/* It takes a trap for a fault of the instruction, which it begins again. */
+/* Valgrind takes a trap for a fault of the instruction, which it then starts
+   again. */
 static bool
 is_under_valgrind(void)
 {
@@ -242,8 +247,8 @@ is_under_valgrind(void)
 	    strstr(preloaded, "/vgpreload_core-") != NULL;
 }
 
-/* Find out what this machine offers, once.  Later the program may have freed
-   its environment, and be about to end. */
+/* Determine once what this machine offers.  This is done early, as later the
+   program may have freed its environment, or be about to end. */
 static int
 choose(void)
 {
@@ -268,8 +273,8 @@ choose(void)
 	return take_ptrace();
 }
 
-/* Without a helper there are plain lines; but a caller that did not want that
-   gets a message. */
+/* Without a helper, hits are reported in plain lines.  A caller that did not
+   choose that gets a message. */
 static void
 warn_short(const struct wp_attr *attr)
 {
@@ -298,8 +303,8 @@ install_handlers(void)
 	    -err) : 0;
 }
 
-/* If the program took our signals, or blocks them here, this is reported once;
-   whether that is so.  Not locked, since that blocks them, too. */
+/* Whether the program has taken our signals or blocks them here, which is
+   reported once.  Called without the lock, because that blocks the signals. */
 static bool
 warn_taken(void)
 {
@@ -325,7 +330,7 @@ name(struct wp_watch *w)
 		    (unsigned long long)w->region.addr);
 }
 
-/* Fill in everything of a new watch except what its delivery sets. */
+/* Set all members of a new watch except those that its delivery sets. */
 static int
 fill(struct wp_watch *w, const struct wp_attr *attr, bool *readable)
 {
@@ -348,15 +353,15 @@ fill(struct wp_watch *w, const struct wp_attr *attr, bool *readable)
 	}
 	name(w);
 	w->tid = attr->threads == WP_THIS_THREAD ? wp_libc_tid() : 0;
-	/* what execve(2) reads would signal the next program, which dies of
-	   it, so the kernel's accesses are for watches of writes alone */
+	/* reads by execve(2) would make a signal that kills the new program, so
+	   the kernel's accesses count only for write watches */
 	w->kernel = machine.kernel && attr->access == WP_WRITE &&
 	    (attr->flags & WP_USER_ONLY) == 0;
 	w->inexact = false;
 	return 0;
 }
 
-/* From here on it counts from 0. */
+/* Reset the counts. */
 static void
 begin(struct wp_watch *w)
 {
@@ -373,8 +378,8 @@ begin(struct wp_watch *w)
 	atomic_store(&w->disarmed, false);
 }
 
-/* Where perf_event_open is refused, ptrace is what is left: if that fails, both
-   have to be reported. */
+/* If perf_event_open is refused, only ptrace is left; if that fails too, both
+   are reported. */
 static int
 explain_refusal(int err)
 {
@@ -403,8 +408,8 @@ warn_inexact(const struct wp_watch *w)
 	    "and there is no helper to hold them still");
 }
 
-/* Open its events and give it its serial; enable it, if on.  On failure it has
-   its serial if it has events. */
+/* Open the events of a watch, and publish its serial; enable it if `on'.  After
+   a failure it has its serial if it has events. */
 static int
 arm(struct wp_watch *w, const struct wp_delivery *delivery, uint32_t serial,
     bool on, bool readable)
@@ -427,8 +432,8 @@ arm(struct wp_watch *w, const struct wp_delivery *delivery, uint32_t serial,
 	return 0;
 }
 
-/* Events of other threads need a tracer too, under which some processors trap
-   nothing after a hit: then debug registers are better. */
+/* Events of other threads need a tracer as well, and under a tracer some
+   processors do not trap after a hit; debug registers are better there. */
 static int
 arm_first(struct wp_watch *w, uint32_t serial, bool on, bool readable)
 {
@@ -440,7 +445,7 @@ arm_first(struct wp_watch *w, uint32_t serial, bool on, bool readable)
 	return arm(w, machine.delivery, serial, on, readable);
 }
 
-/* Finish closing a watch, unless a handler is using it. */
+/* Complete the closing of a watch, unless a handler is using it. */
 static void
 finish(struct wp_watch *w)
 {
@@ -466,8 +471,8 @@ sees_reads(const struct wp_watch *w)
 	return w->region.access == WP_READ || w->region.access == WP_ACCESS;
 }
 
-/* Have its signals ignored from now on, and close it if that can be done now.
-   Result: whether it could. */
+/* From here on signals of the watch are ignored.  Close it if that is possible
+   now; returns whether it was. */
 static bool
 unpublish(struct wp_watch *w)
 {
@@ -482,8 +487,8 @@ unpublish(struct wp_watch *w)
 	return w->delivery == NULL;
 }
 
-/* In a child made by fork(2); locked.  0, or -errno after a line that says
-   why. */
+/* Called in the child of fork(2) with the table locked.  Returns 0, or -errno
+   after printing the reason. */
 static int
 reopen(struct wp_watch *w)
 {
@@ -521,7 +526,8 @@ open_watch(const struct wp_attr *attr, struct wp_watch **out)
 	if ((err = fill(w, attr, &readable)) < 0 ||
 	    (err = install_handlers()) < 0)
 		return err;
-	(void)wp_helper_start(NULL);	/* there are other ways */
+	(void)wp_helper_start(NULL);	/* optional: other deliveries need no
+					   helper */
 	(void)atomic_fetch_add(&wp_state.nreads, sees_reads(w));
 	err = arm_first(w, serial, (attr->flags & WP_DISABLED) == 0, readable);
 	if (atomic_load(&w->serial) != 0)
@@ -538,7 +544,7 @@ open_watch(const struct wp_attr *attr, struct wp_watch **out)
 	return 0;
 }
 
-/* Keep loaded what the next hit needs. */
+/* Keep the objects loaded that the next hit needs. */
 static void
 pin(const struct wp_attr *attr)
 {
@@ -576,8 +582,8 @@ wp_open(const struct wp_attr *from, struct wp_watch **out)
  * Open watches.
  */
 
-/* Wait until its handlers have returned, or until another thread has closed it
-   and the entry is in use again.  This is no point of cancellation. */
+/* Wait until all handlers of the watch have returned, or another thread has
+   closed it and its entry is used again.  Not a cancellation point. */
 static void
 await_users(struct wp_watch *w)
 {
@@ -706,16 +712,16 @@ move_watch(struct wp_watch *w, uint64_t addr, size_t len)
 	return 0;
 }
 
-/* With one thread only signal handlers can come in between, and what these may
-   do to a watch does no harm there (see own_events.c).  Locking takes a fourth
-   of the time that moving takes. */
+/* With one thread, only signal handlers can interfere, and what those may do to
+   a watch does no harm here (see own_events.c).  Locking would take a quarter
+   of the time of a move. */
 static bool
 is_alone(const struct wp_watch *w)
 {
 	return is_open(w) && wp_libc_alone() && w->delivery->counts_all;
 }
 
-/* as_is: of the length that it has. */
+/* as_is: keep the current length. */
 static int
 move_to(struct wp_watch *w, const volatile void *addr, size_t len, bool as_is)
 {

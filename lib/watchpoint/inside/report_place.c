@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A piece of text. */
+/* A part of a text. */
 struct piece {
 	const char *at;
 	size_t len;
@@ -32,7 +32,7 @@ is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* "     0  reload   config.c:31": the name and what follows it. */
+/* A line "     0  reload   config.c:31": the function's name, and the rest. */
 static bool
 read_frame(struct piece line, struct piece *name, struct piece *rest)
 {
@@ -58,7 +58,8 @@ read_frame(struct piece line, struct piece *name, struct piece *rest)
 	return name->len > 0;
 }
 
-/* "config.c:31 (inlined)": the file and its line; 0: there is none. */
+/* Read "config.c:31 (inlined)".  Returns the line number, or 0 if there is
+   none. */
 static int
 read_source(struct piece rest, struct piece *file)
 {
@@ -81,8 +82,8 @@ read_source(struct piece rest, struct piece *file)
 	return line;
 }
 
-/* The higher the better: the program's own code differs from that of the
-   libraries in that its source can be read here. */
+/* Higher is better.  The program's own code is told from that of libraries by
+   its source file, which can be read here. */
 static unsigned
 rank(const struct wp_place *place)
 {

@@ -30,47 +30,47 @@
 
 enum { OUTSIDE, INSIDE, LEFT };		/* wp_scope.state */
 enum {
-	PLACES = 64,			/* in the source, reported */
+	PLACES = 64,	/* places in the source that have been reported */
 	TEXT_MAX = 1024,		/* bytes of a line about a failure */
-	PATIENCE_MS = 100,		/* for a signal that is on its way */
+	PATIENCE_MS = 100,	/* ms for a signal that has not arrived yet */
 };
 
-/* A use of a macro. */
+/* A use of one of the macros. */
 struct place {
-	const char *name;		/* its argument */
+	const char *name;		/* the macro's argument */
 	const char *file;
 	int line;
 };
 
-/* Of which macro a watch is; those of the same bytes and macro are one. */
+/* The macro of a watch.  Uses of the same macro for the same bytes share
+   one. */
 enum kind { WATCHED, FROZEN, SCOPED };
 
-/* A watch of a macro. */
+/* A watch of one of the macros. */
 struct held {
-	struct wp_watch *watch;		/* NULL: this entry is free */
+	struct wp_watch *watch;		/* NULL if the entry is free */
 	const volatile void *addr;
 	size_t len;
-	pid_t pid;			/* the thread that opened it: a child
-					   has it too, but it watches nothing
-					   there */
+	pid_t pid;			/* the process that opened it: a
+					   child inherits the entry, but its
+					   watch is not open there */
 	enum kind kind;
-	unsigned scopes;		/* blocks that have it; 0: of
-					   WP_WATCH */
-	uint32_t gaps;			/* wp_helper_gaps, when it was opened */
-	struct place place;		/* where it was opened */
+	unsigned scopes;	/* blocks that share it; 0 for WP_WATCH */
+	uint32_t gaps;			/* wp_helper_gaps when it was opened */
+	struct place place;		/* of the use that opened it */
 };
 
-static struct {		/* by wp_scope_lock */
+static struct {		/* protected by wp_scope_lock */
 	struct held held[WP_WATCHES_MAX];
 	struct {
 		const char *file;
 		int line;
-	} reported[PLACES];		/* failures there were reported */
+	} reported[PLACES];	/* places whose failures have been reported */
 	unsigned nreported;
-	char missed[TEXT_MAX];		/* wp_stray_missed_text */
+	char missed[TEXT_MAX];		/* the text of wp_stray_missed_text */
 } table;
 
-/* The entry of these bytes, or NULL; locked. */
+/* The entry of these bytes, or NULL.  Called with the lock held. */
 static struct held *
 held_find(const volatile void *addr, size_t len, enum kind kind)
 {
@@ -86,8 +86,8 @@ held_find(const volatile void *addr, size_t len, enum kind kind)
 	return NULL;
 }
 
-/* Open a watch in a free entry, of which there are as many as of watches.  0 or
-   -errno; locked. */
+/* Open a watch in a free entry; there are as many entries as watches.  Returns
+   0 or -errno.  Called with the lock held. */
 static int
 held_open(struct held **out, const volatile void *addr, size_t len,
     const struct place *place, enum kind kind)
@@ -119,7 +119,8 @@ held_close(struct held *h)
 	h->watch = NULL;
 }
 
-/* Whether a failure at a place is reported for the first time; locked. */
+/* Whether this is the first failure at this place.  Called with the lock
+   held. */
 static bool
 first_time(const char *file, int line)
 {
@@ -135,8 +136,8 @@ first_time(const char *file, int line)
 	return true;
 }
 
-/* A line about a macro: "config.c:31: WP_FREEZE(config) is not in force: ...";
-   reported once for each place; locked. */
+/* Format "config.c:31: WP_FREEZE(config) is not in force: ...", and report it
+   if it is the first at its place.  Called with the lock held. */
 static void
 put_line(char line[TEXT_MAX], const struct place *place, const char *macro,
     const char *what, const char *why)
@@ -147,7 +148,8 @@ put_line(char line[TEXT_MAX], const struct place *place, const char *macro,
 		wp_fallback_line(line);
 }
 
-/* A freeze may have been broken n times without a report; locked. */
+/* A freeze may have been violated n times without a report.  Called with the
+   lock held. */
 static void
 miss(uint64_t n, const struct place *place, const char *what, const char *why)
 {
@@ -205,8 +207,8 @@ wp_scope_one(void)
 }
 
 /*
- * The C library's list of cleanup routines, from before they were a part of
- * unwinding.  Its functions have no declaration any more.
+ * glibc's list of cleanup routines, from the time before they were part of
+ * stack unwinding.  Its functions are no longer declared in headers.
  */
 #ifdef __GLIBC__
 
@@ -238,7 +240,8 @@ list_put(struct wp_scope *scope)
 	wp_libc_push((void *)scope->cleanup, unwound, scope);
 }
 
-/* Take it off, if it is on; with coroutines it need not be the innermost. */
+/* Remove the scope from the list if it is there.  With coroutines it need not
+   be the innermost one. */
 static void
 list_take(struct wp_scope *scope)
 {
@@ -277,7 +280,8 @@ wp_scope_guard(struct wp_scope *scope)
 	return scope;
 }
 
-/* Share a watch of these bytes.  0 or -errno; locked. */
+/* Share or open a watch of these bytes.  Returns 0 or -errno.  Called with the
+   lock held. */
 static int
 enter(struct wp_scope *scope, const volatile void *addr, size_t len,
     const struct place *place, enum kind kind)
@@ -325,7 +329,7 @@ wp_scope_watch(struct wp_scope *scope, const volatile void *addr, size_t len,
 	return scope;
 }
 
-/* The signal handler of this thread may look at the list at any moment. */
+/* This thread's signal handler may read the list at any moment. */
 struct wp_scope *
 wp_scope_permit(struct wp_scope *scope, const volatile void *addr, size_t len)
 {
@@ -341,8 +345,7 @@ wp_scope_permit(struct wp_scope *scope, const volatile void *addr, size_t len)
 	return scope;
 }
 
-/* Whether it is a variable of the call whose frame is given, which called
-   us. */
+/* Whether the scope is a local variable of our caller, whose frame is given. */
 static __attribute__((noinline)) bool
 is_local(const struct wp_scope *scope, const void *frame)
 {
@@ -394,8 +397,8 @@ permit_leave(struct wp_scope *scope)
 		wp_baseline_permitted(scope->addr, scope->len);
 }
 
-/* Accesses whose signal does not come, though it gets a while: the watch is to
-   be closed, and then no one would own it. */
+/* Count the accesses whose signal does not arrive within PATIENCE_MS.  After
+   that the watch is closed, and a late signal would belong to none. */
 static uint64_t
 unseen(const struct wp_watch *w)
 {
@@ -412,7 +415,7 @@ unseen(const struct wp_watch *w)
 	}
 }
 
-/* The last block is left; locked. */
+/* The last block has been left.  Called with the lock held. */
 static void
 freeze_end(struct held *h)
 {
@@ -427,13 +430,14 @@ freeze_end(struct held *h)
 	if (atomic_load(&h->watch->disarmed))
 		miss(1, &h->place, "was not watched to the end by a "
 		    "thread, whose event could not be armed again", "");
-	held_close(h);	/* which the helper learns, if it armed it */
+	held_close(h);	/* this makes the helper check its tracer, if that
+			   had armed it */
 	if (wp_helper_gaps() != h->gaps)
 		miss(1, &h->place, "was not watched for a while: the "
 		    "process that traces this one was killed", "");
 }
 
-/* The same of a block that watches: nothing there is stray. */
+/* The same for WP_SCOPE, where no access is stray. */
 static void
 watch_end(struct held *h)
 {

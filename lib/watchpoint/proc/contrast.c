@@ -13,22 +13,23 @@
 
 enum {
 	PIECE = 4096,
-	PIECES = 2048,		/* that are compared at most */
-	REACH = 1 << 30,	/* bytes of a mapping that are looked through:
-				   some programs reserve terabytes */
-	ROUNDS = 32,		/* in which a word must stay what it is */
+	PIECES = 2048,		/* most pieces compared */
+	REACH = 1 << 30,	/* bytes of a mapping to compare: some
+				   programs reserve terabytes */
+	ROUNDS = 32,		/* times that a word is read to see that it
+				   does not change */
 };
 
-/* What is compared, and the words that were found to differ. */
+/* What is compared, and the words that differ. */
 struct contrast {
 	pid_t pid[2];
-	int pagemap;		/* of the first */
+	int pagemap;		/* of the first process */
 	unsigned pieces;
-	uint64_t word[WP_PROC_WORDS];	/* n of them: their addresses */
+	uint64_t word[WP_PROC_WORDS];	/* addresses of n words */
 	size_t n;
 };
 
-/* As far as both can be read. */
+/* Compare as much as can be read of both. */
 static void
 compare_piece(struct contrast *c, uint64_t at)
 {
@@ -65,8 +66,8 @@ compare_mapping(void *arg, const struct wp_proc_map *map)
 	return c->n == WP_PROC_WORDS;
 }
 
-/* Only those stay that are what they were.  Which process is read first is left
-   to chance, so that no word that changes can keep in step. */
+/* Keep only the words that have not changed.  Which process is read first is
+   random, so that no word can change in step with the readings. */
 static void
 keep_constant(struct contrast *c, uint64_t was[2][WP_PROC_WORDS])
 {

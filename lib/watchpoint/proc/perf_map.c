@@ -11,7 +11,8 @@
 
 #include "proc/proc.h"
 
-/* When a process began, in seconds of the day's clock: field 22 of its stat. */
+/* When a process started, in seconds of the real-time clock: field 22 of its
+   stat file. */
 static bool
 began(pid_t pid, time_t *when)
 {

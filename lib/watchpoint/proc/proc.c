@@ -36,7 +36,8 @@ wp_proc_open(pid_t pid, const char *name, int flags)
 	return fd >= 0 ? fd : wp_proc_error(errno);
 }
 
-/* Read a small file whole and end it with NUL.  Result: its length. */
+/* Read all of a small file, and terminate it with a NUL.  Returns its
+   length. */
 static ssize_t
 proc_slurp(pid_t pid, const char *name, char *to, size_t size)
 {
@@ -97,7 +98,7 @@ status_number(const char *text, const char *key, int base)
 	return field == NULL ? 0 : strtoull(field, NULL, base);
 }
 
-/* Older kernels do not say it, but a kernel thread has no memory. */
+/* Older kernels have no such field; but a kernel thread has no memory. */
 static bool
 is_kernel_thread(const char *text, char state)
 {
@@ -109,8 +110,8 @@ is_kernel_thread(const char *text, char state)
 	    state != 'X';
 }
 
-/* The last of the ids that a thread has, one in each PID namespace that it is
-   in; older kernels do not say. */
+/* Return the last of the thread's ids, one for each PID namespace that it is
+   in.  Older kernels do not list them. */
 static pid_t
 inner_id(const char *text)
 {
@@ -146,7 +147,7 @@ status_parse(const char *text, struct wp_proc_status *out)
 	out->kernel_thread = is_kernel_thread(text, out->state);
 }
 
-/* All of it, to be freed, ended with NUL. */
+/* *text gets the whole file, to be freed by the caller. */
 static int
 read_status(pid_t pid, char **text)
 {
@@ -156,7 +157,8 @@ read_status(pid_t pid, char **text)
 
 	if (f == NULL)
 		return err;
-	/* it has no NUL, so this is all of it: groups can make it long */
+	/* the file has no NUL, so getdelim reads all of it, even with many
+	   groups */
 	if (getdelim(text, &cap, '\0', f) <= 0)
 		err = feof(f) ? -ESRCH : wp_proc_error(errno);
 	else if (status_field(*text, "Tgid") == NULL)
@@ -264,15 +266,14 @@ wp_proc_hides(pid_t pid)
 pid_t
 wp_proc_tracer(pid_t tid)
 {
-	char text[1024];	/* it is one of the first lines */
+	char text[1024];	/* the field is one of the first lines */
 
 	return proc_slurp(tid, "status", text, sizeof(text)) < 0 ? 0 :
 	    (pid_t)status_number(text, "TracerPid", 10);
 }
 
-/* What follows the second field of stat, the name: the name may contain
-   anything, but nothing after it contains a bracket.  NULL: it is no such
-   file. */
+/* Return what follows the second field of stat, the name.  A name may contain
+   anything, but no bracket follows it.  NULL if this is not a stat file. */
 static const char *
 after_name(const char *stat)
 {
@@ -281,7 +282,7 @@ after_name(const char *stat)
 	return end == NULL ? NULL : end + 1;
 }
 
-/* A field of stat, from 3 on.  False: there is none. */
+/* Field 3 or a later one of stat.  Returns false if it is missing. */
 static bool
 stat_field(const char *stat, int field, uint64_t *value)
 {
@@ -295,10 +296,10 @@ stat_field(const char *stat, int field, uint64_t *value)
 	return at != NULL;
 }
 
-/* Of include/linux/sched.h: PF_EXITING, PF_FORKNOEXEC. */
+/* PF_EXITING and PF_FORKNOEXEC of include/linux/sched.h. */
 enum { EXITING = 4, FORKNOEXEC = 0x40 };
 
-/* False: the thread is no more. */
+/* Returns false if the thread no longer exists. */
 static bool
 task_flags(pid_t tid, uint64_t *flags)
 {
@@ -316,8 +317,8 @@ wp_proc_exiting(pid_t tid)
 	return !task_flags(tid, &flags) || (flags & EXITING) != 0;
 }
 
-/* As of waitpid(2): what kernels since 6.15 say of a process that was waited
-   for. */
+/* The status of a process that has been waited for, as waitpid(2) returned it.
+   Kernels since 6.15 keep it. */
 static bool
 status_of_gone(int pidfd, int *status)
 {
@@ -382,7 +383,7 @@ wp_proc_has_executed(pid_t pid)
 	return task_flags(pid, &flags) ? (flags & FORKNOEXEC) == 0 : -ESRCH;
 }
 
-/* The thread's own file: that of the process adds up all threads. */
+/* The file of the thread; that of the process is the sum of all threads. */
 int
 wp_proc_caught_open(pid_t pid)
 {
@@ -415,7 +416,7 @@ wp_proc_cpu(pid_t pid, pid_t tid)
 	    !stat_field(text, 39, &cpu) ? -1 : (int)cpu;
 }
 
-/* The numbers among the names in a directory. */
+/* List the numbers among the names in a directory. */
 static int
 list_ids(const char *path, pid_t **ids, size_t *cap)
 {
@@ -447,7 +448,8 @@ wp_proc_threads(pid_t pid, pid_t **tids, size_t *cap)
 	return list_ids(path, tids, cap);
 }
 
-/* Each is a directory there, besides "." and the one from above. */
+/* Each thread is a directory there, which adds a link to those of "." and the
+   parent. */
 int
 wp_proc_count_threads(pid_t pid)
 {
@@ -470,7 +472,8 @@ wp_proc_processes(pid_t **pids, size_t *cap)
 	return list_ids("/proc", pids, cap);
 }
 
-/* A thread that is ending has no memory any more before it is a zombie. */
+/* A thread that is ending has no memory any more some time before it is a
+   zombie. */
 pid_t
 wp_proc_living(pid_t pid)
 {
@@ -521,8 +524,8 @@ wp_proc_executes(pid_t pid, dev_t dev, ino_t ino)
 	return st.st_dev == dev && st.st_ino == ino;
 }
 
-/* The file, which need not be another one, and where the kernel has put what
-   it does for each new program. */
+/* Identifies the program by its file and, as it may execute the same file
+   again, by the place that the kernel chose for its random bytes. */
 int
 wp_proc_program(pid_t pid, uint64_t *program)
 {
@@ -558,7 +561,7 @@ wp_proc_comm(pid_t pid, pid_t tid, char comm[64])
 	return 0;
 }
 
-/* A number of the auxiliary vector, which has 4 bytes in a 32-bit process. */
+/* A number of the auxiliary vector: 4 bytes in a 32-bit process. */
 static uint64_t
 auxv_number(const char *at, size_t word)
 {
@@ -573,7 +576,8 @@ wp_proc_auxv(pid_t pid, uint64_t type, uint64_t *value)
 {
 	char text[4096 + 1] = {0};
 	ssize_t n = proc_slurp(wp_proc_living(pid), "auxv", text, sizeof(text));
-	/* types are small, and the value of the first one is not 0 */
+	/* a type is small, and the first value is not 0, so the upper half
+	   shows the width */
 	const size_t word = auxv_number(text, sizeof(uint64_t)) > UINT32_MAX ?
 	    sizeof(uint32_t) : sizeof(uint64_t);
 
@@ -596,7 +600,7 @@ wp_proc_fd(pid_t pid, pid_t tid, int fd, char *name, size_t size)
 	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%d", pid, tid,
 	    fd);
 	len = readlink(path, name, size);
-	if (len < 0) {	/* that thread has ended */
+	if (len < 0) {	/* this thread has ended */
 		(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
 		len = readlink(path, name, size);
 	}

@@ -10,7 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* A newline in a path is written as \012. */
+/* The kernel writes a newline in a path as \012. */
 static void
 unescape(char *path)
 {
@@ -27,7 +27,7 @@ unescape(char *path)
 	*to = '\0';
 }
 
-/* One line: "start-end perms offset maj:min inode   path". */
+/* Parse "start-end perms offset maj:min inode   path". */
 static bool
 map_parse(char *line, struct wp_proc_map *map)
 {
@@ -60,8 +60,8 @@ map_parse(char *line, struct wp_proc_map *map)
 	return true;
 }
 
-/* Each line of a thread's file, until the function returns what is not 0.
-   *any: there was one. */
+/* Call fn for each line of a thread's file until it returns nonzero.  *any is
+   set if there was a line. */
 static int
 each_line_of(pid_t tid, const char *name, int (*fn)(void *, char *), void *arg,
     bool *any)
@@ -85,8 +85,8 @@ each_line_of(pid_t tid, const char *name, int (*fn)(void *, char *), void *arg,
 	return result;
 }
 
-/* The same of a process's, where a thread may have begun to end before its file
-   was open. */
+/* The same for a process; if a thread ends before its file is open, try
+   another. */
 static int
 each_line(pid_t pid, const char *name, int (*fn)(void *, char *), void *arg)
 {
@@ -124,7 +124,7 @@ struct bytes {
 	uint64_t from, to;
 };
 
-/* Mapping by mapping, from the start on. */
+/* Extend the bytes covered, mapping by mapping. */
 static int
 cover(void *arg, const struct wp_proc_map *map)
 {
@@ -162,7 +162,7 @@ wp_proc_shares(pid_t pid, uint64_t addr, uint64_t len)
 	return wp_proc_maps(pid, note_shared, &bytes) != 0;
 }
 
-/* The mapping that some bytes are in. */
+/* Looks for the mapping that contains some bytes. */
 struct around {
 	struct bytes bytes, mapping;
 };
@@ -190,11 +190,11 @@ wp_proc_own(pid_t pid, uint64_t addr, uint64_t len, uint64_t *start,
 	*end = around.mapping.to;
 }
 
-/* Looking for the mapping of a file's first page, by one of its others. */
+/* Looks for the mapping of a file's first page, given another mapping of it. */
 struct first_page {
-	uint64_t start;		/* where the known mapping begins */
-	struct wp_proc_map last;	/* the last first page seen */
-	bool found;		/* it belongs to the known mapping */
+	uint64_t start;		/* start of the given mapping */
+	struct wp_proc_map last;  /* the last mapping of a first page so far */
+	bool found;		/* it belongs to the given mapping */
 };
 
 static int
@@ -221,7 +221,7 @@ wp_proc_first_page(pid_t pid, uint64_t start, uint64_t *first)
 	return err < 0 ? err : search.found ? 0 : -ENOENT;
 }
 
-/* Whether flags, two letters each, have this one. */
+/* Whether a list of two-letter flags contains this one. */
 static bool
 has_flag(const char *flags, const char *flag)
 {
@@ -230,7 +230,8 @@ has_flag(const char *flags, const char *flag)
 	return at != NULL && at[-1] == ' ' && strchr(" \n", at[2]) != NULL;
 }
 
-/* A line after a mapping's first.  True: it is the last. */
+/* Parse one of the lines that follow a mapping's first.  Returns whether it is
+   the last one. */
 static bool
 usage_parse(const char *line, struct wp_proc_usage *usage)
 {
@@ -287,7 +288,7 @@ wp_proc_pagemap(pid_t pid)
 	return wp_proc_open(wp_proc_living(pid), "pagemap", O_RDONLY);
 }
 
-/* Bits 62 and 63 of an entry: Documentation/admin-guide/mm/pagemap.rst. */
+/* Bits 62 and 63 of an entry; see Documentation/admin-guide/mm/pagemap.rst. */
 static bool
 is_used(uint64_t entry)
 {
@@ -308,7 +309,7 @@ wp_proc_pages(int pagemap, uint64_t *start, uint64_t *end)
 		size_t n = got > 0 ? (size_t)got / sizeof(*entry) : 0, i = 0, k;
 
 		if (n == 0)
-			return true;	/* not known: they may be */
+			return true;	/* not known, so they may be used */
 		while (i < n && !is_used(entry[i]))
 			i++;
 		for (k = i; k < n && is_used(entry[k]); k++)
@@ -322,7 +323,8 @@ wp_proc_pages(int pagemap, uint64_t *start, uint64_t *end)
 	return false;
 }
 
-/* Take whole lines in: those of executable mappings.  Result: bytes taken. */
+/* Add complete lines of executable mappings to the hash.  Returns the bytes
+   consumed. */
 static size_t
 code_hash(const char *text, size_t len, uint64_t *hash)
 {
@@ -363,8 +365,8 @@ wp_proc_code(pid_t pid, uint64_t *code)
 	return (int)n;
 }
 
-/* Whether an open file is the one that a mapping names.  Some file systems
-   report another device in maps than in stat(2), never another inode. */
+/* Whether an open file is the one that a mapping names.  On some file systems
+   maps has another device than stat(2), but never another inode. */
 static bool
 same_file(int fd, unsigned maj, unsigned min, uint64_t ino)
 {
@@ -420,7 +422,7 @@ wp_proc_open_mapped(pid_t pid, int root, uint64_t start, uint64_t end,
 	return fd < 0 && err == -ESTALE ? err : fd == -ENOENT ? -ESRCH : fd;
 }
 
-/* Which mapping an address is in. */
+/* Looks for the mapping that contains an address. */
 struct code_file {
 	uint64_t addr;
 	struct wp_proc_map map;

@@ -15,7 +15,8 @@
 struct wp_root {
 	int fd;
 	uint64_t dev, ino;
-	uint64_t mount;		/* its mount: distinguishes mount namespaces */
+	uint64_t mount;		/* of the root's mount: identifies the mount
+				   namespace */
 	struct wp_root *next;
 };
 
@@ -40,8 +41,8 @@ is_same(const struct wp_root *a, const struct wp_root *b)
 	return a->dev == b->dev && a->ino == b->ino && a->mount == b->mount;
 }
 
-/* The descriptor of this root, opened before; -1: ours; -2: it is
-   new. */
+/* The descriptor of this root if it has been opened before; -1 if it is our
+   own; -2 if it is new. */
 static int
 find_known(const struct wp_roots *roots, const struct wp_root *key)
 {

@@ -14,16 +14,16 @@
 #include "proc/contrast.h"
 #include "proc/proc.h"
 
-/* What a process has mapped at most. */
+/* peak size of a memory that cannot be read */
 #define UNKNOWN UINT64_MAX
 
 enum {
-	NAP = 50000,		/* ns between checks of which processes share
-				   the memory, */
-	MOMENT = 50000000,	/* for so long */
+	NAP = 50000,		/* ns between two checks of which processes
+				   share the memory, */
+	MOMENT = 50000000,	/* for this long, ns */
 };
 
-/* 1 or 0; -1: not known. */
+/* Returns 1, 0, or -1 if not known. */
 static int
 compare(pid_t tid, pid_t pid)
 {
@@ -32,7 +32,8 @@ compare(pid_t tid, pid_t pid)
 	return order < 0 ? -1 : order == 0;
 }
 
-/* Whether it can be compared: if not with pid, that alone is closed to us. */
+/* Whether kcmp(2) works for this thread; if a comparison with pid fails
+   nevertheless, it is pid that is not permitted. */
 static bool
 is_open(pid_t tid)
 {
@@ -45,9 +46,8 @@ exists(pid_t pid)
 	return kill(pid, 0) == 0 || errno != ESRCH;
 }
 
-/* Where kcmp(2) says nothing.  If they have one memory, what it had at most in
-   between is no less than before, and no more than after; and there is no
-   contrast in what is in it. */
+/* Used where kcmp(2) is not permitted.  If both share one memory, its peak size
+   cannot shrink between two readings, and its contents do not differ. */
 static bool
 may_have(pid_t tid, pid_t pid)
 {
@@ -63,7 +63,7 @@ may_have(pid_t tid, pid_t pid)
 	    theirs <= after && !wp_contrast(tid, wp_proc_living(pid)));
 }
 
-/* A first thread that has ended has no memory any more: then one that lives is
+/* The first thread may have ended and then has no memory, so one that lives is
    compared. */
 static bool
 has(pid_t tid, pid_t pid)
@@ -88,19 +88,20 @@ wp_sharers_has(pid_t tid, pid_t pid)
 
 /* --- of several processes at once --- */
 
-/* What is looked for, and found. */
+/* The processes that others are compared with, and the results. */
 struct scan {
 	struct one {
-		size_t i;		/* which process it is */
-		pid_t pid, tid;		/* and a thread of it that lives */
-		uint64_t peak;		/* not open: before the others' */
-	} *one;			/* n; the first of them, nopen, in the order of
-				   kcmp(2), by which one is found in a few
-				   steps */
+		size_t i;		/* index of the process */
+		pid_t pid, tid;		/* the process, and one of its
+					   threads that lives */
+		uint64_t peak;		/* if not open: peak size, read
+					   before the others' */
+	} *one;			/* n of them; the first nopen are sorted in
+				   kcmp(2)'s order, for a binary search */
 	size_t n, nopen;
-	struct wp_sharer *found;	/* nfound */
+	struct wp_sharer *found;	/* nfound of them */
 	size_t nfound, cap;
-	bool failed;		/* there was no memory for one */
+	bool failed;		/* out of memory */
 };
 
 static void
@@ -124,8 +125,8 @@ by_memory(const void *a, const void *b)
 	return order == 1 ? -1 : order == 2 ? 1 : 0;
 }
 
-/* Whether they are still in that order: one that has executed another program
-   has another memory, and may have misled. */
+/* Whether they are still in that order.  A process that has executed another
+   program has a new memory, and may have misled the search. */
 static bool
 in_order(const struct scan *s)
 {
@@ -139,7 +140,7 @@ in_order(const struct scan *s)
 	return true;
 }
 
-/* Whether some have the memory of a thread, of process pid. */
+/* Whether any of them share the memory of this thread, which belongs to pid. */
 static bool
 look_up(struct scan *s, pid_t tid, pid_t pid)
 {
@@ -151,7 +152,7 @@ look_up(struct scan *s, pid_t tid, pid_t pid)
 		const long order = syscall(SYS_kcmp, s->one[middle].tid, tid,
 		    KCMP_VM, 0, 0);
 
-		if (order < 0)	/* it has other credentials, or has ended */
+		if (order < 0)	/* it has other credentials or has ended */
 			return false;
 		if (order == 1)
 			low = middle + 1;
@@ -174,7 +175,7 @@ look_for_memory(struct scan *s, const pid_t *pids, size_t n)
 			(void)look_up(s, wp_proc_living(pids[i]), pids[i]);
 }
 
-/* The same, whatever their order is. */
+/* The same without relying on the order. */
 static void
 look_for_each(struct scan *s, size_t first, size_t end, const pid_t *pids,
     size_t n)
@@ -185,8 +186,8 @@ look_for_each(struct scan *s, size_t first, size_t end, const pid_t *pids,
 				add(s, &s->one[k], pids[i]);
 }
 
-/* Those that cannot be compared: what all have had at most is read once, and
-   only few are worth a closer look. */
+/* Processes that kcmp(2) cannot compare.  The peak size of each is read once,
+   after which only a few need a closer look. */
 static void
 look_at_peaks(struct scan *s, const pid_t *pids, size_t n)
 {
@@ -207,7 +208,7 @@ look_at_peaks(struct scan *s, const pid_t *pids, size_t n)
 	free(peak);
 }
 
-/* It has ended: what was found is nothing. */
+/* The process has ended, so remove what was found for it. */
 static void
 forget(struct scan *s, const struct one *one)
 {
@@ -236,7 +237,7 @@ look_for_all(struct scan *s, const pid_t *pids, size_t n)
 			forget(s, &s->one[k]);
 }
 
-/* The open ones first. */
+/* Sorts the open ones to the front. */
 static void
 prepare(struct scan *s, const pid_t *pids, size_t n)
 {

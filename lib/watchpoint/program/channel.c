@@ -21,9 +21,10 @@
 #include "os/libc.h"
 
 enum {
-	LISTEN_NS = 50000,	/* before the helper sleeps */
-	NAP_NS = 1000000,	/* between looks for a place, at first; then
-				   longer, as there may be thousands who look */
+	LISTEN_NS = 50000,	/* ns of polling before the helper sleeps */
+	NAP_NS = 1000000,	/* ns between attempts to get a place, at
+				   first; then longer, as thousands of
+				   processes may try */
 	NAP_MAX_NS = 64 * NAP_NS,
 };
 
@@ -37,8 +38,8 @@ _Static_assert(WP_RECORD_MAX <= UINT16_MAX, "a record's size has 16 bits");
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2 && ATOMIC_LLONG_LOCK_FREE == 2 &&
     ATOMIC_SHORT_LOCK_FREE == 2, "atomics work between processes");
 
-/* Some systems have executable memfds forbidden, others do not know the flag
-   that says it is none. */
+/* Some systems forbid executable memfds; others do not know the flag that
+   declares this one not executable. */
 static int
 memory_file(void)
 {
@@ -50,7 +51,8 @@ memory_file(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A write beyond the limit of file sizes would kill the program. */
+/* Growing a file beyond the limit of file sizes raises a signal that would kill
+   the program. */
 static int
 make_large(int fd, off_t size)
 {
@@ -84,7 +86,8 @@ wp_channel_make(uint32_t stack)
 
 	if (fd < 0)
 		return fd;
-	/* no process that maps it can be made to die of SIGBUS */
+	/* the seals prevent that a process dies of SIGBUS because another
+	   shrinks it */
 	if ((err = make_large(fd, sizeof(*channel))) == 0 &&
 	    (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0 ||
 	    (channel = map(fd)) == MAP_FAILED))
@@ -131,7 +134,7 @@ wp_channel_unmap(struct wp_channel *channel)
 	(void)munmap(channel, sizeof(*channel));
 }
 
-/* Records say themselves how much of the stack they hold. */
+/* Each record has the size of its own stack copy. */
 void
 wp_channel_attr(struct perf_event_attr *attr)
 {
@@ -139,8 +142,9 @@ wp_channel_attr(struct perf_event_attr *attr)
 	    &(struct wp_options){.stack = WP_STACK_MAX}, false);
 }
 
-/* A ticket that was taken before execve(2), if it was.  Its cell goes through
-   the helper, empty if its filling was cut short, and is given back. */
+/* Complete a ticket that was taken before execve(2), if it was.  Its cell is
+   passed to the helper, emptied if it was not filled completely, and then given
+   back. */
 static void
 finish(struct wp_channel *channel, uint32_t ticket, bool taken)
 {
@@ -162,8 +166,7 @@ finish(struct wp_channel *channel, uint32_t ticket, bool taken)
 		wp_channel_give(cell, ticket);
 }
 
-/* After execve(2) no thread is left that would finish what threads had
-   begun. */
+/* After execve(2) the threads that were using the channel no longer exist. */
 static void
 clear_away(struct wp_channel *channel)
 {
@@ -198,7 +201,7 @@ wp_channel_join(struct wp_channel *channel)
 	return 0;
 }
 
-/* The helper's word is there before ready is. */
+/* The helper sets `helper' before `ready'. */
 int
 wp_channel_await(struct wp_channel *channel, int ms)
 {
@@ -214,7 +217,7 @@ wp_channel_await(struct wp_channel *channel, int ms)
 	    -EPIPE : 0;
 }
 
-/* A place of the root's, once there is one.  NULL: its helper has ended. */
+/* Wait for a free place in the root.  Returns NULL if its helper has ended. */
 static struct wp_adoption *
 find_place(struct wp_channel *root)
 {
@@ -272,14 +275,14 @@ wp_channel_ask(struct wp_channel *channel)
 }
 
 /*
- * The list has one entry, outside the channel: the kernel finds the word by
- * their distance.  This displaces the list that libc keeps for this thread's
- * robust mutexes, of which the helper has none.
+ * The robust list has one entry, which lies outside of the channel; the kernel
+ * finds the futex word by its offset from that.  It replaces libc's list of
+ * this thread's robust mutexes, of which the helper has none.
  */
 void
 wp_channel_serve(struct wp_channel *channel)
 {
-	/* initial-exec: else the library would need the dynamic loader's */
+	/* otherwise the library would need a function of the dynamic loader */
 	static _Thread_local struct robust_list entry
 	    __attribute__((tls_model("initial-exec")));
 	static _Thread_local struct robust_list_head head
@@ -303,7 +306,8 @@ wp_channel_serve_too(struct wp_channel *channel)
 	wp_futex_wake(&channel->ready);
 }
 
-/* What is unmapped before the thread ends, the kernel does not find. */
+/* The kernel does not find the word if the channel is unmapped before the
+   thread ends. */
 void
 wp_channel_leave(struct wp_channel *channel)
 {
@@ -380,9 +384,9 @@ wp_channel_answer(struct wp_channel *channel, int result)
 	wp_futex_wake(&channel->request.state);
 }
 
-/* Hits come in bursts, and waking a sleeper costs the thread that was hit more
-   than all else that it does: so listen for a while, if that takes no processor
-   from the program. */
+/* Hits come in bursts, and to wake the helper costs the thread that was hit
+   more than the rest of its hit.  So poll for a while, unless the program needs
+   the processor. */
 static bool
 rings_at_once(const struct wp_channel *channel, uint32_t heard)
 {

@@ -9,20 +9,20 @@
 #include "handler/trap.h"
 #include "program/table.h"
 
-enum { OTHERS_MAX = 8 };	/* that are told of processes */
+enum { OTHERS_MAX = 8 };	/* copies that are told of created processes */
 
 #define NAME "watchpoint"
 
 static void making(bool begins);
 
-/* Named by the note. */
+/* The note refers to it. */
 extern struct wp_copy wp_this_copy;
 struct wp_copy wp_this_copy = {
 	.version = WP_COPY_VERSION, .is_its = wp_trap_is_ours,
 	.displaced = wp_trap_displaced, .making = making,
 };
 
-/* How far behind the note's content the structure is. */
+/* The note's content is the offset from itself to the structure. */
 __asm__(
     ".pushsection .note." NAME ",\"a\",%note\n"
     "	.balign	4\n"
@@ -33,7 +33,7 @@ __asm__(
     "4:	.balign	4\n"
     ".popsection\n");
 
-/* Those that had a number when this one got its. */
+/* The copies that had a number when this one took its own. */
 static struct wp_copy *other[OTHERS_MAX];
 
 /*
@@ -41,11 +41,11 @@ static struct wp_copy *other[OTHERS_MAX];
  */
 
 struct look {
-	bool (*found)(struct wp_copy *, void *arg);	/* false: no more */
+	bool (*found)(struct wp_copy *, void *arg);  /* returns false to stop */
 	void *arg;
 };
 
-/* Whether the object's memory has all of it. */
+/* Whether this part is completely in one of the object's loaded segments. */
 static bool
 is_loaded(const struct dl_phdr_info *info, const ElfW(Phdr) *what)
 {
@@ -62,7 +62,7 @@ is_loaded(const struct dl_phdr_info *info, const ElfW(Phdr) *what)
 	return false;
 }
 
-/* The copy that a segment of notes leads to, or NULL. */
+/* Returns the copy that a notes segment refers to, or NULL. */
 static struct wp_copy *
 find(const char *notes, size_t size, size_t align)
 {
@@ -127,7 +127,7 @@ look(bool (*found)(struct wp_copy *, void *), void *arg)
 
 struct numbers {
 	bool taken[WP_COPIES_MAX + 1];
-	unsigned n;			/* other copies */
+	unsigned n;			/* number of other copies */
 };
 
 static bool
@@ -144,7 +144,8 @@ note_number(struct wp_copy *copy, void *arg)
 	return true;
 }
 
-/* It is the last to be called, for the list of objects, which is locked. */
+/* Called for each object while the list of objects is locked; the last call
+   takes the number. */
 static int
 take_number(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -169,7 +170,7 @@ wp_copies_join(struct wp_cause *cause)
 	struct numbers numbers = {.n = 0};
 
 	if (atomic_load(&wp_this_copy.number) == 0) {
-		/* for the reason that pin.c has */
+		/* locked first, as in pin.c */
 		wp_watches_lock();
 		(void)dl_iterate_phdr(take_number, &numbers);
 		wp_watches_unlock();
@@ -185,7 +186,7 @@ wp_copies_join(struct wp_cause *cause)
 
 struct owner {
 	const struct sigaction *action;
-	const struct wp_copy *copy;	/* its owner; NULL: none */
+	const struct wp_copy *copy;  /* the copy that has the action, or NULL */
 };
 
 static bool
@@ -202,7 +203,7 @@ note_owner(struct wp_copy *copy, void *arg)
 bool
 wp_copies_lead_here(int sig, const struct sigaction *action)
 {
-	/* no copy is passed twice */
+	/* bounded, so that it ends even if copies refer to each other */
 	for (unsigned i = 0; i < WP_COPIES_MAX; i++) {
 		struct owner owner = {.action = action};
 

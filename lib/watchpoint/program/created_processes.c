@@ -14,8 +14,8 @@
 #include "os/libc.h"
 #include "proc/proc.h"
 
-/* Whether nobody would know of a child any more that is on its way to be
-   watched. */
+/* Whether this entry has a child that is still to be watched, and that would be
+   forgotten if the entry were reused. */
 static bool
 is_awaited(const struct wp_making *m)
 {
@@ -45,13 +45,13 @@ wp_creation_begin(struct wp_channel *channel, enum wp_makes how)
 	atomic_store(&now.at->settled, 0);
 	atomic_store(&now.at->end, UINT64_MAX);
 	atomic_store(&now.at->begin, now.begin);
-	/* it is to look before its place is another's */
+	/* the helper has to read the entry before it is reused */
 	if (n % (WP_MAKINGS_MAX / 4) == 0)
 		wp_channel_ring(channel);
 	return now;
 }
 
-/* Whether its place is its own still. */
+/* Whether the entry has not been reused. */
 static bool
 is_there(struct wp_creation now)
 {
@@ -82,7 +82,8 @@ wp_creation_settle(struct wp_creation now)
 		atomic_store(&now.at->settled, 1);
 }
 
-/* Take it for a child, if it is that of this thread at this time. */
+/* Assign the child to this entry if its thread was in that call at that
+   time. */
 static uint32_t
 claim(struct wp_making *m, pid_t tid, uint64_t time, pid_t child)
 {
@@ -108,7 +109,7 @@ wp_creation_claim(struct wp_channel *channel, pid_t tid, uint64_t time,
 	return how;
 }
 
-/* Whether it can still do something. */
+/* Whether the process has not ended. */
 static bool
 is_alive(pid_t pid)
 {
@@ -132,7 +133,8 @@ wp_creation_pending(struct wp_channel *channel)
 	return false;
 }
 
-/* One whose call failed looks the same. */
+/* A call that failed looks the same as one whose child has not been
+   reported. */
 bool
 wp_creation_unheard(struct wp_channel *channel, bool any)
 {

@@ -30,19 +30,21 @@
 #include "os/libc.h"
 
 enum {
-	STACK = 32 * 1024,	/* each */
-	PROGRAM = WP_DETACHED_FD + 1,	/* a descriptor; closed by execve(2) */
+	STACK = 32 * 1024,	/* bytes of each stack */
+	PROGRAM = WP_DETACHED_FD + 1,	/* the descriptor of the program,
+					   closed by execve(2) */
 };
 
-/* What the processes on the way share. */
+/* Shared by the processes created on the way. */
 struct way {
 	const struct wp_detached *what;
 	char *stack;			/* two of them */
-	pid_t pid;			/* the grandchild */
-	int err;			/* an errno value; 0: it is started */
+	pid_t pid;			/* of the grandchild */
+	int err;		/* errno value, or 0 once it is started */
 };
 
-/* Not traced even if the program is: no caller asked for it. */
+/* CLONE_UNTRACED, because whoever traces the program did not ask for this
+   child. */
 static pid_t
 begin(int (*fn)(void *), char *stack, struct way *way)
 {
@@ -50,8 +52,9 @@ begin(int (*fn)(void *), char *stack, struct way *way)
 	    CLONE_VM | CLONE_VFORK | CLONE_UNTRACED, way);
 }
 
-/* No handler of the program's may run in its memory here, and what it ignores
-   is not ignored by others.  The struct is the kernel's: no flags, no mask. */
+/* The child runs in the program's memory, where none of its handlers may be
+   called; and what the program ignores, its helper should not.  The struct is
+   the kernel's, with no flags and no mask. */
 static void
 default_signals(void)
 {
@@ -64,15 +67,16 @@ default_signals(void)
 	    sizeof(mask));
 }
 
-/* 0 and 1 are /dev/null, 2 too if it was closed; 3 is fd; 4 is the program,
-   until it is executed, if there is one to choose; no others. */
+/* Set up descriptors: 0 and 1 are /dev/null, and so is 2 if it was closed; 3 is
+   fd; 4 is the program until execve(2), if a descriptor was given.  All others
+   are closed. */
 static bool
 descriptors(int fd, int program)
 {
 	bool says = fcntl(2, F_SETFD, 0) == 0;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	/* out of the way of those that are to be */
+	/* move them out of the way first */
 	fd = fcntl(fd, F_DUPFD_CLOEXEC, PROGRAM + 1);
 	null = fcntl(null, F_DUPFD_CLOEXEC, PROGRAM + 1);
 	if (program != 0)

@@ -15,12 +15,13 @@
 
 #include <gnu/libc-version.h>
 
-/* Weak: C libraries before 2.35 lack the first; the second is the dynamic
-   loader's, which is not to be linked against for this. */
+/* Weak, because glibc before 2.35 lacks the first, and the second belongs to
+   the dynamic loader, which is not linked against. */
 extern __typeof__(_dl_find_object) _dl_find_object __attribute__((weak));
 extern struct r_debug _r_debug __attribute__((weak));
 
-/* Whether two addresses are in one module, or the first in none at all. */
+/* Whether both addresses are in the same module, or the first one is in
+   none. */
 static bool
 together(const void *a, const void *b)
 {

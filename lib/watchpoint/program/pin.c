@@ -17,15 +17,15 @@
 
 #include "program/table.h"
 
-enum { PINNED_MAX = 64 };	/* more are pinned again each time */
+enum { PINNED_MAX = 64 };	/* beyond that, objects are pinned each time */
 
-/* Where the objects that are pinned begin. */
+/* Load addresses of the pinned objects. */
 static _Atomic uintptr_t pinned[PINNED_MAX];
 
 struct looked {
-	uintptr_t addr;		/* for the object that has it */
-	uintptr_t begin;	/* of that one */
-	const char *name;	/* and its name: "" the program; NULL: none */
+	uintptr_t addr;		/* of something in the object */
+	uintptr_t begin;	/* load address of that object */
+	const char *name;  /* its name; "" for the program; NULL if not found */
 };
 
 static bool
@@ -54,7 +54,7 @@ look(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-/* Whether it has been noted before. */
+/* Whether it has been noted before; if not, note it. */
 static bool
 note(uintptr_t begin)
 {
@@ -69,8 +69,8 @@ note(uintptr_t begin)
 	return false;
 }
 
-/* Asked for by name: for a statically linked program, in which nothing is
-   unloaded, the linker would warn of it. */
+/* dlopen is looked up by name, because the linker warns of it in statically
+   linked programs, where nothing is ever unloaded. */
 static void
 keep(const char *name)
 {

@@ -9,11 +9,11 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* Whether this thread has it, or is about to. */
+/* Whether this thread holds the lock or is about to take it. */
 static _Thread_local volatile bool locked
     __attribute__((tls_model("initial-exec")));
 
-/* The signals that were blocked when it locked. */
+/* The signals that were blocked before it took the lock. */
 static _Thread_local uint64_t outside
     __attribute__((tls_model("initial-exec")));
 
@@ -30,9 +30,10 @@ prepare(void)
 }
 
 /*
- * Nothing of the program's runs in a thread that has the lock, but handlers of
- * watches, whose signals wp_open wants to see as the program has them; these
- * may not leave by longjmp in the meantime (wp_scope_locked).
+ * In a thread that holds the lock, no code of the program runs except handlers
+ * of watches.  wp_open wants to find their signals as the program left them, so
+ * they are not blocked; the handlers must not leave by longjmp meanwhile
+ * (wp_scope_locked).
  */
 void
 wp_scope_lock(struct wp_scope_before *before)

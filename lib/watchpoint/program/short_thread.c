@@ -24,7 +24,7 @@
 enum {
 	STACK = 32 * 1024,
 	YIELDS = 100,
-	NAPS = 50000,		/* a tracer may keep it from going */
+	NAPS = 50000,		/* a tracer may delay its end */
 	NAP_NS = 20000,
 };
 
@@ -43,7 +43,7 @@ run(void *arg)
 	return 0;
 }
 
-/* Wait until no list of threads contains it any more. */
+/* Wait until the thread is no longer listed. */
 static void
 await_end(pid_t tid)
 {

@@ -13,17 +13,18 @@
 
 enum { ARMED_PAGE = 4096, DESCRIPTOR_HIGH = 3072 };
 
-/* 0 free, 1 locked, 2 locked, and a thread waits; and what the holder had. */
+/* word: 0 free, 1 locked, 2 locked with a waiting thread.  The other members
+   save the state of the holder. */
 static struct {
 	_Atomic uint32_t word;
-	uint64_t mask;			/* signals blocked */
-	int cancel;			/* cancelability */
-	int saved;			/* errno */
-	struct wp_channel *counts;	/* the handler that gets it; NULL:
-					   nobody */
+	uint64_t mask;			/* its signal mask */
+	int cancel;			/* its cancelability */
+	int saved;			/* its errno */
+	struct wp_channel *counts;	/* the channel in which it counts the
+					   lock, or NULL */
 } lock;
 
-/* The system call takes all of them, also those that libc keeps to itself. */
+/* The system call also covers the signals that libc keeps for itself. */
 static uint64_t
 signal_mask(uint64_t mask)
 {
@@ -42,7 +43,7 @@ wp_watches_lock(void)
 	int saved = errno, cancel;
 	uint32_t was = 0;
 
-	/* that signals are blocked here is no reason for a warning */
+	/* tells the helper that these blocked signals need no warning */
 	if (channel != NULL)
 		(void)atomic_fetch_add(&channel->locks, 1);
 	mask = signal_mask(UINT64_MAX);
@@ -93,7 +94,7 @@ wp_watches_new(uint32_t *serial)
 
 		if (atomic_load(&w->serial) != 0 || w->delivery != NULL)
 			continue;
-		do	/* 0 is no use */
+		do	/* 0 means that a watch is not open */
 			*serial = atomic_fetch_add(&wp_state.serials, 1) + 1;
 		while ((*serial & WP_SIG_USES) == 0);
 		*serial = (uint32_t)wp_state.copy << 24 |
@@ -103,7 +104,7 @@ wp_watches_new(uint32_t *serial)
 	return NULL;
 }
 
-/* Room for one more. */
+/* Make room for one more event. */
 static int
 armed_room(struct wp_watch *w)
 {
@@ -164,16 +165,16 @@ wp_watch_drop(struct wp_watch *w, size_t first)
 }
 
 /*
- * High enough to be out of the way of programs that expect the lowest numbers,
- * and of select(2) where the limit allows; not so high that the kernel's table
- * of descriptors, which has room up to the highest, takes much memory.
+ * High enough not to disturb programs that expect low numbers and, where the
+ * limit allows, select(2); not higher, because the kernel allocates its table
+ * of descriptors up to the highest one.
  */
 int
 wp_descriptor_high(int fd)
 {
 	int high = -1;
 
-	/* from the limit on there are none */
+	/* fcntl fails from the limit on */
 	for (int from = DESCRIPTOR_HIGH; high < 0 && from > fd; from /= 2)
 		high = fcntl(fd, F_DUPFD_CLOEXEC, from);
 	if (high < 0)

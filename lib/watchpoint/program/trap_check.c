@@ -12,7 +12,8 @@
 #include "program/scope_lock.h"
 #include "program/table.h"
 
-/* Check what has become of the action of a signal that brings hits. */
+/* Check whether the program has changed the action of a signal, or blocks
+   it. */
 static int
 check(int sig, const char *name, struct wp_cause *cause)
 {
@@ -36,8 +37,8 @@ check(int sig, const char *name, struct wp_cause *cause)
 	return 1;
 }
 
-/* The table is not locked, which would block the signals: each watch is kept
-   from being closed while it is looked at. */
+/* The table is not locked, since that would block the signals.  Entering each
+   watch keeps it from being closed meanwhile. */
 int
 wp_trap_check(struct wp_cause *cause)
 {

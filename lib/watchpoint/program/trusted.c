@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where every user may write, the sticky bit keeps root's files in place. */
+/* In a directory where every user may write, the sticky bit protects root's
+   files. */
 static bool
 is_trusted(const struct stat *st, bool last)
 {
@@ -24,7 +25,7 @@ is_trusted(const struct stat *st, bool last)
 	    (others == 0 || (st->st_mode & S_ISVTX) != 0);
 }
 
-/* Open the entry of this name in a directory, which is closed.  A descriptor or
+/* Open an entry of a directory, which is closed.  Returns a descriptor or
    -errno. */
 static int
 enter(int dir, const char *name, bool last)

@@ -12,14 +12,14 @@
 #include "ptrace/ptrace_private.h"
 
 enum {
-	SPIN_NS = 200000,	/* of which none is slept: most stops come
-				   soon */
+	SPIN_NS = 200000,	/* ns of polling before the first sleep, as
+				   most stops come soon */
 	NAP_NS = 200000,
-	STOP_NS = 200000000,	/* for a thread that was interrupted */
+	STOP_NS = 200000000,	/* ns for an interrupted thread to stop */
 };
 
-/* The new process waits to be seized, then becomes the command; if execve(2)
-   fails, its errno goes back through the pipe. */
+/* The new process waits until it has been seized, and then executes the
+   command.  If execve(2) fails, its errno is sent through the pipe. */
 static _Noreturn void
 become(char *const argv[], const int go[2], int result)
 {
@@ -27,9 +27,10 @@ become(char *const argv[], const int go[2], int result)
 	char c;
 	int err;
 
-	/* ours would keep the pipe open should the launcher die */
+	/* our own end would keep the pipe open if the launcher died */
 	(void)close(go[1]);
-	/* a process that the launcher starts may trace it, too: Yama asks */
+	/* a process that the launcher starts may trace it too; Yama requires
+	   this */
 	(void)prctl(PR_SET_PTRACER, getppid(), 0, 0, 0);
 	while ((n = read(go[0], &c, 1)) < 0 && errno == EINTR)
 		;
@@ -48,8 +49,8 @@ is_group_stop(int status)
 	    WSTOPSIG(status) != SIGTRAP;
 }
 
-/* Wait for a thread to report something.  0 or -errno: -EINTR, there is no more
-   patience. */
+/* Wait for a report of a thread.  Returns 0 or -errno; -EINTR if patience has
+   run out. */
 static int
 await_report(pid_t tid, const struct wp_patience *patience, int *status)
 {
@@ -72,8 +73,8 @@ await_report(pid_t tid, const struct wp_patience *patience, int *status)
 	return 0;
 }
 
-/* Wait until a thread stops by itself or ends; in the meantime it may be
-   stopped and continued with its process.  0 or -errno: as above. */
+/* Wait until a thread stops by itself or ends; its process may be stopped and
+   continued meanwhile.  Returns as await_report. */
 static int
 next_stop(pid_t tid, const struct wp_patience *patience, int *status)
 {
@@ -92,8 +93,8 @@ is_soon(void *limit)
 	return wp_clock_ns() < *(const uint64_t *)limit;
 }
 
-/* It runs, or is stopped with its process: have it stop for us, whatever it
-   does.  0 or -errno. */
+/* Stop a thread that runs, or is stopped with its process.  Returns 0 or
+   -errno. */
 static int
 stop_here(pid_t tid, int *status)
 {
@@ -105,8 +106,8 @@ stop_here(pid_t tid, int *status)
 	return await_report(tid, &soon, status);
 }
 
-/* Wait for the stop at the end of execve; signals on the way are delivered.
-   0, or -ECHILD when the process ended instead. */
+/* Wait for the stop at the end of execve, and deliver signals on the way.
+   Returns 0, or -ECHILD if the process ended. */
 static int
 await_exec(pid_t pid)
 {
@@ -214,8 +215,7 @@ wp_command_end(pid_t pid)
 		;
 }
 
-/* Whether a stopped thread enters or leaves a system call, which is no
-   signal. */
+/* Whether a stopped thread is entering or leaving a system call. */
 static bool
 is_at_call(pid_t tid)
 {

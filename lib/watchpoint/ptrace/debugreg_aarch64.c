@@ -15,7 +15,7 @@
 #include "os/operand.h"
 #include "ptrace/ptrace.h"
 
-#ifdef __aarch64__	/* static checks see it elsewhere, too */
+#ifdef __aarch64__	/* static checkers also read it on other processors */
 #include <asm/ptrace.h>
 
 #ifndef NT_ARM_SYSTEM_CALL
@@ -25,9 +25,9 @@
 enum {
 	PC = 32,		/* in the order of a sample's registers */
 	CODE_LEN = 4,
-	ENABLED = 1, OF_USER = 2 << 1,	/* DBGWCR, DBGBCR */
+	ENABLED = 1, OF_USER = 2 << 1,	/* bits of DBGWCR and DBGBCR */
 	LOADS = 1 << 3, STORES = 2 << 3,
-	WORD = 8,		/* whose bytes a register selects */
+	WORD = 8,	/* a register selects bytes of a word of this size */
 };
 
 static int
@@ -41,7 +41,7 @@ get_regs(pid_t tid, struct user_regs_struct *regs)
 uint64_t
 wp_trace_pc(pid_t tid)
 {
-	enum { NARROW_PC = 15, NARROW_REGS = 18 };	/* of a 32-bit one */
+	enum { NARROW_PC = 15, NARROW_REGS = 18 };  /* of a 32-bit program */
 	union {
 		struct user_regs_struct r;
 		uint32_t narrow[NARROW_REGS];
@@ -56,7 +56,7 @@ wp_trace_pc(pid_t tid)
 uint64_t
 wp_trace_thread_block(pid_t tid)
 {
-	uint64_t at[2] = {0};		/* newer kernels have another, too */
+	uint64_t at[2] = {0};		/* newer kernels have a second one */
 
 	return wp_trace_regset(tid, NT_ARM_TLS, at, sizeof(at)) < 0 ? 0 : at[0];
 }
@@ -82,7 +82,7 @@ executes(const struct wp_slot *slot)
 	return slot->type == HW_BREAKPOINT_X;
 }
 
-/* DBGWCR, or DBGBCR, for a slot. */
+/* The value of DBGWCR or DBGBCR for a slot. */
 static uint32_t
 control_of(const struct wp_slot *slot, bool on)
 {
@@ -98,7 +98,7 @@ control_of(const struct wp_slot *slot, bool on)
 	return control | (bytes << slot->addr % WORD) << 5;
 }
 
-/* What the registers of a kind are to be.  Result: how many. */
+/* The values for the registers of a kind.  Returns how many are needed. */
 static unsigned
 make_state(const struct wp_slot slot[WP_DEBUG_REGISTERS], unsigned on,
     bool execution, struct user_hwdebug_state *state)
@@ -122,7 +122,8 @@ set_of(bool execution)
 	return execution ? NT_ARM_HW_BREAK : NT_ARM_HW_WATCH;
 }
 
-/* How many registers of a kind have ever been set.  0 or -errno. */
+/* The number of registers of a kind that have ever been set.  Returns 0 or
+   -errno. */
 static int
 get_state(pid_t tid, bool execution, struct user_hwdebug_state *state,
     unsigned *used)
@@ -141,7 +142,7 @@ get_state(pid_t tid, bool execution, struct user_hwdebug_state *state,
 	return 0;
 }
 
-/* What is not written stays free for others. */
+/* Registers that are not written stay free for others. */
 static int
 set_state(pid_t tid, bool execution, const struct user_hwdebug_state *state,
     unsigned n)
@@ -157,8 +158,8 @@ set_state(pid_t tid, bool execution, const struct user_hwdebug_state *state,
 	    errno == EINVAL ? -ENOSPC : -errno;
 }
 
-/* Those of a kind; first all are off, so that no old place goes with a new
-   length. */
+/* Set the registers of a kind.  All are disabled first, so that an old address
+   is never combined with a new length. */
 static int
 set_kind(pid_t tid, const struct wp_slot slot[WP_DEBUG_REGISTERS], unsigned on,
     bool execution)
@@ -228,7 +229,7 @@ wp_trace_registers_hold(pid_t tid,
 
 /* --- hits --- */
 
-/* The slot that is next to the address that the trap reports; 0: none is. */
+/* The slot closest to the address that the trap reports; 0 if there is none. */
 static unsigned
 nearest(const struct wp_slot slot[WP_DEBUG_REGISTERS], unsigned on,
     uint64_t addr)
@@ -261,7 +262,7 @@ wp_trace_code(pid_t tid)
 	return errno != 0 ? 0 : (uint32_t)((uint64_t)word >> (pc & 4) * 8);
 }
 
-/* The trap reports one address, and an instruction may touch several. */
+/* The trap reports one address, but an instruction may touch several slots. */
 unsigned
 wp_trace_registers_hit(pid_t tid,
     const struct wp_slot slot[WP_DEBUG_REGISTERS], unsigned on)

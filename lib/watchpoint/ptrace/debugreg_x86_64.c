@@ -12,10 +12,10 @@
 
 #include "ptrace/ptrace.h"
 
-#ifdef __x86_64__	/* static checks see it elsewhere, too */
+#ifdef __x86_64__	/* static checkers also read it on other processors */
 #include <asm/ldt.h>
 
-/* 0: not known. */
+/* Returns 0 if it cannot be read. */
 static uint64_t
 peek_user(pid_t tid, size_t at)
 {
@@ -32,7 +32,7 @@ wp_trace_pc(pid_t tid)
 	return peek_user(tid, offsetof(struct user, regs.rip));
 }
 
-/* The beginning of a 32-bit thread's segment, by its selector. */
+/* The base of a 32-bit thread's segment with this selector. */
 static uint64_t
 segment_base(pid_t tid, uint64_t selector)
 {
@@ -43,11 +43,11 @@ segment_base(pid_t tid, uint64_t selector)
 	    &segment) != 0 ? 0 : segment.base_addr;
 }
 
-/* To which fs points; gs in a 32-bit program. */
+/* The thread's fs base, or gs base in a 32-bit program. */
 uint64_t
 wp_trace_thread_block(pid_t tid)
 {
-	enum { CODE_32 = 0x23 };	/* its cs */
+	enum { CODE_32 = 0x23 };	/* cs of 32-bit code */
 
 	if ((peek_user(tid, offsetof(struct user, regs.cs)) & 0xffff) !=
 	    CODE_32)
@@ -59,7 +59,7 @@ wp_trace_thread_block(pid_t tid)
 int
 wp_trace_call(pid_t tid, int64_t *result)
 {
-	/* of a 32-bit program: bx cx dx si di bp ax ds es fs gs orig_ax ... */
+	/* a 32-bit program has: bx cx dx si di bp ax ds es fs gs orig_ax ... */
 	enum { NARROW_AX = 6, NARROW_ORIG_AX = 11, NARROW_REGS = 17 };
 	union {
 		struct user_regs_struct r;
@@ -95,9 +95,9 @@ fits_register(uint64_t len)
 	return len == 1 || len == 2 || len == 4 || len == 8;
 }
 
-/* Intel SDM vol. 3, 17.2.4: DR7 has a local enable bit and four condition bits
-   for each register: 0 for execution, which has no length; for data 1, or 3 if
-   reads count too, and above that the length. */
+/* DR7 has for each register a local enable bit and four condition bits: the
+   lower two are 0 for execution, 1 for writes, 3 for reads and writes; the
+   upper two are the length, 0 for execution (Intel SDM vol.  3, 17.2.4). */
 static unsigned long
 slot_control(unsigned n, const struct wp_slot *slot)
 {
@@ -123,7 +123,7 @@ peek_register(pid_t tid, unsigned n, unsigned long *value)
 	return -errno;
 }
 
-/* DR7 for these. */
+/* The value of DR7 for the slots that are on. */
 static unsigned long
 control_of(const struct wp_slot slot[WP_DEBUG_REGISTERS], unsigned on)
 {
@@ -135,7 +135,7 @@ control_of(const struct wp_slot slot[WP_DEBUG_REGISTERS], unsigned on)
 	return control;
 }
 
-/* What each holds is free to change once none is enabled. */
+/* An address can be changed freely while no register is enabled. */
 int
 wp_trace_registers(pid_t tid, const struct wp_slot slot[WP_DEBUG_REGISTERS],
     unsigned on)
@@ -175,7 +175,7 @@ wp_trace_registers_hold(pid_t tid,
 	return 1;
 }
 
-/* The kernel makes DR6 anew for each trap. */
+/* The kernel sets DR6 anew for each trap. */
 unsigned
 wp_trace_registers_hit(pid_t tid,
     const struct wp_slot slot[WP_DEBUG_REGISTERS], unsigned on)

@@ -26,9 +26,9 @@
 #include "ptrace/ptrace_private.h"
 
 enum {
-	STOP_PATIENCE = 10,	/* ms for a thread to stop before its state is
-				   looked at */
-	STOP_LIMIT = 5000,	/* ms for all together */
+	STOP_PATIENCE = 10,	/* ms for a thread to stop before its state
+				   is checked */
+	STOP_LIMIT = 5000,	/* ms for all threads together */
 	NAP_NS = 50000,
 };
 
@@ -41,7 +41,7 @@ held_order(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Whether tid is among the first n, which are sorted. */
+/* Whether tid is among the first n threads, which are sorted. */
 static bool
 is_held(const struct wp_hold *hold, size_t n, pid_t tid)
 {
@@ -57,11 +57,12 @@ hold_drop(struct wp_hold *hold, size_t i)
 	hold->thread[i] = hold->thread[--hold->n];
 }
 
-/* Whom to hold, and how. */
+/* Which threads to hold, and how. */
 struct whom {
 	pid_t pid;
-	pid_t but;		/* not this thread; 0: everybody */
-	unsigned options;	/* PTRACE_O_*; not 0: some may be ours */
+	pid_t but;		/* not this thread; 0: all threads */
+	unsigned options;	/* PTRACE_O_*; if not 0, some threads may be
+				   traced already */
 };
 
 static void
@@ -71,15 +72,17 @@ hold_add(struct wp_hold *hold, pid_t tid, bool ours)
 	(void)ptrace(PTRACE_INTERRUPT, tid, 0, 0);
 }
 
-/* SEIZE and INTERRUPT one thread.  1 held, 0 not; or -errno.  *others counts
-   those that need not be and yet are in the list: also of threads that have
-   ended the first is, and those whose tracer has not taken notice. */
+/* Seize and interrupt one thread.  Returns 1 if it is held, 0 if not, or
+   -errno.  *others counts threads that need not be held but are still listed:
+   the first thread after its end, and threads whose tracer has not noticed
+   their end. */
 static int
 seize(struct wp_hold *hold, const struct whom *whom, pid_t tid,
     unsigned *others)
 {
 	struct wp_proc_status status;
-	int err = WP_ARRAY_ROOM(hold, thread);	/* before it is seized */
+	int err = WP_ARRAY_ROOM(hold, thread);	/* before the thread is
+						   seized */
 
 	if (err < 0)
 		return err;
@@ -107,12 +110,11 @@ seize(struct wp_hold *hold, const struct whom *whom, pid_t tid,
 }
 
 /*
- * Seize those of the process's threads that are not held.  0: there are no
- * others; 1: the list has to be looked at again; or -errno.
- *
- * The kernel passes over a thread if the one before it ends while the list is
- * read.  But what it says afterwards of their number is exact: when it equals
- * the number of stopped threads, there are no others.
+ * Seize the threads of the process that are not held yet.  Returns 0 if there
+ * are no others, 1 if the list has to be read again, or -errno.  While the list
+ * is read, the kernel skips a thread if the one before it ends.  But the number
+ * of threads read afterwards is exact: if it equals the number of stopped
+ * threads, there are no others.
  */
 static int
 seize_new(struct wp_hold *hold, const struct whom *whom, pid_t **tids,
@@ -136,8 +138,8 @@ seize_new(struct wp_hold *hold, const struct whom *whom, pid_t **tids,
 	return hold->n > known || status.threads != known + others;
 }
 
-/* A thread of the process has ended.  Its zombie would keep an execve(2) of
-   another from going on; the first one's is for its parent to reap. */
+/* A thread of the process has ended.  Its zombie would block an execve(2) by
+   another thread.  The first thread is reaped by its parent. */
 static void
 reap(pid_t pid, pid_t tid)
 {
@@ -145,8 +147,8 @@ reap(pid_t pid, pid_t tid)
 		(void)waitpid(tid, NULL, __WALL | WNOHANG);
 }
 
-/* Whether a traced thread is stopped, though it has nothing to report: its
-   stop was taken. */
+/* Whether a thread is stopped although it has nothing to report, because its
+   stop has been taken. */
 static bool
 stands_already(const struct wp_held *held)
 {
@@ -155,7 +157,7 @@ stands_already(const struct wp_held *held)
 	return held->ours && wp_trace_get_signal(held->tid, &info) != -ESRCH;
 }
 
-/* Collect stops that have come.  Result: how many are still to come. */
+/* Collect the stops that have been reported.  Returns how many are missing. */
 static size_t
 collect(struct wp_hold *hold, pid_t pid)
 {
@@ -193,7 +195,7 @@ wp_trace_asleep(pid_t tid)
 	    strchr("DZX", status.state) != NULL;
 }
 
-/* Whether no thread that has not stopped can run. */
+/* Whether all threads that have not stopped are asleep. */
 static bool
 rest_asleep(const struct wp_hold *hold)
 {
@@ -232,7 +234,7 @@ hold_all(struct wp_hold *hold, const struct whom *whom)
 
 	do {
 		again = seize_new(hold, whom, &tids, &cap);
-		/* also before giving up: only a stopped thread can be
+		/* even before giving up, as only stopped threads can be
 		   released */
 		err = await_stops(hold, whom->pid, limit);
 		if (again < 0)

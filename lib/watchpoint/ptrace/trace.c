@@ -53,7 +53,7 @@ stop_kind(int event, int sig)
 	}
 }
 
-/* Whom its last event is about. */
+/* The thread or process that its last event is about. */
 pid_t
 wp_trace_made(pid_t tid)
 {
@@ -74,9 +74,9 @@ take_event(struct wp_trace *trace, int event)
 		trace->awaited = wp_trace_made(trace->tid);
 }
 
-/* An execve(2) is taken: the thread may be another than the one that had this
-   id before, and the kernel refuses everything to a tracer that may not know
-   this. */
+/* Reports an execve(2): the thread may be another one than the one that had
+   this id before, and until its tracer has taken notice the kernel refuses all
+   requests. */
 int
 wp_trace_next(pid_t tid, struct wp_trace *trace)
 {
@@ -98,8 +98,8 @@ wp_trace_next(pid_t tid, struct wp_trace *trace)
 	return 1;
 }
 
-/* For what is traced it is never asked whether it is a "clone" child, and
-   others that its caller starts are none. */
+/* With __WCLONE a traced thread is found whether it is a "clone" child or not,
+   and the caller's other children are left out. */
 bool
 wp_trace_any(void)
 {

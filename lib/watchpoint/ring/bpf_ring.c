@@ -28,7 +28,7 @@ wp_bpf_ring_close(struct wp_bpf_ring *ring)
 	ring->map = -1;
 }
 
-/* In front of the data lie a page of ours and a page of the kernel's. */
+/* The data follows one page that we write and one that the kernel writes. */
 int
 wp_bpf_ring_open(struct wp_bpf_ring *ring, size_t size)
 {
@@ -55,7 +55,7 @@ wp_bpf_ring_open(struct wp_bpf_ring *ring, size_t size)
 	return 0;
 }
 
-/* Bytes of a part. */
+/* The size of a part in bytes. */
 static size_t
 part_size(const struct wp_bpf_ring *ring)
 {
@@ -64,7 +64,7 @@ part_size(const struct wp_bpf_ring *ring)
 	return part < page_size() ? page_size() : part;
 }
 
-/* False: out of memory. */
+/* Returns false if there is no memory. */
 static bool
 map_part(struct wp_bpf_ring *ring, size_t i)
 {
@@ -78,7 +78,8 @@ map_part(struct wp_bpf_ring *ring, size_t i)
 	return ring->mapped[i];
 }
 
-/* Have what came be mapped.  False: out of memory. */
+/* Map the parts that have received data.  Returns false if there is no
+   memory. */
 static bool
 map_upto(struct wp_bpf_ring *ring, uint64_t head)
 {
@@ -126,7 +127,8 @@ wp_bpf_ring_record(const struct wp_bpf_ring *ring)
 	return (const void *)(at + BPF_RINGBUF_HDR_SZ);
 }
 
-/* The kernel learns of it only now and then, as of the other rings. */
+/* The consumer position is written only now and then, as for the kernel's
+   rings. */
 void
 wp_bpf_ring_advance(struct wp_bpf_ring *ring)
 {

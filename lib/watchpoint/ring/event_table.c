@@ -11,7 +11,7 @@
 
 enum { VAGUE_MAX = 1000000 };	/* ns */
 
-/* Let this process have as many descriptors as it may. */
+/* Raise the limit of descriptors to the maximum permitted. */
 static bool
 raise_limit(void)
 {
@@ -34,7 +34,7 @@ event_open(struct perf_event_attr *attr, pid_t tid, int cpu)
 	return fd;
 }
 
-/* Open one event, and redirect it into a ring if it is to have one. */
+/* Open one event, and redirect its records to a ring if it has one. */
 static int
 events_add(struct wp_events *events, struct perf_event_attr *attr,
     struct wp_event event, int cpu, int ring_fd)
@@ -53,8 +53,8 @@ events_add(struct wp_events *events, struct perf_event_attr *attr,
 	return 0;
 }
 
-/* A processor that is offline has events of threads only, not of all that runs
-   there. */
+/* An offline processor can have events of threads, but none for everything that
+   runs there. */
 static int
 unless_offline(int err, pid_t tid)
 {
@@ -108,7 +108,8 @@ last_on_processor(const struct wp_events *events, unsigned ring)
 	return NULL;
 }
 
-/* Its time passes always: it is of all that runs there. */
+/* An event of a processor counts everything that runs there, so its time always
+   passes. */
 static bool
 is_dead(const struct wp_event *event, uint64_t format)
 {
@@ -143,7 +144,7 @@ wp_events_count(const struct wp_events *events,
 		}
 }
 
-/* Where an older kernel does not move inherited ones, they go on. */
+/* Older kernels cannot move inherited copies; these remain. */
 void
 wp_events_turn_off(struct wp_events *events, size_t watch, uint16_t slot,
     const struct perf_event_attr *attr)
