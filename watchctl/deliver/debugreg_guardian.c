@@ -30,17 +30,19 @@ struct armed_thread {
 	struct wp_thread traced;
 	struct debugreg_time time;
 	bool left;		/* it is ending */
-	/* where the trap comes before the access: while that is made, */
-	unsigned on;		/* those of its registers that are on, */
-	unsigned hit;		/* those that trapped data, */
-	struct wp_trace_regs before;	/* its registers before, and */
-	uint8_t old[WP_DEBUG_REGISTERS][WP_STOP_BYTES];	/* what the watches
-							   held then */
-	bool held[WP_DEBUG_REGISTERS];	/* as far as it could be read; */
-	uint64_t executes;	/* where execution was reported; 0: nowhere */
+	/* on a processor that traps before the access, while the access is
+	   made: */
+	unsigned on;		/* registers that are on, */
+	unsigned hit;		/* registers that trapped a data access, */
+	struct wp_trace_regs before;	/* the thread's registers before it,
+					   and */
+	uint8_t old[WP_DEBUG_REGISTERS][WP_STOP_BYTES];	/* the bytes of the
+							   watches before it */
+	bool held[WP_DEBUG_REGISTERS];	/* whether those could be read */
+	uint64_t executes;  /* pc at which execution has been reported, or 0 */
 };
 
-/* Its registers are about to be cleared, or it is about to end. */
+/* The thread's registers are about to be cleared, or it is about to end. */
 static void
 end_time(struct tracer_state *t, struct wp_thread *thread)
 {
@@ -48,7 +50,7 @@ end_time(struct tracer_state *t, struct wp_thread *thread)
 	    (unsigned)t->plan.job.first, &t->uptime);
 }
 
-/* Read what a watch holds. */
+/* Read the bytes of a watch. */
 static bool
 read_value(const struct tracer_state *t, size_t i, uint8_t to[WP_STOP_BYTES])
 {
@@ -59,8 +61,8 @@ read_value(const struct tracer_state *t, size_t i, uint8_t to[WP_STOP_BYTES])
 	    (ssize_t)region->len;
 }
 
-/* A command that cannot be watched does not run: watchctl, which ends it, gets
-   to know that only when it has been let go. */
+/* A command that cannot be watched must not run.  watchctl would end it, but
+   learns of this only when the command has been released. */
 static void
 end_command(const struct tracer_state *t)
 {
@@ -68,7 +70,7 @@ end_command(const struct tracer_state *t)
 		(void)kill(t->pid, SIGKILL);
 }
 
-/* Until all are armed that is the answer. */
+/* Until all threads are armed, the answer reports this. */
 static void
 report_unarmed(struct tracer_state *t, pid_t tid, int err)
 {
@@ -77,7 +79,7 @@ report_unarmed(struct tracer_state *t, pid_t tid, int err)
 		.tid = tid, .err = err,
 	};
 
-	if (err == -ESRCH)	/* it was killed */
+	if (err == -ESRCH)	/* the thread was killed */
 		return;
 	if (t->err == 0)
 		t->err = err;
@@ -131,10 +133,11 @@ end(void *arg, struct wp_thread *thread)
 	t->threads -= thread->update != 0;
 }
 
-/* What a watch holds while a thread is stopped behind its access.  With one
-   thread no other can have written since; but the kernel may have before,
-   unseen, so what the access found is not known.  With others that are
-   stopped too, perhaps behind accesses of their own, nothing is. */
+/* Read a watch's value while a thread is stopped after its access.  In a
+   process with one thread, no other thread can have written since.  But the
+   kernel may have written unseen before, so it is not known what the access
+   found.  With more threads, which may be stopped after accesses of their own,
+   nothing is known. */
 static bool
 look(struct tracer_state *t, pid_t tid, size_t i, struct wp_stop_value *value)
 {
@@ -153,7 +156,7 @@ look(struct tracer_state *t, pid_t tid, size_t i, struct wp_stop_value *value)
 	return true;
 }
 
-/* The same behind an access that was looked at before, too. */
+/* The same after an access whose old value was read. */
 static bool
 compare(struct tracer_state *t, const struct armed_thread *thread, size_t i,
     struct wp_stop_value *value)
@@ -167,8 +170,8 @@ compare(struct tracer_state *t, const struct armed_thread *thread, size_t i,
 	return true;
 }
 
-/* Send a sample for a register that was hit, of a stop at this time; last: the
-   last one of its watch. */
+/* Send a sample for a register that was hit at a stop.  last: it is the last
+   sample of its watch. */
 static void
 send_sample(struct tracer_state *t, const struct armed_thread *thread,
     uint64_t time, unsigned n, bool last)
@@ -190,13 +193,13 @@ send_sample(struct tracer_state *t, const struct armed_thread *thread,
 	if (wp_trace_sample(record, sizeof(record), &what) < 0)
 		return;
 	memcpy(&header, record, sizeof(header));
-	/* waits until there is room, or there is no reader */
+	/* blocks until there is room or the reader has gone */
 	if (send(t->fd, record, header.size, MSG_NOSIGNAL) < 0)
 		t->leave = true;
 	t->sent = true;
 }
 
-/* Whether there is a request, or no process is left that could make one. */
+/* Whether there is a request, or no process left that could send one. */
 static bool
 has_request(void *arg)
 {
@@ -206,8 +209,8 @@ has_request(void *arg)
 	return poll(&p, 1, 0) != 0;
 }
 
-/* A request, and the descriptor that came with it, or -1.  False: watchctl has
-   ended. */
+/* Receive a request and the descriptor sent with it, or -1.  Returns false if
+   watchctl has ended. */
 static bool
 receive_request(const struct tracer_state *t, struct debugreg_request *request,
     int *fd)
@@ -251,8 +254,8 @@ write_core(struct tracer_state *t, const struct debugreg_request *request,
 	send_reply(t, &made);
 }
 
-/* All threads are released at their next stop, which comes before they do
-   anything if they are stopped, and SIGSTOP is pending then. */
+/* Release all threads at their next stop.  Those that are stopped stop again
+   before they execute anything, with SIGSTOP pending. */
 static void
 leave_stopped(struct tracer_state *t)
 {
@@ -261,7 +264,7 @@ leave_stopped(struct tracer_state *t)
 	wp_ptrace_loop_update(&t->loop);
 }
 
-/* A packet of a type that no record has. */
+/* Send a packet whose type no record has. */
 static bool
 send_packet(const struct tracer_state *t, uint32_t type)
 {
@@ -272,7 +275,7 @@ send_packet(const struct tracer_state *t, uint32_t type)
 	return send(t->fd, &packet, sizeof(packet), MSG_NOSIGNAL) >= 0;
 }
 
-/* A thread is stopped until watchctl lets it go on, or has ended. */
+/* A thread is stopped until watchctl lets it continue or has ended. */
 static void
 stay_stopped(struct tracer_state *t)
 {
@@ -320,7 +323,7 @@ send_hit(struct tracer_state *t, const struct armed_thread *thread,
 		stay_stopped(t);
 }
 
-/* Those of the registers that watch execution. */
+/* The registers that watch execution. */
 static unsigned
 executing(const struct register_plan *o)
 {
@@ -331,7 +334,8 @@ executing(const struct register_plan *o)
 	return which;
 }
 
-/* With a watch on its word the instruction would fail for ever. */
+/* A watch on the word of an exclusive access would make the instruction fail
+   forever, so it is disabled. */
 static void
 let_exclusive(struct tracer_state *t, unsigned hit)
 {
@@ -365,9 +369,9 @@ look_before(const struct tracer_state *t, struct armed_thread *thread)
 		thread->held[i] = read_value(t, i, thread->old[i]);
 }
 
-/* A thread is stopped before what it was trapped for.  It goes on by that one
-   instruction, with the registers of that kind off: an access is reported when
-   it has been made, execution before. */
+/* The thread is stopped before the instruction that trapped.  It executes that
+   one with the registers of the same kind off.  An access is reported after it
+   has been made, execution before. */
 static void
 begin_step(struct tracer_state *t, struct armed_thread *thread)
 {
@@ -377,7 +381,7 @@ begin_step(struct tracer_state *t, struct armed_thread *thread)
 	const unsigned hit = wp_trace_registers_hit(tid, o->slot, thread->on);
 
 	if (wp_trace_regs(tid, &thread->before) < 0)
-		return;		/* it was killed */
+		return;		/* the thread was killed */
 	if ((hit & execution) == 0 &&
 	    wp_operand_is_exclusive(wp_trace_code(tid))) {
 		let_exclusive(t, hit);
@@ -395,8 +399,8 @@ begin_step(struct tracer_state *t, struct armed_thread *thread)
 		thread->traced.step = true;
 }
 
-/* Whatever else has stopped the thread, an access that was not made comes
-   again, behind a signal's handler for example. */
+/* If something else has stopped the thread before the access was made, it comes
+   again, for example after a signal handler. */
 static void
 stepped(void *arg, struct wp_thread *traced, bool done)
 {
@@ -414,8 +418,8 @@ stepped(void *arg, struct wp_thread *traced, bool done)
 		send_hit(t, thread, hit);
 }
 
-/* The trap of a debug register is taken at once: if this process were killed
-   before that, the thread would get the signal, and die. */
+/* The trap's signal is suppressed at once: if this process were killed before
+   that, the thread would get it and die. */
 static void
 take_hit(struct tracer_state *t, struct armed_thread *thread)
 {
@@ -429,8 +433,8 @@ take_hit(struct tracer_state *t, struct armed_thread *thread)
 		    thread->on));
 }
 
-/* Until all are armed there is no reader, and waiting for a full socket would
-   never end. */
+/* Until all threads are armed nobody reads the socket, and waiting for room in
+   it would never end. */
 static int
 get_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 {
@@ -453,7 +457,8 @@ is_last(const struct tracer_state *t)
 	return true;
 }
 
-/* Its memory is there as long as this takes. */
+/* Wait until watchctl has explained the hits, for which it needs the process's
+   memory. */
 static void
 await_taken(struct tracer_state *t)
 {
@@ -494,8 +499,9 @@ executed(void *arg, pid_t pid)
 	return false;
 }
 
-/* Its maker is stopped.  One that the maker waited for has executed a program
-   or ended.  Until all are armed there is no reader. */
+/* The creating thread is stopped.  A child that it waited for (vfork) has
+   executed a program or ended.  Until all threads are armed nobody reads the
+   socket. */
 static bool
 made(void *arg, struct wp_thread *thread, const struct wp_trace *trace)
 {
@@ -532,9 +538,9 @@ doze(struct tracer_state *t, int ms)
 		t->leave = true;
 }
 
-/* No signal that is meant for watchctl, or for the processes of the terminal,
-   ends it, and it is spared when watchctl is killed by name, or when memory
-   runs out. */
+/* Protect this process from signals meant for watchctl or for the processes of
+   the terminal, from being killed by watchctl's name, and from the OOM
+   killer. */
 static void
 settle_in(struct tracer_state *t, const char *name)
 {
@@ -549,7 +555,7 @@ settle_in(struct tracer_state *t, const char *name)
 	}
 }
 
-/* Keep nothing of watchctl's alive. */
+/* Close everything, so that nothing of watchctl's is kept open. */
 static void
 close_all(void)
 {
@@ -557,8 +563,8 @@ close_all(void)
 	wp_ptrace_loop_null();
 }
 
-/* The same, except the two descriptors that it needs, which are none of the
-   standard ones: watchctl keeps those open. */
+/* The same except for the two descriptors that it needs.  These are not among
+   the standard ones, which watchctl keeps open. */
 static void
 close_others(const struct tracer_state *t)
 {
@@ -573,8 +579,8 @@ close_others(const struct tracer_state *t)
 	wp_ptrace_loop_null();
 }
 
-/* Every thread is armed, or is not and never was.  One that was may have ended
-   since.  0 or -errno. */
+/* Arm every thread, or none.  A thread may have ended since.  Returns 0 or
+   -errno. */
 static int
 arm_all(struct tracer_state *t)
 {
@@ -589,7 +595,8 @@ arm_all(struct tracer_state *t)
 	return err == -ETIMEDOUT || (err == -ESRCH && t->all == 0) ? err : 0;
 }
 
-/* Clear and release all threads: only then may this process end. */
+/* Clear the registers of all threads and release them: only then may this
+   process end. */
 static void
 clear_all(struct tracer_state *t)
 {
@@ -605,7 +612,7 @@ clear_all(struct tracer_state *t)
 	}
 }
 
-/* Report how something went.  Result: whether to go on. */
+/* Report a result.  Returns whether to continue. */
 static bool
 send_answer(struct tracer_state *t, int err)
 {
@@ -616,7 +623,7 @@ send_answer(struct tracer_state *t, int err)
 	return err == 0 && !t->leave;
 }
 
-/* Hold the command, if there is one, until it is known what to watch.  False:
+/* Hold the command, if there is one, until the plan has come.  Returns false if
    there is nothing to watch. */
 static bool
 receive_plan(struct tracer_state *t)
@@ -679,7 +686,8 @@ guard(struct tracer_state *t)
 	_exit(0);
 }
 
-/* The tracer was killed: clear what it has left, before a thread hits it. */
+/* The tracer was killed: clear the registers that it left, before a thread hits
+   one. */
 static _Noreturn void
 rescue(struct tracer_state *t)
 {
@@ -701,7 +709,8 @@ debugreg_standby(struct tracer_state *t)
 	t->parent = getpid();
 	if ((pid = fork()) == 0)
 		guard(t);
-	/* where that is permitted: every moment counts then */
+	/* get real-time priority if that is permitted, as every moment
+	   counts */
 	(void)sched_setscheduler(0, SCHED_FIFO,
 	    &(struct sched_param){.sched_priority = 1});
 	close_all();

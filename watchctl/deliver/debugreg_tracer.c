@@ -34,7 +34,7 @@ debugreg_tracer_threads(const struct debugreg_tracer *tracer)
 
 /* --- ours --- */
 
-/* Which register is which slot's. */
+/* Assign slots to registers. */
 static void
 make_plan(struct register_plan *plan, const struct debugreg_tracer_job *job)
 {
@@ -64,7 +64,7 @@ explain(pid_t pid, int err, unsigned nslots, struct wp_cause *cause)
 	return ptrace_refused(pid, -err, cause);
 }
 
-/* Make the two processes.  0 or -errno. */
+/* Create the two processes.  Returns 0 or -errno. */
 static int
 make(struct debugreg_tracer *tracer, struct tracer_state *t)
 {
@@ -109,8 +109,8 @@ debugreg_tracer_new(struct debugreg_tracer **out, pid_t pid,
 	return 0;
 }
 
-/* How something went.  A tracer that does not answer was killed, and the
-   threads that it held go on: the end of the socket shows that. */
+/* Receive a result.  If the tracer was killed, the threads that it held
+   continue, and the end of the socket shows it. */
 static struct debugreg_answer
 receive_answer(const struct debugreg_tracer *tracer)
 {
@@ -143,7 +143,7 @@ debugreg_tracer_begin(struct debugreg_tracer *tracer,
 	    explain(tracer->target, answer.err, plan.nslots, cause);
 }
 
-/* Send a request, with fd unless that is < 0. */
+/* Send a request, with fd unless it is negative. */
 static void
 ask(struct debugreg_tracer *tracer, const struct debugreg_request *request,
     int fd)
@@ -162,12 +162,12 @@ ask(struct debugreg_tracer *tracer, const struct debugreg_request *request,
 		control->cmsg_len = CMSG_LEN(sizeof(fd));
 		memcpy(CMSG_DATA(control), &fd, sizeof(fd));
 	}
-	/* if there is no reader any more, there is no reply either */
+	/* if the reader has gone, there is no reply either */
 	(void)sendmsg(tracer->fd, &message, MSG_NOSIGNAL);
 }
 
-/* Wait for the reply to a request; of->give_up is asked now and then whether to
-   give up. */
+/* Wait for the reply to a request.  of->give_up is called repeatedly, and says
+   whether to give up. */
 static int
 receive_reply(struct debugreg_tracer *tracer, const struct core_of *of,
     struct debugreg_reply *reply)
@@ -232,8 +232,8 @@ bool
 debugreg_tracer_was_killed(struct debugreg_tracer *tracer)
 {
 	if (tracer->pid > 0) {
-		(void)close(tracer->fd);	/* it waits for no room any
-						   more */
+		(void)close(tracer->fd);	/* so that it does not wait
+						   for room */
 		tracer->fd = -1;
 		while (waitpid(tracer->pid, &tracer->status, 0) < 0 &&
 		    errno == EINTR)

@@ -18,9 +18,9 @@
 #include "hit/sample_group.h"
 #include "run/before.h"
 
-enum { LISTS = 256 };		/* of threads: by tid, modulo */
+enum { LISTS = 256 };		/* lists of open hits, by tid modulo this */
 
-/* Numbers of hits are less: what is no sample; what is not decoded. */
+/* In place of a hit's number: not a sample, and not decoded. */
 #define NONE	UINT64_MAX
 #define UNKNOWN	(UINT64_MAX - 1)
 
@@ -37,14 +37,14 @@ struct recorder {
 	struct wp_drain *drain;
 	uint64_t most;			/* hits */
 	size_t room;			/* bytes */
-	uint64_t *number;		/* cap of them, a power of two; those */
-	size_t from, n, cap;		/* in use are n, modulo cap */
-	size_t bytes;			/* of those records */
-	uint64_t newest, oldest;	/* hits that are kept are between */
-	uint64_t left_hits, left_samples;	/* that are not, since the
+	uint64_t *number;		/* cap of them, a power of two; */
+	size_t from, n, cap;	/* n are in use, from `from' on, modulo cap */
+	size_t bytes;			/* of the records kept */
+	uint64_t newest, oldest;	/* numbers of the hits that are kept */
+	uint64_t left_hits, left_samples;	/* not kept, since the
 						   session was told */
-	bool told;			/* once already */
-	bool full;			/* fewer were kept for want of room */
+	bool told;			/* it has been told before */
+	bool full;		/* fewer hits were kept because room ran out */
 	struct open_hit *open[LISTS];
 };
 
@@ -108,7 +108,7 @@ push(struct recorder *r, const struct perf_event_header *header,
 
 /* --- which hit it is --- */
 
-/* Those of other threads, too, that get no more. */
+/* Close hits that get no more samples, including those of other threads. */
 static void
 close_old(struct open_hit **link, uint64_t now)
 {
@@ -124,8 +124,8 @@ close_old(struct open_hit **link, uint64_t now)
 	}
 }
 
-/* The open hit that a sample is one more of; NULL: none.  As explain.c has it:
-   those that it shows to be complete are closed. */
+/* Returns the open hit that a sample belongs to, or NULL.  As in explain.c,
+   hits that the sample shows to be complete are closed. */
 static struct open_hit *
 open_hit_of(struct recorder *r, const struct ex_slot *slot,
     const struct ex_record *record)
@@ -151,8 +151,8 @@ open_hit_of(struct recorder *r, const struct ex_slot *slot,
 	return found;
 }
 
-/* Without memory for it, its next sample counts as another hit: one fewer is
-   kept. */
+/* If there is no memory, the next sample counts as another hit, so one hit
+   fewer is kept. */
 static void
 open_new(struct recorder *r, const struct ex_slot *slot,
     const struct ex_record *record)
@@ -189,8 +189,8 @@ number_of(struct recorder *r, const struct session *s,
 
 /* --- what is let go --- */
 
-/* Take the oldest record out, and have the session take it if it is of a hit
-   that is kept, or of none. */
+/* Remove the oldest record.  It goes to the session if it belongs to no hit, or
+   to one that is kept. */
 static bool
 take_first(struct recorder *r, struct run *run)
 {
@@ -209,7 +209,7 @@ take_first(struct recorder *r, struct run *run)
 	    before_record(run, &record);
 }
 
-/* Whether the record that comes first need not wait. */
+/* Whether the first record need not be kept. */
 static bool
 is_first_free(const struct recorder *r)
 {
@@ -238,7 +238,8 @@ let_go(struct recorder *r, struct run *run)
 
 /* --- the verbs --- */
 
-/* What is mapped, and by children that may be asked about. */
+/* Records of mappings and new processes, which explainers may be asked
+   about. */
 static bool
 is_foreseen(const struct ex_record *record)
 {

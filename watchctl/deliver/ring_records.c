@@ -14,11 +14,12 @@
 #include "setup/mappers.h"
 #include "setup/objects.h"
 
-enum { NAP = 200000 };	/* ns between looks for records on their way */
+enum { NAP = 200000 };	/* ns between looks for records that are not in the
+			   rings yet */
 
-/* Keep count of the threads that are covered.  A process that is made with the
-   number of one that was there before is another: what that one did is over,
-   and any end that follows is not its own. */
+/* Count the threads that are covered.  A new process with the id of an earlier
+   one is another process: what is known of the earlier one is dropped, and an
+   end that follows belongs to the new one. */
 static void
 count_threads(struct run *run, const struct ex_record *r)
 {
@@ -40,7 +41,8 @@ count_threads(struct run *run, const struct ex_record *r)
 	}
 }
 
-/* The thread that uprobes were opened on has perhaps ended before others. */
+/* The thread that uprobes were opened on may end before others of its
+   process. */
 static void
 move_uprobes(struct run *run, const struct ex_record *record)
 {
@@ -64,7 +66,7 @@ move_uprobes(struct run *run, const struct ex_record *record)
 	    "thread %d had ended", tid);
 }
 
-/* What a record says of threads and processes. */
+/* Process what a record says about threads and processes. */
 static void
 take_tasks(struct run *run, const struct ex_record *record)
 {
@@ -86,7 +88,7 @@ take_tasks(struct run *run, const struct ex_record *record)
 	run_take_thread_end(run, record);
 }
 
-/* Keep what was drained, and let go what is too much. */
+/* Keep the drained records, and drop those that are too many. */
 static bool
 keep_records(struct run *run)
 {
@@ -111,8 +113,8 @@ keep_records(struct run *run)
 	return more;
 }
 
-/* The reason to report what is kept, now that all from before the horizon is
-   there; UINT64_MAX: at the end.  NULL: there is none. */
+/* Why the kept records have to be reported now that everything before the
+   horizon is there (UINT64_MAX: at the end), or NULL. */
 static const char *
 reason_to_tell(const struct run *run, uint64_t horizon)
 {
@@ -125,8 +127,8 @@ reason_to_tell(const struct run *run, uint64_t horizon)
 	    NULL : run->reason;
 }
 
-/* Have the session write what is there up to the horizon, and what is kept; and
-   then that it was kept, for this reason. */
+/* Write all records up to the horizon and the kept ones, followed by the reason
+   why they were reported. */
 static bool
 tell(struct run *run, const char *reason, uint64_t horizon)
 {
@@ -140,7 +142,8 @@ tell(struct run *run, const char *reason, uint64_t horizon)
 	return session_flush(s, horizon);
 }
 
-/* The same if what is kept is due; else what is there. */
+/* Report the kept records if that is due; otherwise write those that are
+   there. */
 static bool
 write_records(struct run *run, uint64_t horizon)
 {

@@ -19,26 +19,28 @@
 #include "ptrace/ptrace.h"
 
 enum {
-	BATCH = 64,		/* records between looks at anything else */
-	STOP_MS = 2000,		/* for a process to stop */
-	ROOM = WP_DEBUG_REGISTERS * 65536 + 64,	/* of a stop's packets */
+	BATCH = 64,		/* records between looks at other things */
+	STOP_MS = 2000,		/* ms for a process to stop */
+	ROOM = WP_DEBUG_REGISTERS * 65536 + 64,	/* bytes, for the packets of
+						   a stop */
 };
 
 struct debugreg_run {
 	struct traced {
 		struct debugreg_tracer *tracer;
 		pid_t pid;
-		struct wp_uptime uptime;	/* when it has ended */
+		struct wp_uptime uptime;	/* once it has ended */
 		bool ended;
 	} *traced;		/* n of them, one for each process */
 	size_t n;
-	pid_t command;		/* as long as it is not watched; 0: none */
-	struct wp_uptime uptime;	/* of those that are no more */
-	char why[sizeof(((struct wp_cause *)0)->text)];	/* no events */
-	uint8_t *record;	/* ROOM bytes: those of a stop */
+	pid_t command;		/* until it is watched; 0: none */
+	struct wp_uptime uptime;	/* of processes that have ended */
+	char why[sizeof(((struct wp_cause *)0)->text)];	/* why perf events
+							   are not used */
+	uint8_t *record;	/* ROOM bytes, for the records of a stop */
 };
 
-/* Whether a thread that hits is stopped until what was requested is done. */
+/* Whether a thread that makes a hit stays stopped until the action is done. */
 static bool
 is_acting(const struct run *run)
 {
@@ -81,7 +83,7 @@ run_choose_debugreg(struct run *run, struct wp_cause *cause)
 	return 0;
 }
 
-/* Wait for a process to stop that has got SIGSTOP and is not traced. */
+/* Wait until an untraced process that got SIGSTOP has stopped. */
 static int
 await_stopped(pid_t pid)
 {
@@ -111,7 +113,7 @@ add(struct run *run, pid_t pid, struct wp_command *command,
 	return 0;
 }
 
-/* The tracer holds it from the beginning, so that there is always a
+/* The tracer holds the command from its start, so that there is always a
    process that releases it. */
 static int
 launch(struct run *run, struct wp_cause *cause)
@@ -143,7 +145,7 @@ debugreg_launch(struct run *run, struct wp_cause *cause)
 	return run->options->command != NULL ? launch(run, cause) : 0;
 }
 
-/* It is the program that is meant. */
+/* Report the mappings of the program that is to be watched. */
 static void
 say_mapped(struct run *run, pid_t pid)
 {
@@ -256,14 +258,15 @@ debugreg_tracer(struct run *run, pid_t pid, pid_t tid,
 	return true;
 }
 
-/* Whether its process is to be left stopped. */
+/* Whether the process is to be left stopped. */
 static bool
 is_left(const struct run *run, const struct traced *traced)
 {
 	return traced->pid == run->on_hit.left;
 }
 
-/* All records of a stop are taken.  False: no more are wanted. */
+/* Let the thread continue after all records of its stop.  Returns false if no
+   more are wanted. */
 static bool
 let_go_on(struct run *run, struct traced *traced)
 {
@@ -278,10 +281,9 @@ let_go_on(struct run *run, struct traced *traced)
 
 /* --- records --- */
 
-/* Take what a tracer sent: the records of a stop if the thread is stopped or
-   they belong together, which is no question of when they come; else one.
-   Result: their bytes; -EAGAIN, nothing for now; or, at the end,
-   another -errno. */
+/* Receive what a tracer has sent: all records of a stop, if the thread is
+   stopped or the records belong together; otherwise one.  Returns their bytes;
+   -EAGAIN if there are none now; another -errno at the end. */
 static ssize_t
 receive(const struct run *run, const struct traced *traced, int flags,
     bool *stopped)
@@ -312,7 +314,7 @@ receive(const struct run *run, const struct traced *traced, int flags,
 		    header.type == TRACER_UNARMED ||
 		    header.type == TRACER_EXCLUSIVE))
 			return (ssize_t)len;
-		flags = 0;	/* the others come at once */
+		flags = 0;	/* the others are on their way */
 	}
 }
 
@@ -325,7 +327,7 @@ take_uptime(struct traced *traced, const uint8_t *packet)
 	traced->uptime = last.uptime;
 }
 
-/* Its process ends as soon as we have no more need of it. */
+/* The process may end when it is not needed any more. */
 static void
 let_end(struct run *run, struct traced *traced)
 {
@@ -371,7 +373,7 @@ take_exclusive(struct run *run, const uint8_t *packet)
 	run_report_exclusive(run, exclusive.watch);
 }
 
-/* Explain this many bytes of records.  False: no more are wanted. */
+/* Explain this many bytes of records.  Returns false if no more are wanted. */
 static bool
 feed(struct run *run, struct traced *traced, size_t len)
 {
@@ -404,8 +406,8 @@ feed(struct run *run, struct traced *traced, size_t len)
 	return true;
 }
 
-/* A tracer has ended, without us: was it killed, or did the process become
-   another? */
+/* A tracer has ended by itself: report whether it was killed, or the process
+   has executed another program. */
 static void
 report_end(struct run *run, struct traced *traced)
 {
@@ -428,7 +430,8 @@ report_end(struct run *run, struct traced *traced)
 	    "killed", pid);
 }
 
-/* Take what a tracer sent.  False: it has ended, or no more is wanted. */
+/* Take what a tracer has sent.  Returns false if it has ended or no more is
+   wanted. */
 static bool
 take_records(struct run *run, struct traced *traced, int flags)
 {
@@ -466,7 +469,8 @@ look_at_all(struct run *run, struct pollfd *p)
 	for (size_t i = 0; i < own->n; i++) {
 		if (p[1 + i].fd >= 0 &&
 		    !take_records(run, &own->traced[i], MSG_DONTWAIT))
-			p[1 + i].fd = -1;	/* poll(2) passes over it */
+			p[1 + i].fd = -1;	/* poll(2) ignores negative
+						   descriptors */
 		any = any || p[1 + i].fd >= 0;
 	}
 	run_check_children(run);
@@ -479,7 +483,7 @@ look_at_all(struct run *run, struct pollfd *p)
 		run->reason = run->failed ? "detached" : "exit";
 }
 
-/* No more records are wanted.  A tracer may wait for us, if there is acting. */
+/* No more records are wanted.  With --on-hit, a tracer may wait for a reply. */
 static void
 drain(struct run *run, struct traced *traced)
 {
@@ -499,7 +503,7 @@ drain(struct run *run, struct traced *traced)
 	}
 }
 
-/* Have everything cleared, and report what was sent before that. */
+/* Have all registers cleared, and report what was sent before. */
 static void
 clear(struct run *run)
 {

@@ -26,7 +26,7 @@
 #include "setup/setup.h"
 #include "util/complain.h"
 
-enum { SAMPLE_REST = 512 };	/* bytes that a sample takes beside the stack */
+enum { SAMPLE_REST = 512 };	/* bytes of a sample without its stack */
 
 static size_t
 memory_of(const struct run *run)
@@ -35,15 +35,16 @@ memory_of(const struct run *run)
 	    run->options->buffer;
 }
 
-/* --until takes an explanation of each hit. */
+/* --until needs the explanation of every hit, so nothing can be kept
+   unexplained. */
 static bool
 has_recorder(const struct options *o)
 {
 	return o->last != 0 && o->until.root == NULL;
 }
 
-/* Half of the memory is for what is kept, the other for what is drained while
-   that is reported. */
+/* Half of the memory is for the records that are kept, the other half for those
+   drained while these are reported. */
 static int
 ring_open(struct run *run)
 {
@@ -62,7 +63,7 @@ ring_open(struct run *run)
 	return 0;
 }
 
-/* The loop sleeps on the drain, and no longer on the rings. */
+/* From here on the loop waits for the drain instead of the rings. */
 static void
 poll_drain(struct run *run, const struct wp_drain *drain)
 {
@@ -74,7 +75,7 @@ poll_drain(struct run *run, const struct wp_drain *drain)
 	p->fd = wp_drain_fd(drain);
 }
 
-/* Before there is anything to drain. */
+/* Called before there is anything to drain. */
 static int
 start_drain(struct run *run, struct wp_cause *cause)
 {
@@ -89,7 +90,7 @@ start_drain(struct run *run, struct wp_cause *cause)
 	if (err < 0)
 		return err;
 	poll_drain(run, ring->drain);
-	/* with children, several memories have the same tickets */
+	/* with children, several memories would share the same tickets */
 	if (!o->follow)
 		wp_drain_marks(ring->drain, run->target);
 	if (has_recorder(o) && (ring->recorder = recorder_new(ring->drain,
@@ -98,8 +99,8 @@ start_drain(struct run *run, struct wp_cause *cause)
 	return 0;
 }
 
-/* Without a process to begin with, there is none to be attached.  A command
-   that has nothing to watch yet is started by a thread that traces it. */
+/* Without an initial process there is nothing to attach to.  A command that has
+   nothing to watch yet is started by the thread that traces it. */
 static int
 ring_launch(struct run *run, struct wp_cause *cause)
 {
@@ -112,7 +113,8 @@ ring_launch(struct run *run, struct wp_cause *cause)
 		    start_drain(run, cause) : run_launch(run, cause);
 	if ((err = start_drain(run, cause)) < 0)
 		return err;
-	/* an explainer ends with the thread that started it */
+	/* an explainer ends with the thread that started it, so start it
+	   here */
 	if ((err = broker_start(&run->live.broker)) < 0)
 		return wp_cause_errno(cause, "starting an explainer", -err);
 	if ((err = exec_tracer_start(&run->tracer, run, cause)) == 0)
@@ -136,8 +138,8 @@ ring_attach(struct run *run, const struct process *process,
 	    process->n, cause);
 }
 
-/* The same of one that is another program now.  One that is traced no more was
-   not caught when it executed the next. */
+/* The same for a process that has become another program.  If it is not traced
+   any more, its next execve(2) was not noticed. */
 static bool
 has_program_ended(struct run *run, struct process *process)
 {
@@ -151,9 +153,9 @@ has_program_ended(struct run *run, struct process *process)
 }
 
 /*
- * Whether a process has nothing to watch any more: it ended (and with -f its
- * children too), or executed another program, which ends its watches.  Its
- * slot in the poll set is then empty.
+ * Whether a process has nothing to watch any more: it has ended (with -f, its
+ * children too), or has executed another program, which ends its watches.  Its
+ * entry in the poll set is then empty.
  */
 static bool
 has_ended(struct run *run, size_t i)
@@ -169,7 +171,8 @@ has_ended(struct run *run, size_t i)
 	watched = process->n > 0 && run_is_armed(run, process);
 	if (p->fd < 0)
 		return !run->options->follow || !watched;
-	if (p->revents == 0 && process->n == 0)	/* its programs are */
+	if (p->revents == 0 && process->n == 0)	/* its programs are in other
+						   entries */
 		return run->mappers == NULL;
 	if (p->revents == 0 && watched)
 		return false;
@@ -178,12 +181,13 @@ has_ended(struct run *run, size_t i)
 	    process->first)))
 		run_executed(run, process->pid);
 	else if (p->revents == 0 && run->options->last != 0)
-		return false;	/* how it ends is known when it has */
+		return false;	/* its exit status is not known before it has
+				   ended */
 	if (p->revents != 0 && run->options->last != 0 &&
 	    wp_proc_killed(process->pid, p->fd) != 0)
 		run->crashed = true;
 	(void)close(p->fd);
-	p->fd = -1;	/* poll(2) passes over it */
+	p->fd = -1;	/* poll(2) ignores negative descriptors */
 	return !run->options->follow || !watched;
 }
 
@@ -202,7 +206,7 @@ all_ended(struct run *run)
 	return all;
 }
 
-/* Wait for something to happen, but not for long. */
+/* Wait a limited time for something to happen. */
 static void
 wait_a_little(struct run *run)
 {
@@ -228,7 +232,7 @@ wait_a_little(struct run *run)
 	run_check_time(run);
 }
 
-/* The process is traced by the thread that runs this. */
+/* The thread that runs this traces the process. */
 static int
 ring_pass(struct run *run, const struct process *process,
     struct wp_cause *cause)
@@ -245,7 +249,7 @@ counted(const struct run *run, size_t watch)
 	    count.value;
 }
 
-/* What comes after the last hit that --each asks for does not count. */
+/* Accesses after the last hit that --each wants do not count. */
 static uint64_t
 counted_in_all(const struct run *run)
 {
@@ -261,7 +265,7 @@ counted_in_all(const struct run *run)
 	return sum - (foreign < sum ? foreign : sum);
 }
 
-/* At -n, what comes after the last hit is of no interest. */
+/* With -n, nothing after the last hit is of interest. */
 static void
 leave_descendants(struct run *run, bool more)
 {
@@ -279,7 +283,7 @@ leave_descendants(struct run *run, bool more)
 	run_leave_descendants(run, since);
 }
 
-/* What is there by now. */
+/* Take the records that are there now. */
 static bool
 take_ready(struct run *run)
 {
@@ -310,7 +314,7 @@ ring_loop(struct run *run)
 		run_turn_off(run);
 	}
 	if (more)
-		(void)all_ended(run);	/* until now */
+		(void)all_ended(run);	/* as of now */
 	run_check_processors(run);
 	run->poll[run->npoll - 1].fd = -1;
 	run->missed_module = exec_tracer_end(run->tracer,
@@ -325,8 +329,8 @@ ring_loop(struct run *run)
 	wp_drain_stop(ring->drain);
 }
 
-/* Whether a process was seen to be watched no more before the watch ended;
-   one that is traced was looked at. */
+/* Whether a process was found to be no longer watched before the watch
+   ended. */
 static bool
 has_left(const struct run *run, size_t i)
 {
@@ -336,17 +340,17 @@ has_left(const struct run *run, size_t i)
 	    run->poll[1 + i].fd < 0;
 }
 
-/* One that is traced is seen when it executes another program; and of its
-   threads, records come only while something of it is armed. */
+/* A process that is traced is noticed when it executes a program, and records
+   of its threads come only while something is armed in it. */
 static bool
 is_counted(const struct process *process)
 {
 	return process->n > 0 && (!process->program || process->alone);
 }
 
-/* A process that executes another program and soon ends may not be caught at
-   it.  But all threads that end under watch leave a record of that; if no
-   record was lost, the missing ones show it. */
+/* A process that executes another program and ends soon may not be noticed.
+   But every thread that ends while it is watched leaves a record; if no records
+   were lost, missing ones show that. */
 static void
 report_all_executed(struct run *run)
 {
@@ -384,8 +388,9 @@ take_counts(struct run *run)
 	return take_thread_counts(run);
 }
 
-/* The kernel runs no program where it was amid another one, and then delivers
-   nothing.  That shows only in the count, and so too late for the values. */
+/* The kernel does not run a BPF program while another one runs on the same
+   processor, and delivers no sample then.  Only the count shows that, too late
+   for the values. */
 static void
 withdraw_values(struct run *run)
 {
@@ -410,10 +415,10 @@ ring_account(struct run *run)
 
 	if (run->options->count)
 		return take_counts(run);
-	if (s->err < 0)		/* what else was counted is lost */
+	if (s->err < 0)		/* the rest of the counts is lost */
 		session_counted(s, counted_in_all(run));
 	more = !s->full && s->err >= 0 && ring_records_take(run, UINT64_MAX);
-	/* now that all mappings are known */
+	/* only now are all mappings known */
 	if (run->remote != NULL)
 		counted_hits_take(run);
 	if (!more) {
@@ -461,13 +466,13 @@ ring_close(struct run *run)
 	free(ring);
 }
 
-/* Threads that were made under watch are known by their records. */
+/* Threads created while watched are known from their records. */
 static void
 ring_uptime(const struct run *run, struct wp_uptime *uptime)
 {
 	const struct session *s = &run->session;
 
-	/* a move switches them off for a moment, which is reported */
+	/* moving a slot disables it for a moment, which is reported */
 	if (run->follow != NULL || run->rotate != NULL || run->objects != NULL)
 		return;
 	wp_target_uptime(run->target, uptime);

@@ -33,30 +33,31 @@
 #include "stop/stop.h"
 
 enum {
-	LOOK_MS = 20,		/* between looks when nothing happens */
-	SOON_MS = 2,		/* or when records are there */
-	FLUSH = 5000000,	/* ns between writes of the report */
-	ON_ITS_WAY = 1000000,	/* ns that a record may take into a ring */
-	STAY = 5000000,		/* ns until another processor is thought of */
-	SPIN = 100000,		/* ns after a hit that another comes soon */
+	LOOK_MS = 20,		/* ms between looks when nothing happens */
+	SOON_MS = 2,		/* the same when there are records */
+	FLUSH = 5000000,	/* ns between two writes of the report */
+	ON_ITS_WAY = 1000000,	/* ns until a record is certain to be in its
+				   ring */
+	STAY = 5000000,		/* ns before another processor is considered */
+	SPIN = 100000,	/* ns after a hit in which another one is likely */
 	YIELD = 100000000,	/* ns */
-	SPINS = 256,		/* looks without sleep to one at signals */
+	SPINS = 256,	/* looks without sleep for each check of signals */
 };
 
 struct stop_run {
 	struct run *run;
 	struct wp_stops *stops;
-	bool loops;		/* hits are reported */
-	cpu_set_t all;		/* processors that we may use */
-	int cpu;		/* where we are; -1: on any */
-	pid_t followed;		/* the thread that hit last, ... */
-	int seen;		/* ... where that was ... */
-	uint64_t last;		/* ... and when */
-	uint64_t moved;		/* when it was looked at where to be */
-	uint64_t flushed;	/* the report was written up to then */
-	unsigned spins;		/* looks without sleep */
-	long pushed;		/* how often others took the processor, ... */
-	uint64_t yields;	/* ... and so long it is left to them */
+	bool loops;		/* hits are being reported */
+	cpu_set_t all;		/* processors that this thread may use */
+	int cpu;		/* the one it has moved to; -1: any */
+	pid_t followed;		/* the thread that made the last hit, */
+	int seen;		/* its processor, */
+	uint64_t last;		/* and the time of the hit */
+	uint64_t moved;		/* when the processor was last considered */
+	uint64_t flushed;	/* the report has been written up to then */
+	unsigned spins;		/* looks without sleep so far */
+	long pushed;		/* how often others preempted this thread, */
+	uint64_t yields;  /* and until when it leaves the processor to them */
 };
 
 /* --- reported by stops --- */
@@ -107,8 +108,8 @@ be_anywhere(struct stop_run *stop)
 	stop->cpu = -1;
 }
 
-/* Move to the processor of a thread that is bound to it; any other thread would
-   only move away from a processor that is taken. */
+/* Move to the processor of a thread that is bound to it.  Any other thread
+   would only move away from a processor that is busy. */
 static void
 follow(struct stop_run *stop, pid_t tid, int cpu)
 {
@@ -128,8 +129,8 @@ follow(struct stop_run *stop, pid_t tid, int cpu)
 		stop->cpu = cpu;
 }
 
-/* Whether others want the processor that this process would keep busy, as they
-   lately did: then sleeping is quicker. */
+/* Whether others need the processor that this thread would keep busy, as their
+   preemptions show.  Sleeping is quicker then. */
 static bool
 is_in_the_way(struct stop_run *stop)
 {
@@ -143,8 +144,8 @@ is_in_the_way(struct stop_run *stop)
 	return now < stop->yields;
 }
 
-/* Whether the next hit comes so soon, on another processor, that sleeping and
-   being woken would take longer. */
+/* Whether the next hit, on another processor, is likely so soon that sleeping
+   and waking up would take longer. */
 static bool
 is_worth_waiting(struct stop_run *stop)
 {
@@ -162,8 +163,8 @@ is_worth_waiting(struct stop_run *stop)
 
 /* --- records --- */
 
-/* Explain what was recorded before the horizon; all: also what came later than
-   records that still wait.  False: no more are wanted. */
+/* Explain what was recorded before the horizon; all: even if records that still
+   wait are older.  Returns false if no more are wanted. */
 static bool
 feed(struct stop_run *stop, uint64_t horizon, bool all)
 {
@@ -171,7 +172,7 @@ feed(struct stop_run *stop, uint64_t horizon, bool all)
 	const struct perf_event_header *header;
 	struct ex_record record;
 
-	/* places come before their hits */
+	/* places are reported before their hits */
 	if (stop->loops)
 		follow_report(run->follow);
 	instances_report(run);
@@ -200,7 +201,7 @@ hold(void *stops, pid_t pid)
 	return wp_stops_hold(stops, pid);
 }
 
-/* One that blocks the signal is not stopped. */
+/* A thread that blocks the signal is not stopped. */
 static bool
 stop_tracer(struct run *run, pid_t pid, pid_t tid, struct on_hit_tracer *tracer)
 {
@@ -213,10 +214,10 @@ stop_tracer(struct run *run, pid_t pid, pid_t tid, struct on_hit_tracer *tracer)
 	return true;
 }
 
-/* Explain it while the thread is stopped: if there is something to do at hits,
-   and if it is in a system call, whose descriptors and vectors are there only
-   now.  While other processes are still being attached there is no report
-   yet. */
+/* Explain the hit while its thread is stopped, if there is an action for hits,
+   or if the thread is in a system call, whose descriptors and vectors can be
+   read only now.  The report has not begun while other processes are still
+   being attached. */
 static bool
 stopped_at_hit(void *arg, pid_t pid, pid_t tid, bool kernel)
 {
@@ -251,7 +252,7 @@ scouted(void *arg, const struct wp_sample *sample)
 		follow_scouted(stop->run->follow, sample);
 }
 
-/* What was recorded before it moves is explained before. */
+/* Explain what was recorded before the move. */
 static void
 held(void *arg, const struct wp_stops_held *process)
 {
@@ -366,7 +367,7 @@ stop_settle(struct run *run)
 	(void)session_flush(&run->session, wp_clock_ns());
 }
 
-/* What ends a sleep: stops, and the signals that ask watchctl to end. */
+/* The signals that end a sleep: stops, and requests to end. */
 static void
 wake_signals(sigset_t *signals)
 {
@@ -405,7 +406,8 @@ wait_a_little(struct stop_run *stop, const sigset_t *signals, bool more)
 	else if (++stop->spins % SPINS == 0)
 		wait_ms(run, signals, 0);
 	else
-		(void)sched_yield();	/* others may want the processor */
+		(void)sched_yield();	/* the threads of the program may
+					   need the processor */
 }
 
 static void
@@ -416,7 +418,8 @@ stop_loop(struct run *run)
 
 	wake_signals(&signals);
 	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
-	(void)signal(SIGCHLD, SIG_DFL);	/* ignored, it would not come */
+	(void)signal(SIGCHLD, SIG_DFL);	/* if it were ignored, it would not
+					   arrive */
 	run_act_begin(run);
 	stop->loops = true;
 	if (run->follow != NULL || run->held_modules != NULL)
@@ -449,7 +452,7 @@ stop_loop(struct run *run)
 	be_anywhere(stop);
 }
 
-/* Threads that could not be released yet are released as soon as they wake. */
+/* Threads that cannot be released yet are released as soon as they wake up. */
 static void
 let_all_go(struct stop_run *stop)
 {
@@ -514,7 +517,7 @@ const struct run_ops run_by_stop = {
 	.mode = "stop", .without_events = run_choose_debugreg,
 	.open = stop_open, .launch = run_launch,
 	.attach = stop_attach, .lend = stop_lend, .settle = stop_settle,
-	.pass = stop_attach,	/* it stays traced */
+	.pass = stop_attach,	/* the process stays traced */
 	.threads = run_threads, .tracer = stop_tracer,
 	.announce = run_announce_kernel, .loop = stop_loop,
 	.account = stop_account, .uptime = stop_uptime,

@@ -60,7 +60,7 @@ follow_close(struct follow *f)
 
 /* --- where pointers lead --- */
 
-/* Whether something can be there. */
+/* Whether there is anything at this address. */
 static bool
 is_there(pid_t pid, uint64_t addr)
 {
@@ -69,7 +69,7 @@ is_there(pid_t pid, uint64_t addr)
 	return wp_proc_read(pid, addr, &byte, sizeof(byte)) > 0;
 }
 
-/* Bytes of a pointer. */
+/* The size of a pointer. */
 static size_t
 word_of(const struct followed *one)
 {
@@ -138,7 +138,7 @@ slots_of(const struct wp_target *target, size_t first, size_t n)
 	return slots;
 }
 
-/* From now on each change is recorded; what was before has no record. */
+/* Changes are recorded from now on; earlier ones have no record. */
 static void
 look_again(struct follow *f, pid_t pid)
 {
@@ -233,7 +233,8 @@ follow_any_has_pointer(const struct follow *f, pid_t pid, uint64_t addr)
 	return false;
 }
 
-/* The same one would have recorded another. */
+/* An event records each write once, so if this event has a record of the last
+   write, another one is of another write. */
 static bool
 has_recorded(const struct followed *one, uint64_t id)
 {
@@ -328,9 +329,9 @@ follow_fd(const struct follow *f)
 	return f->moved;
 }
 
-/* Describe where it is about to be.  Each time it comes to a place that is
-   another watch of the session, since what was there meanwhile was not
-   watched. */
+/* Describe the place to which it is about to move.  Whenever it comes to a
+   place, that becomes a new watch of the session, because the place was not
+   watched in between. */
 static void
 describe_place(struct follow *f, struct followed *one, const struct move *move)
 {

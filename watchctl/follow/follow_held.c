@@ -46,7 +46,7 @@ follow_scouted(struct follow *f, const struct wp_sample *sample)
 			lost(&f->one[i], f->run->began);
 		return;
 	}
-	/* it may be one that is watched no more */
+	/* it may be a pointer that is no longer watched */
 	any = !follow_any_has_pointer(f, (pid_t)sample->pid, sample->addr);
 	for (size_t i = 0; i < f->n; i++)
 		if (f->one[i].pid == (pid_t)sample->pid && (any ||
@@ -54,7 +54,7 @@ follow_scouted(struct follow *f, const struct wp_sample *sample)
 			wrote(&f->one[i], sample);
 }
 
-/* Whether it was the only write, and nothing was executed since. */
+/* Whether it was the only write, and its thread has executed nothing since. */
 static bool
 is_behind(const struct followed *one, const struct wp_stops_held *held)
 {
@@ -62,15 +62,15 @@ is_behind(const struct followed *one, const struct wp_stops_held *held)
 	    held->since < one->first;
 }
 
-/* Whether no other can have been made: one of a thread that could not be held
-   may be recorded later. */
+/* Whether no other write is possible: a thread that could not be held may have
+   made one that is recorded later. */
 static bool
 is_only_write(const struct followed *one, const struct wp_stops_held *held)
 {
 	return one->writes == 1 && held->time != 0;
 }
 
-/* For how long something may have been missed, ns. */
+/* For how many ns accesses may have been missed. */
 static uint64_t
 gap_of(const struct followed *one, const struct wp_stops_held *held)
 {
@@ -79,7 +79,7 @@ gap_of(const struct followed *one, const struct wp_stops_held *held)
 	return end > one->first ? end - one->first : 1;
 }
 
-/* They lead elsewhere. */
+/* The pointers lead to another place. */
 static void
 move(struct follow *f, struct followed *one, const struct wp_stops_held *held,
     const uint64_t at[SPEC_MORE_MAX + 1])
@@ -94,7 +94,7 @@ move(struct follow *f, struct followed *one, const struct wp_stops_held *held,
 	done.failed = !follow_move(f, one, at);
 	done.addr = at[one->place.nmore];
 	done.time = wp_clock_ns();
-	/* no write: they led there before they were watched */
+	/* without a write they led there before they were watched */
 	if (one->writes == 0)
 		one->first = f->run->began;
 	if (follow_is_gone(one) || (!is_behind(one, held) &&
@@ -103,7 +103,8 @@ move(struct follow *f, struct followed *one, const struct wp_stops_held *held,
 	follow_say(f, &done);
 }
 
-/* They lead where they did; they may have led elsewhere in between. */
+/* The pointers lead to the same place, but may have led to another one in
+   between. */
 static void
 stay(struct follow *f, const struct followed *one,
     const struct wp_stops_held *held)

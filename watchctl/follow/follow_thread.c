@@ -9,26 +9,25 @@
 #include "follow/follow_private.h"
 
 enum {
-	TRIES_MAX = 8,		/* moves for one change, if pointers change
-				   on */
-	POLL_MS = 100,		/* between looks, if a record should be lost;
+	TRIES_MAX = 8,		/* most moves for one change, if the pointers
+				   go on changing */
+	POLL_MS = 100,		/* ms between looks in case a record is lost,
 				   and between reports of doubts */
-	LATE_NS = 1000000,	/* what a store may be recorded after it */
+	LATE_NS = 1000000,  /* ns after which a store may still be recorded */
 };
 
-/* Whether something may have been at a place between this write to a pointer
-   and the one before, after which nothing could have been missed: when that was
-   looked at, its successor had been executed already, perhaps, and was only
-   recorded later. */
+/* Whether the object may have been at another place between this write of a
+   pointer and the previous one.  When the previous one was looked at, this one
+   may have been executed already, and recorded only later. */
 static bool
 is_second(const struct followed *one, uint64_t wrote)
 {
 	return one->wrote != 0 && wrote <= one->looked + LATE_NS;
 }
 
-/* A pointer was written at this time, ns, and is what it was.  If that was the
-   only write, it was that value which was written; else there may have been
-   another one in between. */
+/* A pointer was written at this time, ns, and still has its value.  If there
+   was only one write, it wrote that value; otherwise it may have had another
+   one in between. */
 static void
 stay(struct followed *one, uint64_t wrote, uint64_t looked, bool gone)
 {
@@ -48,8 +47,8 @@ stay(struct followed *one, uint64_t wrote, uint64_t looked, bool gone)
 	}
 }
 
-/* Since when something may have been missed at a move after this write, ns; 0:
-   nothing was. */
+/* Since when, in ns, accesses may have been missed by a move after this write;
+   0 if none were. */
 static uint64_t
 gap_since(const struct followed *one, uint64_t wrote, bool gap)
 {
@@ -57,7 +56,7 @@ gap_since(const struct followed *one, uint64_t wrote, bool gap)
 	    is_second(one, wrote) ? one->wrote : gap ? wrote : 0;
 }
 
-/* Say that it has moved; gap: after this write something was missed. */
+/* Report the move.  gap: accesses after this write were missed. */
 static void
 say_moved(struct follow *f, struct followed *one, uint64_t wrote,
     uint64_t looked, bool gap, bool good)
@@ -79,7 +78,7 @@ say_moved(struct follow *f, struct followed *one, uint64_t wrote,
 	follow_say(f, &done);
 }
 
-/* A pointer was written at this time, ns; same: and has been looked at
+/* A pointer was written at this time, ns.  same: it has been looked at
    since. */
 static void
 follow_one(struct follow *f, struct followed *one, uint64_t wrote, bool same)
@@ -105,8 +104,8 @@ follow_one(struct follow *f, struct followed *one, uint64_t wrote, bool same)
 		    !follow_misses_nothing(one, before), good);
 }
 
-/* A pointer was written; it may be one that is watched no more, which led to
-   any of the process. */
+/* A pointer was written.  It may be one that is no longer watched, and led to
+   any of the process's watches. */
 static void
 take_write(struct follow *f, const struct wp_sample *sample)
 {
@@ -120,7 +119,7 @@ take_write(struct follow *f, const struct wp_sample *sample)
 			    follow_is_same_write(&f->one[i], sample));
 }
 
-/* What was written since they were looked at is not known. */
+/* Writes since the last look are not known. */
 static void
 take_loss(struct follow *f)
 {
@@ -153,8 +152,8 @@ take_writes(struct follow *f)
 			take_loss(f);
 }
 
-/* Report the gaps that may be, and began before this time, ns: each as one with
-   those which followed. */
+/* Report possible gaps that started before this time, ns, each together with
+   those that followed it. */
 static void
 say_doubts(struct follow *f, uint64_t before)
 {
@@ -172,8 +171,8 @@ say_doubts(struct follow *f, uint64_t before)
 	}
 }
 
-/* It does not wait for its turn, where that is permitted: meanwhile hits are
-   missed. */
+/* Hits are missed while this thread waits for its turn, so it gets real-time
+   priority if that is permitted. */
 static void *
 follow_thread(void *arg)
 {

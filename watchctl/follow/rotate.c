@@ -13,41 +13,41 @@
 #include "run/run.h"
 #include "util/complain.h"
 
-#define TURN	UINT64_C(10000000)	/* ns between moves, at least */
+#define TURN	UINT64_C(10000000)	/* least ns between moves */
 
 enum {
 	PARTS_MAX = 1 << 16,
-	DWELL = 8,		/* turns that a slot stays where a hit came */
-	SHARE = 20,		/* moves take at most one part of the time in
-				   so many */
+	DWELL = 8,		/* turns for which a slot stays after a hit */
+	SHARE = 20,		/* moves take at most 1/SHARE of the time */
 };
 
 struct part {
 	uint64_t addr, len;
-	uint64_t on;		/* ns that it had a slot, before */
-	uint64_t since;		/* it has had one, ns; 0: it has none */
-	uint64_t left, last;	/* its slot was gone then, and the last hit was
-				   made, ns; 0: never */
-	int place;		/* its watch of the session; -1: no hit yet */
-	bool hit;		/* since it has had its slot */
+	uint64_t on;		/* ns that it was watched before */
+	uint64_t since;		/* ns, watched since then; 0: not watched */
+	uint64_t left, last;	/* ns, when its slot left and when it was
+				   last hit; 0: never */
+	int place;		/* its watch in the session; -1: none before
+				   its first hit */
+	bool hit;		/* hit since its slot came */
 };
 
 struct moving_slot {
-	size_t at;		/* of the process's watches, from 0 */
+	size_t at;		/* index among the process's watches */
 	size_t part;
-	unsigned turns;		/* that it has been there */
+	unsigned turns;		/* turns for which it has been there */
 };
 
-/* An object that slots move over. */
+/* An object over which slots rotate. */
 struct rotated {
 	pid_t pid;
 	size_t spec;
 	struct part *part;	/* nparts, by address */
-	size_t nparts, cap, next;	/* to be watched next */
+	size_t nparts, cap, next;	/* next: the part to be watched next */
 	struct moving_slot slot[WP_SLOTS_MAX];
 	unsigned nslots;
-	bool unseen;		/* others write it without a hit */
-	bool failed;		/* a move did: it stays */
+	bool unseen;		/* others write to it without hits */
+	bool failed;		/* a move failed, so the slots stay */
 };
 
 struct rotate {
@@ -55,7 +55,7 @@ struct rotate {
 	struct rotated *one;	/* n of them */
 	size_t n, cap;
 	uint64_t began, ended;	/* ns; 0: not yet */
-	uint64_t due;		/* for the next moves, ns */
+	uint64_t due;		/* time of the next moves, ns */
 };
 
 int
@@ -83,7 +83,7 @@ rotate_close(struct rotate *r)
 
 /* --- parts --- */
 
-/* Cut what lies in one of the longest pieces that a slot takes. */
+/* Split a region into the longest pieces that fit a slot. */
 static int
 add_parts(struct rotated *one, const struct wp_region *chunk,
     const struct wp_slot_caps *caps)
@@ -103,7 +103,7 @@ add_parts(struct rotated *one, const struct wp_region *chunk,
 	return n < 0 ? n : 0;
 }
 
-/* Parts of a region.  0 or -errno with a cause. */
+/* Split a region into parts.  Returns 0 or -errno with a cause. */
 static int
 cut(struct rotated *one, const struct wp_region *region,
     const struct wp_slot_caps *caps, struct wp_cause *cause)
@@ -121,7 +121,7 @@ cut(struct rotated *one, const struct wp_region *region,
 	return err < 0 ? wp_cause_set(cause, WP_CAUSE_NO_MEMORY) : 0;
 }
 
-/* How many parts a region has, at least. */
+/* The least number of parts of a region. */
 static uint64_t
 parts_of(const struct wp_region *region, const struct wp_slot_caps *caps)
 {
@@ -134,8 +134,8 @@ parts_of(const struct wp_region *region, const struct wp_slot_caps *caps)
 
 /* --- slots --- */
 
-/* Each SPEC gets as many slots as it takes, or an equal share of those that are
-   left by the ones that take less.  False: there are more SPECs than slots. */
+/* Each SPEC gets as many slots as it needs, or an equal share of those that the
+   others leave.  Returns false if there are more SPECs than slots. */
 static bool
 share_slots(const struct wp_region *regions, size_t n,
     const struct wp_slot_caps *caps, unsigned slots[WP_SLOTS_MAX])
@@ -244,7 +244,7 @@ rotate_plan(struct rotate *r, struct process *process,
 
 /* --- moves --- */
 
-/* NULL: it was left out. */
+/* Returns NULL if the process was left out. */
 static const struct process *
 process_of(const struct rotate *r, const struct rotated *one)
 {
@@ -255,7 +255,7 @@ process_of(const struct rotate *r, const struct rotated *one)
 	return NULL;
 }
 
-/* Take note that a part is watched no more. */
+/* Note that a part is no longer watched. */
 static void
 leave(struct part *part, uint64_t now)
 {
@@ -289,7 +289,7 @@ move(struct rotate *r, struct rotated *one, size_t watch,
 	slot->turns = 0;
 }
 
-/* Move what has been long enough where it is. */
+/* Move the slots that have been at their place long enough. */
 static void
 turn(struct rotate *r, struct rotated *one, const struct process *process)
 {
@@ -306,8 +306,8 @@ turn(struct rotate *r, struct rotated *one, const struct process *process)
 	}
 }
 
-/* When what began then, ns, has taken so long that it must not be done again
-   soon. */
+/* Set the time of the next moves, according to how long those took that started
+   at `began'. */
 static void
 set_due(struct rotate *r, uint64_t began)
 {
@@ -380,7 +380,7 @@ rotate_end(struct rotate *r)
 
 /* --- hits --- */
 
-/* The object of a watch of the session. */
+/* The object of a session's watch. */
 static struct rotated *
 rotated_of(const struct rotate *r, const struct ex_watch *watch)
 {
@@ -412,7 +412,7 @@ part_at(const struct rotated *one, uint64_t addr)
 	    &one->part[from - 1] : NULL;
 }
 
-/* Describe a part that is hit for the first time. */
+/* Describe a part when it is hit for the first time. */
 static void
 describe(struct rotate *r, const struct rotated *one, struct part *part)
 {
@@ -469,7 +469,7 @@ rotate_take(struct rotate *r, const struct ex_record *record)
 
 /* --- the account --- */
 
-/* Of what had all the slots that it takes. */
+/* Account for an object that had a slot for each part. */
 static void
 account_whole(const struct rotate *r, size_t w, uint64_t all,
     struct coverage *c)

@@ -21,26 +21,26 @@
 #include "watch/ptrace_refused.h"
 #include "stop/ptrace_loop.h"
 
-enum { LOOK_MS = 10 };	/* between looks, if a signal should be lost */
+enum { LOOK_MS = 10 };	/* ms between looks in case a signal is lost */
 
-/* One that is held. */
+/* A process that is held. */
 struct caught {
-	pid_t pid, tid;		/* tid 0: it has executed a program; else that
-				   thread called its hook */
+	pid_t pid, tid;		/* 0: it has executed a program; else this
+				   thread has called its hook */
 	bool runs;		/* neither: it is to be traced from now on */
 };
 
 /* A traced thread. */
 struct traced {
 	struct wp_thread thread;
-	uint64_t place;		/* of its program's hook; 0: none */
-	pid_t covered;		/* the process whose watches it has: its own, or
-				   the one that its own was made by */
-	bool made;		/* it is of a process that was made by fork(2),
-				   where nothing is armed at a hook; */
-	uint64_t mapped;	/* then: which modules there were at first */
-	int hook;		/* the breakpoint; < 0: none */
-	uint64_t calls;		/* of it, that were looked at */
+	uint64_t place;		/* address of its program's hook, or 0 */
+	pid_t covered;		/* the process whose watches it has: its own,
+				   or the one that created it */
+	bool made;		/* its process was made by fork(2), and
+				   nothing is armed there at a hook; */
+	uint64_t mapped;	/* then: bits of the modules mapped at first */
+	int hook;		/* the breakpoint, or < 0 */
+	uint64_t calls;		/* how many calls of the hook were looked at */
 	enum { RUNS, WAITS, PASSES } at_hook;
 };
 
@@ -49,31 +49,30 @@ struct exec_tracer {
 	pthread_t thread;
 	struct wp_ptrace_loop loop;
 	struct wp_command command;
-	int result;		/* of its start, */
+	int result;		/* of starting the thread */
 	int attached;		/* of the last exec_tracer_attach, */
-	struct wp_cause *cause;	/* and why */
-	int no_hook;		/* why one could not be set, -errno; 0: all
-				   could */
+	struct wp_cause *cause;	/* and its cause */
+	int no_hook;  /* why a hook could not be set, -errno; 0: all were set */
 	pid_t uncovered;	/* a thread that could not be armed, */
-	int not_covered;	/* and why, -errno; 0: there is none */
-	pthread_mutex_t lock;	/* of what follows */
+	int not_covered;	/* and why, -errno; 0: none */
+	pthread_mutex_t lock;	/* protects the following */
 	pthread_cond_t changed;
-	bool begun;		/* there is a result */
+	bool begun;		/* the thread has started */
 	bool leave;
-	struct caught *caught;	/* n of them, in their order */
+	struct caught *caught;	/* n of them, in order */
 	size_t n, cap;
-	struct caught due;	/* is to be looked at now; pid 0: none is */
+	struct caught due;	/* to be looked at now; pid 0: none */
 	atomic_bool busy;
-	atomic_bool ends;	/* the run does */
-	bool starved;		/* the thread's: memory ran out */
-	bool missed;		/* the same, as of exec_tracer_end; */
+	atomic_bool ends;	/* the run ends */
+	bool starved;		/* of the thread: out of memory */
+	bool missed;		/* of exec_tracer_end: the same */
 	pid_t child;		/* the same */
-	int wake;		/* an eventfd: there is one more */
+	int wake;		/* eventfd: there is one more */
 };
 
 /* --- the thread --- */
 
-/* False: there is no memory, or the run ends. */
+/* Returns false if there is no memory or the run ends. */
 static bool
 put(struct exec_tracer *t, pid_t pid, pid_t tid)
 {
@@ -102,8 +101,8 @@ executed(void *arg, pid_t pid)
 
 /* --- hooks --- */
 
-/* The hook of a process whose program was looked at; 0: nothing waits there.
-   False: it was not. */
+/* The hook of a process whose program has been examined, or 0 if nothing waits
+   there.  Returns false if it has not been examined. */
 static bool
 hook_of(const struct run *run, pid_t pid, uint64_t *hook)
 {
@@ -117,7 +116,7 @@ hook_of(const struct run *run, pid_t pid, uint64_t *hook)
 	return known;
 }
 
-/* Which of the modules that are waited for a process has, a bit for each
+/* Which of the awaited modules the process has mapped, as a bit for each
    SPEC. */
 static uint64_t
 mapped_modules(const struct run *run, pid_t pid)
@@ -132,7 +131,7 @@ mapped_modules(const struct run *run, pid_t pid)
 	return mapped;
 }
 
-/* Another thread of a process; NULL: none is traced. */
+/* Another traced thread of the process, or NULL. */
 static const struct traced *
 other_of(const struct exec_tracer *t, pid_t pid, const struct traced *but)
 {
@@ -145,7 +144,7 @@ other_of(const struct exec_tracer *t, pid_t pid, const struct traced *but)
 	return NULL;
 }
 
-/* The last that was found, for a process whose parent is not traced. */
+/* The last hook that was found, for a process whose parent is not traced. */
 static uint64_t
 last_hook(const struct run *run)
 {
@@ -156,8 +155,8 @@ last_hook(const struct run *run)
 	return i > 0 ? run->process[i - 1].hook : 0;
 }
 
-/* What a process has that was made by fork(2) is its parent's, also its
-   modules, and what is watched in them. */
+/* A process made by fork(2) has its parent's modules, and what is watched in
+   them. */
 static void
 find_hook(struct exec_tracer *t, struct traced *traced)
 {
@@ -212,8 +211,8 @@ close_hook(struct exec_tracer *t, struct traced *traced)
 	traced->hook = -1;
 }
 
-/* Its program handles the hook's signal by now, which it would get if this
-   process died: have another one. */
+/* The program now handles the signal of the hook, and would get it if this
+   process died.  Choose another one. */
 static void
 change_signal(struct exec_tracer *t, struct traced *traced, int sig)
 {
@@ -227,8 +226,8 @@ change_signal(struct exec_tracer *t, struct traced *traced, int sig)
 	}
 }
 
-/* One is about to get a signal that may be its hook's: then it waits until that
-   has been looked at, and gets none. */
+/* If the signal that a thread is about to get is that of its hook, it waits
+   until the process has been looked at, and does not get the signal. */
 static int
 take_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 {
@@ -257,8 +256,8 @@ take_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 
 /* --- threads that are armed one by one --- */
 
-/* A process has been made by another, and executed nothing since; or it is
-   itself. */
+/* The process whose watches it has: itself, or the one that created it, if it
+   has executed nothing since. */
 static pid_t
 find_covered(struct exec_tracer *t, const struct traced *traced)
 {
@@ -275,8 +274,8 @@ find_covered(struct exec_tracer *t, const struct traced *traced)
 	return other != NULL ? other->covered : pid;
 }
 
-/* Which process of the run is the next, from i on, whose watches a thread has
-   of its own; nprocesses: there is none. */
+/* The next process of the run, from i on, of whose watches the thread has its
+   own; nprocesses if there is none. */
 static size_t
 next_covered(const struct run *run, const struct traced *traced, size_t i)
 {
@@ -286,7 +285,7 @@ next_covered(const struct run *run, const struct traced *traced, size_t i)
 	return i;
 }
 
-/* It is stopped: arm it, if it is not; and say what it has. */
+/* Arm a stopped thread unless it is armed, and report its instance. */
 static void
 cover(struct exec_tracer *t, struct traced *traced)
 {
@@ -337,7 +336,7 @@ pass_hook(struct exec_tracer *t, pid_t tid)
 		traced->at_hook = PASSES;
 }
 
-/* held: or it stops before it does anything. */
+/* held: the thread stops before it executes anything. */
 static struct wp_thread *
 add_thread(struct exec_tracer *t, pid_t pid, pid_t tid, bool held)
 {
@@ -358,7 +357,7 @@ add_thread(struct exec_tracer *t, pid_t pid, pid_t tid, bool held)
 	return &traced->thread;
 }
 
-/* Whether it was given, and not made by one that was. */
+/* Whether the user named the process, and it is not a child of one. */
 static bool
 is_given(const struct exec_tracer *t, pid_t pid)
 {
@@ -370,7 +369,7 @@ is_given(const struct exec_tracer *t, pid_t pid)
 	return pid == t->command.pid;
 }
 
-/* A thread that one of them has made, or a process. */
+/* Add a thread or process that was created by one that is traced. */
 static struct wp_thread *
 adopt(void *arg, pid_t tid)
 {
@@ -387,7 +386,7 @@ adopt(void *arg, pid_t tid)
 	return thread;
 }
 
-/* Whether a process is held, since it has executed a program. */
+/* Whether a process is held after executing a program. */
 static bool
 is_caught(struct exec_tracer *t, pid_t pid)
 {
@@ -401,18 +400,19 @@ is_caught(struct exec_tracer *t, pid_t pid)
 	return is;
 }
 
-/* It is added while its creator is stopped, which might otherwise have ended by
-   the time it is reported: then its parent would not be known. */
+/* The new thread is added while its creator is stopped.  By the time of its own
+   report the creator might have ended, and its parent would not be known. */
 static bool
 made(void *arg, struct wp_thread *thread, const struct wp_trace *trace)
 {
 	(void)thread;
 	if (trace->made != 0 && !is_caught(arg, trace->made))
-		(void)adopt(arg, trace->made);	/* if not, at its first stop */
+		(void)adopt(arg, trace->made);	/* on failure, try again at
+						   its first stop */
 	return true;
 }
 
-/* It was made just now. */
+/* The thread has just been created. */
 static bool
 arm(void *arg, struct wp_thread *thread)
 {
@@ -455,7 +455,7 @@ say_begun(struct exec_tracer *t, int result)
 	(void)pthread_mutex_unlock(&t->lock);
 }
 
-/* Want of memory: the run has failed, and the process goes on. */
+/* There is no memory: the run has failed, and the process is released. */
 static void
 leave_unwatched(struct exec_tracer *t, pid_t pid)
 {
@@ -475,8 +475,8 @@ explain_no_hook(const struct exec_tracer *t, pid_t pid)
 	    "loader, whose mappings must be seen; watch fewer regions");
 }
 
-/* Its threads are held until the loop goes on.  One that fails is as if it had
-   not been added: it is no reason to believe that anything else is watched. */
+/* Its threads are held until the loop continues.  A failure here does not mean
+   that other processes are not watched. */
 static void
 attach(struct exec_tracer *t, pid_t pid)
 {
@@ -490,7 +490,7 @@ attach(struct exec_tracer *t, pid_t pid)
 		run_leave_programs(t->run, before);
 }
 
-/* Do what the run asks for.  False: it is to end. */
+/* Do what the run asks for.  Returns false if the thread is to end. */
 static bool
 serve(struct exec_tracer *t)
 {
@@ -548,7 +548,7 @@ trace(void *arg)
 		if (!more)
 			(void)wp_ptrace_loop_await(&wake, LOOK_MS);
 	}
-	/* the kernel lets all go that this thread still traces */
+	/* the kernel releases all that this thread still traces */
 	wp_ptrace_loop_end(&t->loop);
 	return NULL;
 }
@@ -566,8 +566,8 @@ tracer_free(struct exec_tracer *t)
 	free(t);
 }
 
-/* SIGCHLD is the thread's; one that is ignored or not blocked anywhere would
-   not wake it.  The command has the signals as they were. */
+/* The thread waits for SIGCHLD, which would not wake it if it were ignored, or
+   not blocked in some thread.  The command gets the signals as they were. */
 static int
 make_thread(struct exec_tracer *t)
 {
@@ -625,7 +625,7 @@ exec_tracer_start(struct exec_tracer **out, struct run *run,
 	return 0;
 }
 
-/* Have the next one looked at.  False: there is none. */
+/* Have the next process looked at.  Returns false if there is none. */
 static bool
 next(struct exec_tracer *t)
 {
@@ -648,7 +648,7 @@ exec_tracer_fd(const struct exec_tracer *t)
 	return t->wake;
 }
 
-/* Wait until the thread has done it, but not for long.  False: it has not. */
+/* Wait a limited time for the thread.  Returns false if it has not finished. */
 static bool
 await_done(struct exec_tracer *t)
 {
@@ -666,8 +666,8 @@ await_done(struct exec_tracer *t)
 	return done;
 }
 
-/* The thread does it, and this one waits; before the report has begun signals
-   end watchctl by themselves, and -t has no meaning yet. */
+/* Wait until the thread has finished.  Before the report has begun, signals end
+   watchctl by themselves, and -t does not apply yet. */
 static void
 have_done(struct exec_tracer *t)
 {
@@ -748,7 +748,7 @@ exec_tracer_pass(struct exec_tracer *t, const struct process *process,
 	return err;
 }
 
-/* Those that are stopped for it report that, and go on. */
+/* Threads that are stopped for this report it, and continue. */
 int
 exec_tracer_arm(struct exec_tracer *t, const struct process *process,
     struct wp_cause *cause)

@@ -25,8 +25,8 @@
 
 struct held_modules {
 	struct run *run;
-	struct wp_target *hooks;	/* execution watches, of scouts */
-	pid_t caller;			/* the thread that called one last, */
+	struct wp_target *hooks;	/* execution watches of the scouts */
+	pid_t caller;			/* the thread that last called one, */
 	uint64_t called;		/* and when, ns; 0: not known */
 };
 
@@ -83,7 +83,8 @@ held_modules_wait(struct held_modules *m, struct process *process, size_t spec,
 	return true;
 }
 
-/* How many slots each region may have that waits and has no length. */
+/* The number of slots available to each waiting region whose length is not
+   known. */
 static unsigned
 share(const struct held_modules *m, const struct wp_region *regions, size_t n)
 {
@@ -139,7 +140,8 @@ held_modules_arm(struct held_modules *m, struct process *process,
 
 	if (m == NULL)
 		return 0;
-	if (!has_waiting(m, process))	/* nor has it the last one's hook */
+	if (!has_waiting(m, process))	/* it has not the previous program's
+					   hook either */
 		return m->run->ops->scout(m->run, m->hooks, process->pid, 0, 0,
 		    cause);
 	hook.addr = process->hook = loader_hook_of(process->pid);
@@ -159,7 +161,7 @@ held_modules_arm(struct held_modules *m, struct process *process,
 
 /* --- what is mapped --- */
 
-/* The watch of a SPEC. */
+/* The index of the watch of a SPEC. */
 static size_t
 watch_of(const struct process *process, size_t spec)
 {
@@ -170,7 +172,7 @@ watch_of(const struct process *process, size_t spec)
 	return w;
 }
 
-/* Each time that it is there it is another place of its watch. */
+/* Each time the module is mapped, its address is another place of the watch. */
 static int
 describe(struct run *run, const struct process *process, size_t spec,
     const struct wp_region *region, uint64_t time)
@@ -227,7 +229,7 @@ find(struct run *run, struct process *process, size_t spec,
 
 	if (err < 0)
 		return err;
-	free(place->symbol);	/* it was found before, at another address */
+	free(place->symbol);	/* it was found before at another address */
 	place->symbol = NULL;
 	err = live_broker_resolve(&run->live, process->pid,
 	    &run->options->spec[spec], false, place, cause);
@@ -237,8 +239,8 @@ find(struct run *run, struct process *process, size_t spec,
 	return wp_target_mapped(process->pid, region, cause);
 }
 
-/* How long it was there and not watched: not at all, if the thread that mapped
-   it stands at the hook. */
+/* How long the module was mapped and not watched: not at all if the thread that
+   mapped it is still at the hook. */
 static uint64_t
 find_gap(const struct held_modules *m, const struct process *process,
     const struct wp_stops_held *held)
@@ -296,7 +298,7 @@ leave(struct run *run, struct process *process, size_t spec)
 	const struct wp_region was = wp_target_watches(run->target,
 	    &all)[watch_of(process, spec)].region;
 
-	if (was.addr == 0)	/* it could not be watched */
+	if (was.addr == 0)	/* it could not be watched there */
 		return;
 	(void)run->ops->move(run, process->pid, run->target,
 	    watch_of(process, spec), &nowhere);
@@ -328,7 +330,8 @@ held_modules_look(struct held_modules *m, const struct wp_stops_held *held)
 	struct run *run = m->run;
 	struct process *process = find_process(run, held->pid);
 
-	if (process == NULL) {	/* made by one that waits, and on its own */
+	if (process == NULL) {	/* created by one that waits, and is on its
+				   own */
 		run->missed_child = held->pid;
 		return;
 	}

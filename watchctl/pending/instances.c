@@ -17,10 +17,10 @@
 
 /* --- as they are hit --- */
 
-/* How glibc aligns control blocks: each thread's own is aligned alike. */
+/* glibc aligns thread control blocks to this, so instances are aligned alike */
 enum { BLOCK_ALIGNMENT = 64 };
 
-/* Where the instance begins of which an event's address is a slot. */
+/* The address of the instance that contains this slot's event. */
 static uint64_t
 instance_at(const struct wp_watched *watched, uint64_t addr, unsigned *slot)
 {
@@ -44,8 +44,8 @@ find_known(struct instances *known, unsigned whole, uint64_t addr)
 	return NULL;
 }
 
-/* One that is hit for the first time: a part of the session's watch.  Others
-   may write it, and make no hit. */
+/* Add the instance, when it is first hit, as a part of the session's watch.
+   Others may write to it without a hit. */
 static struct instance *
 describe(struct run *run, const struct ex_watch *whole, size_t w, uint64_t addr)
 {
@@ -143,8 +143,7 @@ instances_left(struct run *run, pid_t pid, pid_t tid, size_t first, size_t n)
 	}
 }
 
-/* Which of the formats that events have is that of a slot of a watch; nslots:
-   it has none. */
+/* The index of the event format of a watch's slot; nslots if it has none. */
 static size_t
 format_of(const struct session *s, const struct ex_watch *watch, unsigned slot)
 {
@@ -155,7 +154,7 @@ format_of(const struct session *s, const struct ex_watch *watch, unsigned slot)
 	return i;
 }
 
-/* Its records have that id. */
+/* Note that records with this id belong to the watch. */
 static void
 take_id(struct run *run, const struct ex_watch *watch,
     const struct wp_target_event *event)
@@ -170,7 +169,7 @@ take_id(struct run *run, const struct ex_watch *watch,
 	session_ids(s, format, &event->id, 1);
 }
 
-/* One event of a slot, on each of several processors, says it all. */
+/* A slot has an event on each of several processors; one of them is enough. */
 static bool
 is_again(const struct instances_said *said, const struct instances_said *last)
 {

@@ -10,7 +10,7 @@
 
 #include "proc/proc.h"
 
-enum {			/* what is read may be damaged */
+enum {			/* limits, because what is read may be damaged */
 	MODULES_MAX = 65536,
 	DYNAMIC_MAX = 4096,
 };
@@ -25,10 +25,11 @@ loader_find(pid_t pid, struct live_broker *live, struct loader *loader)
 
 /* --- what a loader says to debuggers --- */
 
-/* What is read here has its members at the same words in 32-bit programs, whose
-   words have 4 bytes. */
-enum { TYPE, VADDR = 2, MEMSZ = 5, HEADER = 8 };	/* Elf64_Phdr; the last
-						   word is the alignment */
+/* Offsets in words: these members are at the same ones in 32-bit programs,
+   whose words have 4 bytes. */
+enum { TYPE, VADDR = 2, MEMSZ = 5, HEADER = 8 };	/* Elf64_Phdr; its
+							   last word is the
+							   alignment */
 enum { TAG, VALUE, ENTRY };			/* Elf64_Dyn */
 enum { MODULES = 1, HOOK, STATE, DEBUG };	/* struct r_debug */
 enum { BASE, NEXT = 3, MODULE };		/* struct link_map */
@@ -40,10 +41,10 @@ _Static_assert(IS_WORD(Elf64_Phdr, p_vaddr, VADDR) &&
     IS_WORD(struct r_debug, r_state, STATE) &&
     IS_WORD(struct link_map, l_next, NEXT), "the order that they have");
 
-/* A process's memory. */
+/* The memory of a process. */
 struct memory {
 	pid_t pid;
-	size_t word;		/* bytes of one: 8 or 4 */
+	size_t word;		/* bytes in a word: 8 or 4 */
 };
 
 static struct memory
@@ -71,7 +72,8 @@ read_words(const struct memory *memory, uint64_t at, uint64_t *to, size_t n)
 	return true;
 }
 
-/* How many words a header has: 32-bit ones have their flags beside. */
+/* The size of a program header in words; those of 32-bit programs have the
+   flags elsewhere. */
 static size_t
 header_words(const struct memory *memory)
 {
@@ -80,7 +82,7 @@ header_words(const struct memory *memory)
 	    sizeof(Elf32_Phdr) / sizeof(uint32_t);
 }
 
-/* A program's header of a kind, and what is added to its addresses. */
+/* Find a program header of this type, and the bias of its addresses. */
 static bool
 find_header(const struct memory *memory, uint32_t type, uint64_t found[HEADER],
     uint64_t *bias)
@@ -109,7 +111,7 @@ find_header(const struct memory *memory, uint32_t type, uint64_t found[HEADER],
 	return is;
 }
 
-/* Where a program's table of a kind is, in its memory; 0: it has none. */
+/* The address of a program's segment of this type, or 0 if it has none. */
 static uint64_t
 find_segment(const struct memory *memory, uint32_t type, uint64_t *size)
 {
@@ -121,8 +123,8 @@ find_segment(const struct memory *memory, uint32_t type, uint64_t *size)
 	return found[VADDR] + bias;
 }
 
-/* The dynamic table has room for a pointer, which the loader sets as it
-   begins. */
+/* The dynamic section has room for a pointer, which the loader sets when it
+   starts. */
 static bool
 find_debug(const struct memory *memory, uint64_t debug[DEBUG])
 {

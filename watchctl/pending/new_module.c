@@ -23,8 +23,8 @@
 #include "pending/thread_local.h"
 
 enum {
-	LIMIT_S = 10,		/* for a loader to begin; */
-	LOOK_NS = 1000000,	/* between looks at it */
+	LIMIT_S = 10,		/* for a loader to start */
+	LOOK_NS = 1000000,	/* ns between looks at it */
 };
 
 const char *
@@ -63,13 +63,14 @@ module_may_come(const struct spec *spec)
 	    spec->module != NULL; i++)
 		if (ends_with(spec->module, sources[i]))
 			return false;
-	/* a thread's own of what is opened later is nowhere yet */
+	/* the thread-local variables of a module loaded later are nowhere
+	   yet */
 	return spec->symbol != NULL && spec->module != NULL &&
 	    spec->thread == 0;
 }
 
-/* As the SPEC will be resolved: by its path, the end of it, or a library's name
-   without the version. */
+/* Match the name as when the SPEC is resolved: the path, its end, or a
+   library's name without the version. */
 static bool
 is_called(const char *path, const char *want)
 {
@@ -120,7 +121,7 @@ static void
 report(struct run *run, pid_t pid, enum watch_event_what what, uint64_t time,
     const struct ex_watch *watch, const struct spec *spec)
 {
-	/* each thread has its own somewhere else */
+	/* each thread has its own at another address */
 	const bool there = what != WATCH_MISSING && !watch->local;
 	struct watch_event event = {
 		.what = what, .watch = watch->id - 1, .time = time,
@@ -133,8 +134,8 @@ report(struct run *run, pid_t pid, enum watch_event_what what, uint64_t time,
 	session_event(&run->session, &event);
 }
 
-/* Which process waits for this one's modules; they are in the list by index,
-   since more may be added.  nprocesses: none does. */
+/* The process that waits for modules of this one.  An index, because more may
+   be added to the list; nprocesses if none does. */
 static size_t
 find_waiting(const struct run *run, pid_t pid)
 {
@@ -147,7 +148,7 @@ find_waiting(const struct run *run, pid_t pid)
 	return run->nprocesses;
 }
 
-/* The module of a SPEC is not there any more. */
+/* The module of a SPEC is no longer mapped. */
 static void
 leave(struct run *run, pid_t pid, size_t spec)
 {

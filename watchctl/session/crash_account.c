@@ -12,19 +12,19 @@
 
 #include "session/session.h"
 
-#ifndef __has_feature		/* clang's */
+#ifndef __has_feature		/* a feature test of clang's */
 #define __has_feature(feature) 0
 #endif
 
 enum { STACK = 64 * 1024 };
 
 static struct {
-	bool on;			/* an account is still to be given */
-	const struct session *session;	/* NULL: of nothing that is counted */
-	pid_t pid;			/* of watchctl, not of what it starts */
+	bool on;		/* the account has not been written yet */
+	const struct session *session;	/* NULL if nothing is counted */
+	pid_t pid;			/* of watchctl itself */
 } words;
 
-/* A text that is being put together. */
+/* A text under construction. */
 struct text {
 	char bytes[512];
 	size_t len;
@@ -51,7 +51,7 @@ put_number(struct text *text, uint64_t n)
 	put(text, digits + at);
 }
 
-/* Hits that were taken, and not only counted by the kernel. */
+/* Hits that were delivered, not only counted by the kernel. */
 static uint64_t
 taken(const struct session *s)
 {
@@ -66,7 +66,7 @@ put_part(struct text *text, uint64_t n, const char *what)
 	put(text, what);
 }
 
-/* The account, in the form of session_end.  What was not written yet is
+/* The account in the form of session_end.  What had not been written is
    lost. */
 static void
 put_account(struct text *text, const struct session *s)
@@ -110,7 +110,7 @@ speak(const char *why)
 	_exit(STATUS_OWN_FAILURE);
 }
 
-/* In a process that is not watchctl's own the signal comes again. */
+/* In a child process the signal is only raised again. */
 static void
 on_signal(int sig)
 {
@@ -131,7 +131,7 @@ crash_account_install(void)
 		.sa_handler = on_signal,
 		.sa_flags = SA_ONSTACK | (int)SA_RESETHAND | SA_NODEFER,
 	};
-	/* sanitizers have more to say of the others */
+	/* sanitizers report the other signals better */
 	const size_t n = __has_feature(address_sanitizer) ? 1 :
 	    sizeof(fatal) / sizeof(fatal[0]);
 

@@ -12,7 +12,7 @@ struct environment {
 	size_t max;		/* bytes in it */
 };
 
-/* NULL and "" are not known, and not set. */
+/* text is NULL if not known; "" is not set either. */
 static void
 set_text(struct environment *e, const char *name, const char *text)
 {
@@ -60,7 +60,7 @@ set_value(struct environment *e, const char *name, const struct ex_hit *hit,
 	buffer_free(&b);
 }
 
-/* What the touched bytes held. */
+/* The old and new values of the bytes. */
 static void
 set_change(struct environment *e, const struct ex_hit *hit)
 {
@@ -70,7 +70,7 @@ set_change(struct environment *e, const struct ex_hit *hit)
 		set_value(e, "NEW", hit, &hit->new);
 }
 
-/* The innermost frame of the program itself: of the instruction, or of the
+/* The innermost frame of the program itself: of the instruction or of the
    system call. */
 static void
 set_place(struct environment *e, const struct ex_hit *hit)
@@ -91,7 +91,7 @@ set_place(struct environment *e, const struct ex_hit *hit)
 		set_text(e, "MODULE", ex_module_path(stack->frame[i].module));
 }
 
-/* The hit as -o json has it, without the newline. */
+/* The hit as in -o json, without the newline. */
 static void
 set_json(struct environment *e, const struct report_start *begin,
     const struct ex_hit *hit)

@@ -29,7 +29,7 @@ static const struct report_ops *const forms[] = {
 	[FORM_HTML] = &report_html,
 };
 
-/* The report is where the one before it was: go on there. */
+/* The report has reached the point where the previous one was; continue it. */
 static void
 catch_up(struct session *s)
 {
@@ -47,7 +47,7 @@ call_given(const struct session *s, const struct ex_hit *hit,
 		s->given(s->given_arg, hit, fate);
 }
 
-/* It was reported, by another. */
+/* A previous session has reported this hit. */
 static int
 recall(struct session *s, struct ex_hit *hit)
 {
@@ -69,8 +69,8 @@ recall(struct session *s, struct ex_hit *hit)
 	return 0;
 }
 
-/* Which hits are not to be reported; but a program that waits for its own gets
-   each. */
+/* Decide whether a hit is reported.  A program that waits for its hits gets all
+   of them. */
 static enum session_fate
 sift(struct session *s, struct ex_hit *hit, uint64_t number)
 {
@@ -79,7 +79,7 @@ sift(struct session *s, struct ex_hit *hit, uint64_t number)
 		return SESSION_REJECTED;
 	if (s->reply != NULL)
 		return SESSION_REPORTED;
-	/* with --heap, hits are of bytes that were found damaged */
+	/* hits of --heap are of bytes found damaged */
 	if ((s->options->changed || s->options->heap) && hit->unchanged)
 		return SESSION_UNCHANGED;
 	return hit_filter_skips(s->filter, hit) ? SESSION_SKIPPED :
@@ -95,7 +95,7 @@ leave_out(struct session *s, const struct ex_hit *hit, enum session_fate fate)
 	call_given(s, hit, fate);
 }
 
-/* A watch has had its last hit: nothing more is reported of it. */
+/* The watch has reached its limit, so no more of its hits are reported. */
 static void
 report_last(struct session *s, const struct ex_hit *hit)
 {
@@ -109,7 +109,7 @@ report_last(struct session *s, const struct ex_hit *hit)
 		});
 }
 
-/* One that is not left out. */
+/* Report a hit that is not left out. */
 static void
 report_hit(struct session *s, struct ex_hit *hit)
 {
@@ -151,8 +151,7 @@ hold(struct session *s, const struct ex_hit *hit)
 	last_hits_put(s->held, hit);
 }
 
-/* What a hit changed is found out again, since its texts may be another's by
-   now. */
+/* The change is found out again, because other hits have reused its texts. */
 static void
 tell(struct session *s)
 {
@@ -200,8 +199,8 @@ is_end(struct session *s, const struct ex_hit *hit, uint64_t number)
 	    hit_condition_truth(s->ends, hit, number) == CONDITION_TRUE;
 }
 
-/* Take in that the thread of a SPEC has ended, and with it its instance of a
-   thread-local variable. */
+/* Note that the thread of a SPEC has ended, and its instance of a thread-local
+   variable with it. */
 static void
 take_thread_end(struct session *s, const struct ex_record *r)
 {
@@ -220,8 +219,8 @@ take_thread_end(struct session *s, const struct ex_record *r)
 	}
 }
 
-/* Whether it is of memory that was a thread's instance, and by then may have
-   been another's. */
+/* Whether the hit is in memory that was the instance of a thread that has
+   ended; by then it may belong to another thread. */
 static bool
 is_after_end(const struct session *s, const struct ex_hit *hit)
 {
@@ -232,7 +231,7 @@ is_after_end(const struct session *s, const struct ex_hit *hit)
 	    hit->time > s->thread_ends[i].time;
 }
 
-/* Whether it is of memory that is free, and of the allocator, whose that is. */
+/* Whether the allocator accessed freed memory, which belongs to it. */
 static bool
 is_allocators(const struct session *s, const struct ex_hit *hit)
 {
@@ -240,7 +239,7 @@ is_allocators(const struct session *s, const struct ex_hit *hit)
 	    allocator_made(hit, s->options);
 }
 
-/* A hit is complete: the explainer's way out. */
+/* The explainer calls this when a hit is complete. */
 static int
 give(void *arg, struct ex_hit *hit)
 {
@@ -313,7 +312,7 @@ record(struct session *s, const struct ex_record *r)
 	(void)ex_explain(s->explainer, r);
 }
 
-/* Names and lines that are missing for want of trust. */
+/* Report names and lines that are missing because a file is not trusted. */
 static void
 report_disbelief(struct session *s)
 {
@@ -354,7 +353,7 @@ warn_unused(struct session *s)
 {
 	const struct policy_line *line;
 
-	/* where nothing began, nothing could use a rule */
+	/* if nothing started, no rule could be used */
 	for (size_t i = 0; s->policy != NULL && s->started &&
 	    (line = policy_unused(s->policy, i)) != NULL; i++)
 		session_warn(s, "%s:%u: nothing used this: %s = %s",
@@ -373,7 +372,7 @@ put_side(struct session *s, enum side side, struct buffer *b)
 	buffer_free(b);
 }
 
-/* Of whom a policy by what was learned would not allow what they did. */
+/* Report the hits that --learn could not use, and why. */
 static void
 warn_not_learned(struct session *s, const struct learned_rest *rest)
 {
@@ -414,7 +413,7 @@ put_learned(struct session *s)
 	buffer_free(&b);
 }
 
-/* What runs, as CI is to call it: "" if it is not known. */
+/* The program's name for CI; "" if not known. */
 static const char *
 program_of(const struct session *s)
 {
@@ -443,7 +442,7 @@ put_ci(struct session *s, const struct report_end *end)
 	};
 	const struct report_start start = {
 		.watches = (const struct ex_watch *const *)s->watches,
-		/* those of --heap are of what was found */
+		/* those of --heap were made by what it found */
 		.nwatches = s->options->heap ? 0 : (unsigned)s->nwatches,
 	};
 
@@ -470,7 +469,7 @@ put_sides(struct session *s, const struct report_end *end)
 		put_ci(s, end);
 }
 
-/* What the program had mapped when it was found. */
+/* Learn the mappings as they were when the damage was found. */
 static void
 learn_maps(struct session *s, const struct hg_finding *f)
 {
@@ -491,7 +490,7 @@ learn_maps(struct session *s, const struct hg_finding *f)
 	}
 }
 
-/* With its backtraces. */
+/* Keep the damage, and the backtraces that it refers to. */
 static void
 keep_damage(struct session *s, const struct report_damage *it)
 {
@@ -500,7 +499,7 @@ keep_damage(struct session *s, const struct report_damage *it)
 	ci_add_damage(s->ci, it);
 }
 
-/* Whether one of these functions is allowed. */
+/* Whether one of the functions of a stack is allowed. */
 static bool
 names(const struct session *s, const struct ex_stack *stack)
 {
@@ -510,7 +509,8 @@ names(const struct session *s, const struct ex_stack *stack)
 	return false;
 }
 
-/* Whether it is known already: of who did it, or else of all that is there. */
+/* Whether the damage is allowed, by its writer if that is known, or else by any
+   of its stacks. */
 static bool
 is_allowed(const struct session *s, const struct report_damage *it)
 {
@@ -540,7 +540,7 @@ report_damage(struct session *s, const struct report_damage *it)
 		keep_damage(s, it);
 }
 
-/* Several of its backtraces are there at a time. */
+/* Its backtraces have to exist at the same time. */
 static void
 damage(struct session *s, const struct hg_finding *f)
 {

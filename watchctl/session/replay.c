@@ -50,7 +50,7 @@ continues(const struct ex_perf_event *a, const struct ex_perf_event *b)
 	    a->attr.bp_addr + a->attr.bp_len == b->attr.bp_addr;
 }
 
-/* The watch that begins at event i: its region, and how many events it has. */
+/* The watch that starts with event i: its region and number of events. */
 static int
 add_watch(struct session *s, const struct ex_perf_event *events, size_t n,
     size_t i)
@@ -97,8 +97,8 @@ add_watches(struct session *s, const struct ex_perfdata *data)
 	return 0;
 }
 
-/* Each access has a record, so that what one left is what the next one
-   found. */
+/* Whether each access has a record, so that every hit found what the previous
+   one left. */
 static bool
 has_all(const struct ex_perfdata *data)
 {
@@ -112,15 +112,15 @@ has_all(const struct ex_perfdata *data)
 	return true;
 }
 
-/* Whether an event is inherited by children, too. */
+/* Whether children inherit an event. */
 static bool
 follows(const struct perf_event_attr *attr)
 {
 	return attr->inherit && !attr->inherit_thread;
 }
 
-/* Whether it saw what the kernel does, and all threads: those that stop at each
-   hit have an event each. */
+/* Whether an event covers the kernel and all threads.  Those of --stop are not
+   inherited: each thread has its own. */
 static bool
 sees_all(const struct perf_event_attr *attr)
 {
@@ -161,7 +161,7 @@ take_build_id(void *arg, const char *path, const uint8_t *id, size_t len)
 	ex_space_build_id(arg, path, id, len);
 }
 
-/* Name a watch by the symbol that it lies in, if any. */
+/* Name a watch by the symbol that contains it. */
 static void
 name_watch(struct session *s, struct ex_watch *watch, pid_t pid)
 {
@@ -177,8 +177,9 @@ name_watch(struct session *s, struct ex_watch *watch, pid_t pid)
 		watch->symbol = place.symbol;
 }
 
-/* Look for what a watch is in the debug information: what its SPEC says, if
-   that is an expression.  0; -EINVAL: the condition is not meant for it. */
+/* Find the object of a watch in the debug information; its SPEC describes it if
+   that is an expression.  Returns 0, or -EINVAL if the condition does not suit
+   it. */
 static int
 find_object(struct session *s, struct ex_watch *watch, pid_t pid)
 {
@@ -197,8 +198,8 @@ find_object(struct session *s, struct ex_watch *watch, pid_t pid)
 	return err;
 }
 
-/* The recording's own beginning: the first record that is reported.  0;
-   -EINVAL: the condition is not meant for it. */
+/* Start the report of the recording with its first record.  Returns 0, or
+   -EINVAL if the condition does not suit it. */
 static int
 start(struct session *s, const struct ex_perfdata *data,
     const struct ex_record *first)
@@ -230,8 +231,8 @@ start(struct session *s, const struct ex_perfdata *data,
 	return 0;
 }
 
-/* LOST records report what was lost before another record; LOST_SAMPLES, which
-   perf record adds, of all that was. */
+/* A LOST record counts what was lost since the previous one; LOST_SAMPLES,
+   added by perf record, the total. */
 static int
 play(struct session *s, struct ex_perfdata *data)
 {
@@ -260,7 +261,7 @@ play(struct session *s, struct ex_perfdata *data)
 	}
 	if (!started)
 		(void)start(s, data, NULL);
-	if (got < 0) {	/* what would come next may have come before */
+	if (got < 0) {	/* later records may have been due before */
 		record = (struct ex_record){.type = PERF_RECORD_LOST};
 		(void)ex_explain(s->explainer, &record);
 	}
@@ -276,7 +277,7 @@ play(struct session *s, struct ex_perfdata *data)
 	    NULL);
 }
 
-/* Say why a file cannot be read: what is wrong with it, or with opening it. */
+/* Explain why a file cannot be read. */
 static int
 refuse(const char *file, int err, const char *why)
 {

@@ -19,7 +19,7 @@ session_note(struct session *s, int err)
 		s->err = err;
 }
 
-/* Whether what is written there is read with what standard error has. */
+/* Whether the output is the same file as standard error. */
 static bool
 is_stderr(FILE *out)
 {
@@ -90,7 +90,7 @@ session_put(struct session *s, enum journal_what what, const void *bytes,
 	s->journal->put(s->journal, &entry, bytes, len, NULL, 0);
 }
 
-/* Nothing but what it is, and a number. */
+/* Put an entry that has only a number. */
 static void
 put(struct session *s, enum journal_what what, uint64_t value)
 {
@@ -204,7 +204,7 @@ session_record_to_file(struct session *s, const struct ex_perf_event *events,
 	if (err == 0) {
 		err = ex_perfwriter_open(s->output.file, events, n,
 		    &s->recording);
-		s->output.own = err < 0;	/* else the writer's now */
+		s->output.own = err < 0;	/* now the writer's */
 	}
 	if (err == 0) {
 		origin_here(&origin);
@@ -261,7 +261,8 @@ session_lost(struct session *s, uint64_t count)
 		session_note(s, s->report.ops->lost(&s->report, count));
 }
 
-/* It does not report the last hit: that is for -n, which has no such hits. */
+/* The last hit is not reported by this, as that is for -n, which does not count
+   hits. */
 void
 session_tally(struct session *s, const struct wp_target_tally *tally)
 {
@@ -283,7 +284,7 @@ session_event(struct session *s, const struct watch_event *event)
 		session_note(s, s->report.ops->event(&s->report, event));
 }
 
-/* From here on, what hits it hits what is free. */
+/* Hits of these bytes are from now on hits of freed memory. */
 static void
 note_freed(struct session *s, const struct object_event *event)
 {
@@ -363,14 +364,14 @@ thread_event(struct session *s, const struct ex_record *r)
 	if (!session_reports(s) || s->report.ops->thread == NULL)
 		return;
 	if (options_everywhere(s->options))
-		return;		/* all that run */
+		return;		/* everything that runs */
 	if (!exited && r->task.pid != r->task.ppid &&
 	    s->options->file == NULL && !s->options->follow)
 		return;
 	session_note(s, s->report.ops->thread(&s->report, exited, r->task.tid));
 }
 
-/* Report what a record that is not a hit means to the reader. */
+/* Report a record that is not a sample if it matters to the reader. */
 static void
 report_event(struct session *s, const struct ex_record *r)
 {
@@ -395,7 +396,7 @@ session_is_sample(const struct session *s, const struct ex_record *r)
 	    (size_t)r->attr < s->nslots && s->slots[r->attr].watch != NULL;
 }
 
-/* Without memory, what is delivered of a watch counts as lost. */
+/* If there is no memory to count them, the watch's samples count as lost. */
 static void
 count_sample(struct session *s, const struct ex_record *r)
 {
@@ -423,7 +424,7 @@ session_samples(const struct session *s, size_t watch)
 	return watch < s->nwatch_samples ? s->watch_samples[watch] : 0;
 }
 
-/* Processes may come that have watches of their own. */
+/* Even then, processes with watches of their own may still come. */
 bool
 session_is_full(const struct session *s)
 {
@@ -496,7 +497,7 @@ session_foresee(struct session *s, const struct ex_record *r)
 	session_put(s, JOURNAL_FORESEE, r->bytes, r->size);
 }
 
-/* Samples of a hit that was left out may come when that is known already. */
+/* A hit that was left out may get more samples later. */
 void
 session_left_out(struct session *s, uint64_t hits, uint64_t samples)
 {

@@ -52,7 +52,7 @@ session_uptime(struct session *s, const struct wp_uptime *uptime)
 	    (double)uptime->worst / 1e9, where);
 }
 
-/* Whether the account is not needed. */
+/* Whether the account can be omitted. */
 static bool
 is_quiet(const struct session *s, const struct report_end *end)
 {
@@ -60,7 +60,7 @@ is_quiet(const struct session *s, const struct report_end *end)
 	    (end->hits == 0 && s->doubt[0] == '\0'));
 }
 
-/* Add to a text of this size. */
+/* Append to a text of this size. */
 __attribute__((format(printf, 3, 4)))
 static void
 add(char *text, size_t size, const char *format, ...)
@@ -100,7 +100,7 @@ say_uptime(const struct wp_uptime *uptime)
 	(void)complain("%s", text);
 }
 
-/* The account, on stderr; also where there is no memory. */
+/* Print the account to stderr, even if there is no memory. */
 static void
 say_account(const struct session *s, const struct report_end *end)
 {
@@ -151,7 +151,7 @@ say_account(const struct session *s, const struct report_end *end)
 	say_uptime(&s->uptime);
 }
 
-/* What the explainer of this process did; NULL: there is none. */
+/* The tally of this process's explainer, or NULL if there is none. */
 static const struct ex_tally *
 access_tally_of(const struct session *s)
 {

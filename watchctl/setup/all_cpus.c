@@ -44,8 +44,8 @@ all_cpus_find(struct run *run, struct process *process,
 	return 0;
 }
 
-/* Whether the kernel keeps even root from looking into it: lockdown for
-   integrity alone does not. */
+/* Whether the kernel denies even root the information.  Lockdown for integrity
+   alone does not. */
 static bool
 is_locked_down(void)
 {
@@ -61,7 +61,7 @@ is_locked_down(void)
 	return locked;
 }
 
-/* Name all SPECs: which of them the kernel refused is not known. */
+/* The kernel does not say which SPEC it refused, so all of them are named. */
 static int
 blame(const struct options *o, const char *why, struct wp_cause *cause)
 {
@@ -77,7 +77,7 @@ blame(const struct options *o, const char *why, struct wp_cause *cause)
 	return err;
 }
 
-/* Why no event could be had. */
+/* Explain why no event could be opened. */
 static int
 explain(const struct run *run, int err, struct wp_cause *cause)
 {
@@ -136,7 +136,7 @@ all_cpus_learn(struct run *run)
 		if (pids[i] == getpid())
 			continue;
 		err = run_learn_records(run, pids[i], false);
-		/* some may not be looked into even by root: they are named */
+		/* even root may not read some of them; these are still named */
 		if (err < 0 && err != -ESRCH && err != -EACCES && err != -EPERM)
 			worst = err;
 	}

@@ -12,9 +12,10 @@
 #include "util/complain.h"
 #include "util/visible.h"
 
-enum { ASKED_MAX = 8 };		/* processes that are asked for near names */
+enum { ASKED_MAX = 8 };		/* processes that are asked for similar names */
 
-/* Whether all SPECs are names: then what a process maps decides what it has. */
+/* Whether all SPECs are names.  Which of them a process has then depends only
+   on the files that it maps. */
 static bool
 are_names(const struct options *o)
 {
@@ -24,7 +25,8 @@ are_names(const struct options *o)
 	return true;
 }
 
-/* Whether a SPEC, by its index, is watched in a process that comes anew. */
+/* Whether a SPEC, by its index, is watched in this process already, by another
+   entry of the list. */
 static bool
 is_watched(const struct run *run, const struct process *process, size_t spec)
 {
@@ -41,7 +43,8 @@ is_watched(const struct run *run, const struct process *process, size_t spec)
 	return false;
 }
 
-/* Find the SPECs that are there.  How many; or -errno with a cause. */
+/* Find the SPECs that the process has.  Returns their number, or -errno with a
+   cause. */
 static int
 resolve(struct run *run, struct process *process, bool *found,
     struct wp_cause *cause)
@@ -55,7 +58,8 @@ resolve(struct run *run, struct process *process, bool *found,
 
 		if (is_watched(run, process, i))
 			continue;
-		/* near names take long, and most processes have none */
+		/* searching for similar names takes long, and most processes
+		   have none */
 		err = live_broker_resolve(&run->live, process->pid, &o->spec[i],
 		    false, place, NULL);
 		found[i] = err == 0;
@@ -73,8 +77,8 @@ resolve(struct run *run, struct process *process, bool *found,
 	return n > 0 ? n : worst;
 }
 
-/* Learn what it maps, and find the SPECs, unless these files were searched in
-   vain. */
+/* Read what the process maps and find the SPECs, unless files of the same set
+   have been searched in vain. */
 static int
 look(struct run *run, struct process *process, bool *found,
     struct wp_cause *cause)
@@ -97,7 +101,7 @@ look(struct run *run, struct process *process, bool *found,
 	return n;
 }
 
-/* Whether it is watched for another SPEC. */
+/* Whether the process is watched for any other SPEC. */
 static bool
 is_known(const struct run *run, const struct process *process)
 {
@@ -135,7 +139,7 @@ scope_name(const struct run *run)
 	    "the machine";
 }
 
-/* Whether it is not known what a process has. */
+/* Whether the process could not be examined. */
 static bool
 is_denied(const struct wp_cause *cause)
 {
@@ -152,7 +156,7 @@ any_program_skip(struct run *run, size_t i, int err,
 
 	run_forget(run, i);
 	if (wp_target_check(pid, &now) < 0)
-		return;		/* it has ended */
+		return;		/* the process has ended */
 	if (err == -ENOENT || cause->code == WP_CAUSE_UNMAPPED) {
 		arrivals_lack(run->arrivals, pid);
 		return;
@@ -164,7 +168,7 @@ any_program_skip(struct run *run, size_t i, int err,
 	run->skipped_pid = pid;
 }
 
-/* Why a process has nothing, in the words that it gets alone. */
+/* Explain why a process has none of the SPECs, as if it were the only one. */
 static int
 explain(struct run *run, pid_t pid, struct wp_cause *cause)
 {
@@ -184,8 +188,8 @@ explain(struct run *run, pid_t pid, struct wp_cause *cause)
 	return err;
 }
 
-/* The same of those of which there are near names, or of any.  Some may have
-   ended meanwhile, or may not be asked. */
+/* Explain it by a process that has similar names, or else by any.  Some may
+   have ended, or may not be examined. */
 static void
 explain_lack(struct run *run, struct wp_cause *best)
 {
@@ -218,7 +222,7 @@ any_program_check(struct run *run)
 	if (run->options->skip_missing)
 		return 0;
 	explain_lack(run, &best);
-	/* a module that is not mapped is waited for */
+	/* a SPEC of a module that is not mapped is waited for */
 	if (best.code == WP_CAUSE_MODULE_UNKNOWN ||
 	    best.code == WP_CAUSE_NONE)
 		return 0;

@@ -20,54 +20,50 @@
 #include "util/complain.h"
 
 enum {
-	MANY = 512,		/* records taken at once: a ring may have been
-				   full, */
-	MORE = 16,		/* or so many times that; so much larger they
-				   are where there are more kinds of records */
+	MANY = 512,  /* records taken at once: the ring may have been full, */
+	MORE = 16,		/* rings are this many times larger where
+				   there are more kinds of records */
 	RINGS = MORE << 16,	/* bytes */
 };
 
-/* How long a program may take to map its libraries, ns; and how often it is
-   looked for those whose records are lost, or are not made. */
+/* ns that a program may take to map its libraries; and ns between searches for
+   processes that were missed or of which no records are made. */
 #define PATIENCE UINT64_C(5000000000)
 #define LOOK UINT64_C(100000000)
 
 struct arrivals {
 	const struct options *options;
 	struct stat file;	/* --exe */
-	char comm[16];		/* what the kernel calls those that execute
-				   it */
+	char comm[16];	/* the kernel's name for processes that execute it */
 	struct cgroup group;	/* --cgroup; */
-	uint64_t moves;		/* the tracepoint's id of those who are moved;
-				   0: they are looked for; */
-	uint32_t moved;		/* the offset of the process id in its raw
-				   bytes */
+	uint64_t moves;		/* id of the tracepoint for processes that
+				   are moved; 0: they are searched */
+	uint32_t moved;		/* offset of the process id in its raw data */
 	struct wp_rings *rings;
 	struct wp_events events;
-	struct seen {		/* by pid */
-		uint64_t since;	/* watched from then on, ns; 0: not */
-		pid_t root;	/* by events of this process, or those that it
-				   has inherited from it */
-		bool fits;	/* it did, or its parent, when last looked at */
-		bool lacks;	/* it has nothing of what is watched */
-		bool missed;	/* this program of it could not be watched */
+	struct seen {		/* indexed by pid */
+		uint64_t since;	/* ns, watched since then; 0: not watched */
+		pid_t root;	/* the process whose events, or inherited
+				   copies of them, watch it */
+		bool fits;  /* it, or its parent, belonged when last examined */
+		bool lacks;	/* it has nothing that is watched */
+		bool missed;	/* its present program could not be watched */
 	} *seen;
-	struct waiting {	/* n of them, that have come, or have to map
-				   what is to be watched */
-		pid_t pid, parent;	/* 0: it is another program than its
-					   parent, or was moved */
-		uint64_t time;	/* ns, when it came, or */
-		uint64_t after;	/* was found: it came after this time, ns;
-				   0: when it came is known */
+	struct waiting {	/* processes that have arrived, or have not
+				   yet mapped what is to be watched */
+		pid_t pid, parent;	/* parent 0: it executed a program or
+					   was moved */
+		uint64_t time;	/* ns, when it arrived, or */
+		uint64_t after;	/* was found; then it arrived after this
+				   time, ns; 0: time is its arrival */
 	} *waiting;
 	size_t n, cap;
-	bool search;		/* records may have been lost since it was
-				   looked for such processes, */
-	uint64_t known;		/* at this time, ns, 0: never; */
-	uint64_t searched;	/* and for those without records */
-	bool lost;		/* records were, as reported */
-	bool missed;		/* one has ended unwatched, as reported */
-	bool again;		/* one has mapped a module again, as reported */
+	bool search;	/* records may have been lost since the last search, */
+	uint64_t known;	/* which was at this time, ns; 0: there was none */
+	uint64_t searched;	/* the same for processes without records */
+	bool lost;		/* lost records have been reported */
+	bool missed;	/* a process that ended unwatched has been reported */
+	bool again;		/* a module mapped again has been reported */
 };
 
 unsigned
@@ -91,8 +87,8 @@ arrivals_uncovered(struct arrivals *a, bool look)
 	return a == NULL ? -1 : wp_rings_uncovered(a->rings);
 }
 
-/* Neither of the kernel, nor an explainer of this one, which would be held
-   while it is asked. */
+/* Neither a kernel thread nor an explainer of this run, which would be stopped
+   while it is asked something. */
 static bool
 is_other(pid_t pid)
 {
@@ -155,7 +151,7 @@ look_at_file(struct arrivals *a, const char *path)
 	return arrivals_find_file(path, &a->file);
 }
 
-/* Processes that are moved from one group to another. */
+/* Record processes that are moved from one control group to another. */
 static int
 open_moves(struct arrivals *a)
 {
@@ -252,7 +248,7 @@ arrivals_announce(struct run *run)
 
 /* --- watching those that came --- */
 
-/* One was, or may have been, of those that are meant. */
+/* Report that a process which belonged, or may have, was not watched. */
 static void
 report_missed(struct run *run, pid_t pid, const char *why)
 {
@@ -267,14 +263,15 @@ report_missed(struct run *run, pid_t pid, const char *why)
 	session_doubt(&run->session, "process %d was not watched", pid);
 }
 
-/* One came, and has no events. */
+/* Note a process that has arrived and has no events. */
 static void
 expect(struct run *run, const struct waiting *one)
 {
 	struct arrivals *a = run->arrivals;
 
 	for (size_t i = 0; i < a->n; i++)
-		if (a->waiting[i].pid == one->pid) {	/* since then, or */
+		if (a->waiting[i].pid == one->pid) {	/* it is expected
+							   already */
 			if (a->waiting[i].after == 0)
 				a->waiting[i].after = one->after;
 			return;
@@ -285,8 +282,8 @@ expect(struct run *run, const struct waiting *one)
 		a->waiting[a->n++] = *one;
 }
 
-/* It has gone before it was looked at.  What a process has forked has what that
-   has. */
+/* The process ended before it was examined.  A forked process has the same as
+   its parent. */
 static void
 take_gone(struct run *run, const struct waiting *one)
 {
@@ -305,8 +302,8 @@ take_gone(struct run *run, const struct waiting *one)
 	    one->pid);
 }
 
-/* Since when one may have been there unwatched, ns: its record may be lost, or
-   it could not be watched before. */
+/* Since when, in ns, the process may have existed unwatched: its record may be
+   lost, or it could not be watched before. */
 static uint64_t
 first_there(const struct run *run, const struct waiting *one)
 {
@@ -317,7 +314,8 @@ first_there(const struct run *run, const struct waiting *one)
 	    !a->search ? one->time : a->known != 0 ? a->known : run->began;
 }
 
-/* Watch one.  False: it has not mapped yet what is to be watched. */
+/* Watch a process.  Returns false if it has not mapped yet what is to be
+   watched. */
 static bool
 take(struct run *run, const struct waiting *one)
 {
@@ -336,8 +334,7 @@ take(struct run *run, const struct waiting *one)
 		return true;
 	}
 	err = run_add_process(run, one->pid, first_there(run, one), &cause);
-	/* the kernel may have to map it first, or its dynamic loader to find
-	   it */
+	/* the kernel, or the dynamic loader, may not have mapped it yet */
 	if (((err == -ENOENT && !any) ||
 	    (err < 0 && cause.code == WP_CAUSE_UNMAPPED)) &&
 	    wp_clock_ns() < one->time + PATIENCE)
@@ -381,7 +378,7 @@ take_fork(struct run *run, const struct perf_event_header *header)
 	if (pid == parent || !pid_table_has(pid) || !pid_table_has(parent) ||
 	    seen[pid].since >= task->time || parent == getpid())
 		return;
-	/* of another one, which had this id */
+	/* forget an earlier process with this id */
 	seen[pid] = (struct seen){
 		.fits = seen[parent].fits, .lacks = seen[parent].lacks,
 	};
@@ -389,14 +386,14 @@ take_fork(struct run *run, const struct perf_event_header *header)
 		seen[pid].since = task->time;
 		seen[pid].root = seen[parent].root;
 	} else if (!a->lost && !seen[pid].lacks) {
-		/* else its parent may have inherited events */
+		/* otherwise it may have inherited its parent's events */
 		expect(run, &(struct waiting){
 			.pid = pid, .parent = parent, .time = task->time,
 		});
 	}
 }
 
-/* It has lost the events that it had. */
+/* execve(2) has removed the events of the process. */
 static void
 take_program(struct run *run, const struct perf_event_header *header)
 {
@@ -417,7 +414,7 @@ take_program(struct run *run, const struct perf_event_header *header)
 		expect(run, &(struct waiting){.pid = pid, .time = time});
 }
 
-/* Whether a record is of the module of a SPEC, as far as its name tells. */
+/* Whether the record is of the module of a SPEC, as far as its name shows. */
 static bool
 is_module(const struct options *o, const struct wp_mmap2_record *map)
 {
@@ -434,8 +431,8 @@ is_module(const struct options *o, const struct wp_mmap2_record *map)
 	return false;
 }
 
-/* One that is watched, perhaps for this module, which may have been closed and
-   be elsewhere now. */
+/* A watched process has mapped the module of a SPEC, which it may have closed
+   before, so it may be at another address now. */
 static void
 take_again(struct run *run, pid_t pid)
 {
@@ -450,7 +447,7 @@ take_again(struct run *run, pid_t pid)
 	    pid);
 }
 
-/* It has mapped more, and may have what is to be watched now. */
+/* The process has mapped code, and may now have what is to be watched. */
 static void
 take_code(struct run *run, const struct perf_event_header *header)
 {
@@ -492,9 +489,9 @@ disarm(struct run *run, pid_t pid)
 	}
 }
 
-/* A process is no longer one of those that are meant, from this time on, ns; 0:
-   that is not known.  What has its events, or has inherited them as it has,
-   loses them with it: those that still are meant are watched anew. */
+/* A process does not belong any more since this time, ns, or 0 if that is not
+   known.  Other processes that have inherited the same events lose them as
+   well; those that still belong are watched anew. */
 static void
 leave(struct run *run, pid_t pid, uint64_t time)
 {
@@ -528,8 +525,8 @@ leave(struct run *run, pid_t pid, uint64_t time)
 	a->seen[pid].since = 0;
 }
 
-/* A process is in the group, or is not, as of this time, ns; it has been since
-   then, or, unless that is 0, some time after the other one. */
+/* A process is in the group, or is not, at this time, ns.  It has been since
+   then or, unless `after' is 0, since some time after that. */
 static void
 take_place(struct run *run, pid_t pid, uint64_t time, uint64_t after)
 {
@@ -588,8 +585,7 @@ take_records(struct run *run)
 
 	while (run->reason == NULL &&
 	    (header = wp_rings_next(a->rings, UINT64_MAX)) != NULL) {
-		/* the kernel says what it has lost only before the next
-		   record */
+		/* the kernel reports a loss only with the next record */
 		a->search = a->search || ++n >= most ||
 		    header->type == PERF_RECORD_LOST;
 		if (header->type == PERF_RECORD_FORK)
@@ -618,8 +614,8 @@ is_armed(const struct run *run, pid_t pid)
 	return false;
 }
 
-/* Look for those whose records were lost.  One that has executed no program
-   since it was created may have inherited events. */
+/* Search for processes whose records were lost.  One that has not executed a
+   program since it was created may have inherited events. */
 static void
 search(struct run *run)
 {
@@ -636,8 +632,8 @@ search(struct run *run)
 	if (lost)
 		a->known = a->searched;
 	n = wp_proc_processes(&pids, &cap);
-	take_records(run);	/* who was created meanwhile has inherited
-				   events, and gets no others */
+	take_records(run);	/* processes created meanwhile have inherited
+				   events and get no others */
 	for (int i = 0; i < n; i++) {
 		const pid_t pid = pids[i];
 

@@ -36,7 +36,8 @@ run_forget(struct run *run, size_t i)
 	run_leave_out(run, i);
 }
 
-/* A SPEC's module is not mapped, or each thread has its own, for this cause. */
+/* Explain why a SPEC whose module is not mapped, or of which each thread has
+   its own instance, is not waited for. */
 static void
 explain_not_waiting(const struct run *run, const struct spec *spec,
     struct wp_cause *cause)
@@ -59,7 +60,7 @@ resolve_one(struct run *run, struct process *process, size_t i, bool early,
     struct wp_cause *cause)
 {
 	struct spec *spec = &run->options->spec[i];
-	/* those whose threads are stopped at hits are traced already */
+	/* with --stop the threads are traced already */
 	const bool each = run->options->stop && !run->ops->registers &&
 	    thread_local_not_with(run->options) == NULL;
 
@@ -74,9 +75,10 @@ resolve_one(struct run *run, struct process *process, size_t i, bool early,
 	    &process->place[i], cause);
 }
 
-/* Find each SPEC in a process; early: before its libraries are mapped; all: all
-   that its program begins with are, and only modules to come are missing.  0 or
-   -errno with a cause; -ENOENT: not there, as far as its modules are mapped. */
+/* Find each SPEC in a process.  early: its libraries are not mapped yet; all:
+   all that the program starts with is mapped, so only modules loaded later are
+   missing.  Returns 0, or -errno with a cause; -ENOENT if it is not in the
+   modules mapped so far. */
 static int
 resolve(struct run *run, struct process *process, bool early, bool all,
     struct wp_cause *cause)
@@ -100,8 +102,8 @@ resolve(struct run *run, struct process *process, bool early, bool all,
 	return err;
 }
 
-/* Let the held command's loader map more modules, until the SPECs are found or
-   the program itself begins. */
+/* Let the loader of the held command map more modules, until the SPECs are
+   found or the program itself begins. */
 static int
 resolve_launched(struct run *run, struct wp_cause *cause)
 {
@@ -113,7 +115,7 @@ resolve_launched(struct run *run, struct wp_cause *cause)
 	int err, at = HOOK;
 
 	loader_find(process->pid, &run->live, &loader);
-	/* it takes an event to stop it elsewhere */
+	/* stopping it anywhere else takes a perf event */
 	while (((err = resolve(run, process, early, all, cause)) == -ENOENT ||
 	    err == -EAGAIN) && at == HOOK && !run->ops->registers &&
 	    !wp_cpu_kernel_steps()) {
@@ -130,7 +132,7 @@ resolve_launched(struct run *run, struct wp_cause *cause)
 		if ((err = run_learn(run, process, false, cause)) < 0)
 			return err;
 		early = at == HOOK && loader_count(process->pid) == first;
-		/* before any constructor runs */
+		/* no constructor has run yet */
 		all = at == ENTRY || (!early &&
 		    loader_is_consistent(process->pid));
 	}
@@ -140,15 +142,15 @@ resolve_launched(struct run *run, struct wp_cause *cause)
 	return err;
 }
 
-/* Whether a SPEC's module is not there yet. */
+/* Whether the module of a SPEC is not mapped yet. */
 static bool
 waits_for(const struct process *process, size_t i)
 {
 	return process->waits != NULL && process->waits[i];
 }
 
-/* Whether the bytes are there; of a command an address need not be yet, such as
-   one of a heap. */
+/* Check that the bytes are mapped.  In a new command they need not be yet, for
+   example if they are on the heap. */
 static int
 check_mapped(const struct run *run, struct process *process, size_t i,
     const struct wp_region *region, struct wp_cause *cause)
@@ -164,7 +166,7 @@ check_mapped(const struct run *run, struct process *process, size_t i,
 	return 0;
 }
 
-/* One watch is too wide, for this cause. */
+/* Add to the cause that one watch is too wide. */
 static void
 explain_too_wide(const struct options *o, struct wp_cause *cause)
 {
@@ -176,7 +178,7 @@ explain_too_wide(const struct options *o, struct wp_cause *cause)
 		    "; or add --slots rotate");
 }
 
-/* What keeps uprobes from being in the place of slots; NULL: nothing does. */
+/* Why uprobes cannot be used in place of slots, or NULL if they can. */
 static const char *
 no_uprobes(const struct run *run)
 {
@@ -189,7 +191,7 @@ no_uprobes(const struct run *run)
 	    "need root, or CAP_SYS_ADMIN, and BPF programs";
 }
 
-/* There are too few slots for this, for this cause. */
+/* Add to the cause that there are too few slots. */
 static void
 explain_too_many(const struct run *run, struct wp_cause *cause)
 {
@@ -209,8 +211,8 @@ explain_too_many(const struct run *run, struct wp_cause *cause)
 	    "; uprobes, which take none, %s", why);
 }
 
-/* Watch the SPECs' regions, or what takes their place.  Result: the first of *n
-   watches. */
+/* Watch the regions of the SPECs, or what replaces them.  Returns the first of
+   *n watches. */
 static int
 watch_regions(struct run *run, struct process *process,
     struct wp_region *regions, size_t *n, struct wp_cause *cause)
@@ -236,7 +238,8 @@ watch_regions(struct run *run, struct process *process,
 	return err < 0 ? err : first;
 }
 
-/* What a watch is besides its region: each thread's own, or several places. */
+/* Add what a watch is besides its region: the instances of the threads, or
+   several places. */
 static int
 add_places(struct run *run, struct process *process, struct wp_region *regions,
     struct wp_cause *cause)
@@ -279,8 +282,7 @@ check_regions(struct run *run, struct process *process,
 	return err;
 }
 
-/* What the SPECs of a process's own memory mean in it, and that it can be
-   watched there. */
+/* Find the SPECs in the process, and check that they can be watched there. */
 static int
 find_own_watches(struct run *run, struct process *process,
     struct wp_cause *cause)
@@ -325,7 +327,7 @@ run_find_watches(struct run *run, struct process *process,
 	return find_own_watches(run, process, cause);
 }
 
-/* From here on every access counts. */
+/* Every access counts from here on. */
 int
 run_arm(struct run *run, struct process *process, struct wp_cause *cause)
 {
@@ -344,7 +346,8 @@ run_arm(struct run *run, struct process *process, struct wp_cause *cause)
 	    (err = objects_begin(run->objects)) == 0)
 		err = thread_local_check(process->pid, run->options->spec,
 		    run->options->nspecs, cause);
-	/* on processors it is not known which of them are in the records */
+	/* with events on processors it is not known which threads the records
+	   are of */
 	process->threads = wp_target_is_on_processors(run->target,
 	    process->first) ? 0 :
 	    (long)(wp_target_threads(run->target) - before);
@@ -354,14 +357,16 @@ run_arm(struct run *run, struct process *process, struct wp_cause *cause)
 	return err;
 }
 
-/* Who has the memory of the processes from this one on, before they are armed,
-   and when they are.  A command has been held since its execve(2). */
+/* Find processes that share the memory of these, before they are armed and once
+   more when they are.  A command has been held since its execve(2), so it
+   shares none. */
 void
 run_find_sharers(struct run *run, size_t first, bool armed)
 {
 	if (run->options->command != NULL || first == run->nprocesses)
 		return;
-	/* one may be made after the first look, and gone before the second */
+	/* a child may be created after the first search and end before the
+	   second */
 	for (size_t i = first; !armed && i < run->nprocesses; i++)
 		run_track_children(run, &run->process[i]);
 	initial_sharers_find(run, &run->process[first],
@@ -388,7 +393,7 @@ run_arm_last(struct run *run, struct process *process, int err,
 	return err;
 }
 
-/* Describe the watches of the last process to a report that has begun. */
+/* Describe the watches of the last process in a report that has begun. */
 static int
 describe_process(struct run *run, const struct process *process, uint64_t since)
 {
@@ -413,7 +418,7 @@ describe_process(struct run *run, const struct process *process, uint64_t since)
 	return 0;
 }
 
-/* One that is slept on, too. */
+/* A new process that is also in the poll set. */
 static struct process *
 new_polled(struct run *run, pid_t pid)
 {
@@ -426,8 +431,8 @@ new_polled(struct run *run, pid_t pid)
 	return NULL;
 }
 
-/* It was watched as another program, or another process had this id: what is
-   kept of that is told. */
+/* The process was watched before as another program, or its id belonged to
+   another process.  Report what is kept of that first. */
 static void
 settle_before(struct run *run, pid_t pid)
 {
@@ -456,7 +461,7 @@ run_add_process(struct run *run, pid_t pid, uint64_t since,
 	    cause);
 	if (err < 0)
 		return err;
-	/* addresses are those of the program that it was */
+	/* the addresses belong to the previous program */
 	if (wp_proc_program(pid, &now) < 0 || now != program) {
 		arrivals_armed(run->arrivals, pid, 0);
 		run_disarm(run, process);

@@ -21,7 +21,7 @@
 #include "setup/mappers_private.h"
 #include "setup/setup.h"
 
-enum { FOUND_MAX = 64 };	/* mappings of one process that are looked at */
+enum { FOUND_MAX = 64 };  /* most mappings of one process that are examined */
 
 /* --- members --- */
 
@@ -58,7 +58,7 @@ is_in(const struct mappers *m, pid_t pid)
 	return false;
 }
 
-/* What a process had before this time, ns, it has no more. */
+/* Forget the places that the process had before this time, ns. */
 void
 mappers_leave(struct mappers *m, pid_t pid, uint64_t time)
 {
@@ -73,7 +73,7 @@ mappers_leave(struct mappers *m, pid_t pid, uint64_t time)
 	m->members.n = n;
 }
 
-/* Whether what it maps is to be watched. */
+/* Whether mappings of this process are to be watched. */
 static bool
 is_wanted(const struct mappers *m, pid_t pid)
 {
@@ -103,7 +103,7 @@ mappers_missed(struct run *run, pid_t pid, size_t spec, const char *why)
 	    pid);
 }
 
-/* Plan it.  0 or -errno with a cause. */
+/* Plan the watch of a place.  Returns 0 or -errno with a cause. */
 static int
 plan(struct run *run, struct process *process, size_t spec, uint64_t addr,
     struct wp_cause *cause)
@@ -111,7 +111,7 @@ plan(struct run *run, struct process *process, size_t spec, uint64_t addr,
 	const struct mappers *m = run->mappers;
 	struct spec_place *place = &process->place[spec];
 	struct wp_region region;
-	/* of one that is watched already its records are there */
+	/* the records of a member are there already */
 	int err = is_in(m, process->pid) ? 0 :
 	    run_learn(run, process, m->started, cause);
 
@@ -130,7 +130,7 @@ plan(struct run *run, struct process *process, size_t spec, uint64_t addr,
 	return 0;
 }
 
-/* Say that it is armed, of a report that has begun. */
+/* Report, in a report that has begun, that the place is armed. */
 static int
 describe(struct run *run, const struct process *process, size_t spec,
     const struct place *place, uint64_t since)
@@ -139,7 +139,7 @@ describe(struct run *run, const struct process *process, size_t spec,
 	int err;
 
 	if (!run->mappers->started)
-		return 0;	/* it is described with all others */
+		return 0;	/* it is described with the others */
 	if ((err = run_describe_armed(run, process, process->first)) < 0)
 		return err;
 	session_event(&run->session, &(struct watch_event){
@@ -154,8 +154,8 @@ describe(struct run *run, const struct process *process, size_t spec,
 	return 0;
 }
 
-/* Watch the SPEC at an address of a process, which has it there since this
-   time, ns, at the earliest.  0 or -errno with a cause. */
+/* Watch the SPEC at an address of a process, which has mapped it since this
+   time, ns, at the earliest.  Returns 0 or -errno with a cause. */
 static int
 arm(struct run *run, pid_t pid, size_t spec, uint64_t addr, uint64_t since,
     struct wp_cause *cause)
@@ -235,7 +235,7 @@ is_gone(const struct run *run, const struct place *place)
 	return run->process[place->process].disarmed;
 }
 
-/* The place that is armed where a process has mapped a SPEC; n: none is. */
+/* The armed place where the process has mapped the SPEC, or n. */
 static size_t
 find_place(const struct run *run, pid_t pid, size_t spec, uint64_t addr)
 {
@@ -249,8 +249,8 @@ find_place(const struct run *run, pid_t pid, size_t spec, uint64_t addr)
 	return m->places.n;
 }
 
-/* Records were lost, and so perhaps who made this process: with its memory it
-   has inherited the place of another one. */
+/* Records were lost, perhaps including the one of this process's creation.
+   Then it may have inherited the place of the process whose memory it has. */
 static bool
 has_inherited(struct run *run, pid_t pid, size_t spec, uint64_t addr)
 {
@@ -278,7 +278,7 @@ mappers_look_at(struct run *run, pid_t pid, uint64_t since,
 
 	if (!is_wanted(m, pid))
 		return 0;
-	/* a record of it may be lost, or it could not be watched then */
+	/* its record may be lost, or it could not be watched then */
 	if (m->search || m->missed)
 		since = m->known;
 	(void)wp_proc_maps(pid, take_mapping, &found);
@@ -295,7 +295,8 @@ mappers_look_at(struct run *run, pid_t pid, uint64_t since,
 		if (err < 0 && m->started)
 			mappers_missed(run, pid, spec, why.text);
 		else if (err < 0 && m->chosen == NULL) {
-			/* others go on; it is reported with them */
+			/* others are watched nevertheless; it is reported with
+			   them */
 			if (wp_target_check(pid, NULL) == 0) {
 				m->denied.pid = pid;
 				m->denied.spec = spec;
@@ -321,7 +322,7 @@ mappers_look_at_all(struct run *run, struct wp_cause *cause)
 
 	for (int i = 0; i < n && err == 0; i++) {
 		err = mappers_look_at(run, pids[i], m->known, cause);
-		/* it has ended meanwhile */
+		/* the process has ended meanwhile */
 		if (err < 0 && wp_target_check(pids[i], NULL) < 0)
 			err = 0;
 	}
@@ -350,8 +351,8 @@ disarm(struct run *run, struct place *place)
 	run_disarm(run, process);
 }
 
-/* Mark the places that a process has mapped; forget it if it has ended.
-   Result: whether it has others, which are not watched. */
+/* Mark the places that a process has mapped, or forget it if it has ended.
+   Returns whether it has mapped the object where it is not watched. */
 static bool
 mark(struct run *run, pid_t pid)
 {
@@ -376,7 +377,8 @@ mark(struct run *run, pid_t pid)
 	return others;
 }
 
-/* Disarm what no member has mapped any more, and watch what has been moved. */
+/* Disarm places that no member has mapped any more, and watch those that were
+   moved. */
 void
 mappers_look_again(struct run *run)
 {

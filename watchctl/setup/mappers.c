@@ -19,11 +19,11 @@
 #include "setup/arrivals.h"
 #include "util/complain.h"
 
-#define ADDRESSES (UINT64_C(1) << 46)	/* any process has so many */
+#define ADDRESSES (UINT64_C(1) << 46)	/* more than any process has */
 enum { RING = 1 << 20 };	/* bytes for each processor */
 
-/* How often mappings are looked at, ns: at most, and at most so many times what
-   that has taken. */
+/* Mappings are listed at most every LOOK ns, and take at most one part in
+   LOOK_SHARE of the time. */
 #define LOOK UINT64_C(200000000)
 #define LOOK_SHARE 20
 
@@ -61,7 +61,7 @@ explain_denied(const char *text, int err)
 	    "-w ADDR", text, wp_proc_setting("perf_event_paranoid"));
 }
 
-/* Whether samples may have physical addresses. */
+/* Whether samples can have physical addresses. */
 static int
 try_physical(void)
 {
@@ -136,7 +136,7 @@ mappers_close(struct mappers *m)
 	free(m);
 }
 
-/* Whether there are slots for each SPEC, wherever it is mapped. */
+/* Check that there are slots for each SPEC, wherever it is mapped. */
 static int
 try_lengths(struct run *run)
 {
@@ -198,8 +198,8 @@ run_start_mappers(struct run *run)
 
 /* --- records --- */
 
-/* Whether it shares memory with its parent, or has a copy of it, with what was
-   armed there. */
+/* The new process shares its parent's memory or has a copy of it, with the
+   watches armed there. */
 static void
 take_fork(struct run *run, const struct perf_event_header *header)
 {
@@ -211,7 +211,7 @@ take_fork(struct run *run, const struct perf_event_header *header)
 
 	if (pid == parent || !pid_table_has(pid) || !pid_table_has(parent))
 		return;
-	mappers_leave(m, pid, task->time);	/* another one had this id */
+	mappers_leave(m, pid, task->time);  /* an earlier process had this id */
 	if (m->chosen != NULL)
 		m->chosen[pid] = run->options->follow && m->chosen[parent];
 	for (size_t i = 0; i < n && i < m->members.n; i++) {
@@ -288,7 +288,7 @@ run_take_mappers(struct run *run)
 	while (run->reason == NULL &&
 	    (header = wp_rings_next(m->rings, UINT64_MAX)) != NULL)
 		take_record(run, header);
-	/* the kernel says what it has lost only before the next record */
+	/* the kernel reports a loss only with the next record */
 	if (!m->lost && wp_rings_were_full(m->rings))
 		take_loss(run);
 	if (now < m->looked + LOOK_SHARE * m->took || (!m->look &&
@@ -302,7 +302,8 @@ run_take_mappers(struct run *run)
 
 /* --- hits, and what else the events of places report --- */
 
-/* Of the places of one process the first says what it maps and creates. */
+/* Of the places of one process, the first reports what the process maps and
+   creates. */
 static bool
 is_lead(const struct run *run, size_t w)
 {
