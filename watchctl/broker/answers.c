@@ -31,8 +31,8 @@
 
 enum {
 	BUILD_ID_MAX = 128,	/* digits */
-	MORE = 16,		/* processes, between checks for ended ones */
-	FETCHED_MAX_MS = 3600 * 1000,	/* that servers may take in all */
+	MORE = 16,		/* processes between checks for ended ones */
+	FETCHED_MAX_MS = 3600 * 1000,	/* ms that servers may take in total */
 };
 
 static struct answers_process *
@@ -44,7 +44,7 @@ find_process(const struct answers *answers, uint64_t pid)
 	return NULL;
 }
 
-/* Whether it has not ended, so that its number is no other's. */
+/* Whether the process has not ended, so its id is still its own. */
 static bool
 is_there(const struct answers_process *process)
 {
@@ -52,7 +52,7 @@ is_there(const struct answers_process *process)
 	    0 || errno == EPERM;
 }
 
-/* Where its files are has to be known when it has ended, too. */
+/* The root of its files has to be known even after its end. */
 static void
 look_at_roots(struct answers *answers, struct answers_process *process)
 {
@@ -149,8 +149,7 @@ answers_free(struct answers *answers)
 
 /* --- files --- */
 
-/* Of what is not ELF it has no business with anything.  The descriptor, or
-   -errno. */
+/* An explainer may have only ELF files.  Returns the descriptor or -errno. */
 static int
 keep_elf(int fd)
 {
@@ -164,8 +163,8 @@ keep_elf(int fd)
 	return -ESTALE;
 }
 
-/* The root that a path begins with, as in "/proc/self/fd/ROOT/usr", and where
-   the rest is in it; -1: it begins with none. */
+/* The root at the start of a path, as in "/proc/self/fd/ROOT/usr", and the
+   start of the rest; -1 if there is none. */
 static int
 root_of_path(const char *path, const char **rest)
 {
@@ -179,8 +178,8 @@ root_of_path(const char *path, const char **rest)
 	return root;
 }
 
-/* The file that was named to watchctl itself.  It may be a FIFO, whose writer
-   is not waited for. */
+/* Open the file named on watchctl's command line.  It may be a FIFO, which is
+   opened without waiting for a writer. */
 static int
 open_named(struct answers *answers)
 {
@@ -193,7 +192,7 @@ open_named(struct answers *answers)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A policy as it was read, whatever is in the file by now. */
+/* The policy as watchctl has read it; its file may have changed. */
 static int
 open_policy(const struct policy_file *policy)
 {
@@ -233,8 +232,8 @@ open_file(struct answers *answers, const char *path)
 	return keep_elf(wp_open_regular(path));
 }
 
-/* Whether a file is a source by its name: no other one's lines are to be in a
-   report that is shown around. */
+/* Whether the name is that of a source file: lines of other files must not get
+   into a report that may be published. */
 static bool
 is_source(const char *path)
 {
@@ -256,8 +255,8 @@ is_source(const char *path)
 	return false;
 }
 
-/* What the user could not read, watchctl does not read for him: with privileges
-   of its own, none is. */
+/* watchctl must not read what the user could not: with privileges of its own it
+   reads no source file. */
 static int
 open_source(const struct answers *answers, const char *path)
 {
@@ -265,7 +264,7 @@ open_source(const struct answers *answers, const char *path)
 	    getauxval(AT_SECURE) != 0 ? -EACCES : wp_open_regular(path);
 }
 
-/* It is answered when that is done. */
+/* The answer is sent when fetching is done. */
 static int
 begin_to_fetch(struct answers *answers, const char *build_id)
 {
@@ -276,15 +275,16 @@ begin_to_fetch(struct answers *answers, const char *build_id)
 		return -EINVAL;
 	if (answers->fetching.begun)
 		return -EBUSY;
-	/* whoever asks again and again would be waited for without end */
+	/* an explainer that asks again and again could otherwise delay us
+	   forever */
 	if (answers->fetched >= FETCHED_MAX_MS)
 		return -ETIMEDOUT;
 	answers->fetching_since = wp_clock_ms();
 	return debuginfod_begin(&answers->fetching, build_id);
 }
 
-/* Part of an index, or its end.  Keys, sizes and their order are looked at
-   where it is kept. */
+/* Store a part of an index, or complete it.  Keys, sizes and their order are
+   checked where it is stored. */
 static int
 keep_index(struct answers *answers, const struct broker_message *question)
 {
@@ -311,7 +311,8 @@ answers_abandon(struct answers *answers)
 
 /* --- processes --- */
 
-/* The number of a root, as in questions: -1 is ours.  False: it is none. */
+/* The number of a root in a question; -1 is our own.  Returns false if there is
+   no such root. */
 static bool
 take_root(const struct answers *answers, uint64_t number, int *root)
 {
@@ -355,7 +356,7 @@ open_mapped(const struct answers *answers,
 	    value[6]));
 }
 
-/* What was found once outlives the process. */
+/* A root that was found once outlives its process. */
 static int
 number_root(struct answers *answers, struct answers_process *process,
     struct broker_message *answer)
@@ -418,7 +419,7 @@ keep_record(void *arg, const struct perf_event_header *record)
 	return records->failed ? -ENOMEM : 0;
 }
 
-/* All that it maps, at a moment, is given in pieces. */
+/* The mappings are read once, and returned in pieces. */
 static int
 read_maps(struct answers *answers, const struct broker_message *question,
     struct broker_message *answer)
@@ -444,7 +445,8 @@ read_maps(struct answers *answers, const struct broker_message *question,
 	return 0;
 }
 
-/* What takes the process itself.  A descriptor, 0 or -errno. */
+/* Answer a question that needs the process itself.  Returns a descriptor, 0 or
+   -errno. */
 static int
 ask_process(struct answers *answers, struct answers_process *process,
     const struct broker_message *question, struct broker_message *answer)
@@ -486,8 +488,8 @@ ask_process(struct answers *answers, struct answers_process *process,
 	}
 }
 
-/* Whether the answer holds whatever process has that number by now: a file is
-   known by its inode. */
+/* Whether the answer is valid whichever process has the id now: a file is
+   identified by its inode. */
 static bool
 outlives(const struct broker_message *question)
 {
@@ -496,8 +498,8 @@ outlives(const struct broker_message *question)
 	    (question->what == BROKER_OPEN_MAPPED && question->value[6] != 0);
 }
 
-/* The same, if it is one that may be asked about and, where that counts, has
-   not ended meanwhile. */
+/* The same, provided that it may ask about the process, and that this has not
+   ended meanwhile if that matters. */
 static int
 answer_about(struct answers *answers, const struct broker_message *question,
     struct broker_message *answer)
@@ -528,8 +530,8 @@ gives_descriptor(uint32_t what)
 	    what == BROKER_OPEN_MAPPED || what == BROKER_OPEN_PERF_MAP;
 }
 
-/* A descriptor, 0 or -errno.  If the explainer is dead already, this shows
-   soon. */
+/* got is a descriptor, 0 or -errno.  If the explainer has died, that will be
+   noticed soon. */
 static void
 give(struct answers *answers, int socket, const struct broker_message *question,
     struct broker_message *answer, int got)

@@ -378,7 +378,8 @@ seconds_of(clockid_t clock)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* For how long the explainer has waited for a processor, s; < 0: unknown. */
+/* Seconds for which the explainer has waited for a processor; < 0 if
+   unknown. */
 static double
 delay_of(const struct broker *broker)
 {
@@ -438,8 +439,8 @@ task_limit(const struct broker *broker)
 	    (double)broker->answers.size / BYTES_PER_S;
 }
 
-/* 0; -ETIMEDOUT: it makes no progress; or it does, but does not answer (-ETIME)
-   or finish what it is doing (-EDQUOT). */
+/* Returns 0; -ETIMEDOUT if it makes no progress; -ETIME if it does not answer,
+   and -EDQUOT if it does not finish its task, in spite of progress. */
 static int
 look_at_time(struct broker *broker)
 {
@@ -461,7 +462,7 @@ look_at_time(struct broker *broker)
 	return broker->task >= task_limit(broker) ? -EDQUOT : 0;
 }
 
-/* Say what it is reading, if there was no progress since the last look. */
+/* Show what it is reading, if there was no progress since the last check. */
 static void
 show_reading(const struct broker *broker, uint64_t progress)
 {
@@ -491,7 +492,7 @@ wait_for(struct broker *broker, struct pollfd p[2], int ms)
 	return n;
 }
 
-/* Wait a moment for something to come.  1; 0; or as of look_at_time. */
+/* Wait a moment for a message.  Returns 1, 0, or an error of look_at_time. */
 static int
 listen_for(struct broker *broker, int ms)
 {
@@ -517,7 +518,7 @@ listen_for(struct broker *broker, int ms)
 	return look_at_time(broker);
 }
 
-/* What is left of a time, ms. */
+/* ms until this time. */
 static int
 ms_until(double time)
 {
@@ -576,7 +577,7 @@ broker_hear(struct broker *broker, struct broker_message *message)
 
 /* --- its end --- */
 
-/* How it died, as a part of a sentence. */
+/* Describe how it died, as part of a sentence. */
 static void
 describe_death(const struct broker *broker, int err, int status, char text[64])
 {
@@ -622,8 +623,8 @@ is_spared(struct broker *broker, int err, int status, const char *module)
 	    texts_add(&broker->spared, module);
 }
 
-/* Not by its number: where threads are traced, whoever waits for them may have
-   waited for it too, and its number be another's. */
+/* By pidfd: where threads are traced, a waiting tracer may have reaped it, and
+   its pid may belong to another process. */
 static void
 end(const struct broker *broker)
 {
@@ -646,7 +647,7 @@ broker_survive(struct broker *broker, int err, const char *lost)
 	describe_death(broker, err, status, why);
 	if (lost == NULL)
 		return false;
-	if (err == -EDQUOT) {	/* what took so long is unknown */
+	if (err == -EDQUOT) {	/* it is not known what took so long */
 		broker->task = 0;
 		broker->deaths = DEATHS_MAX;
 		also = "";
@@ -699,7 +700,7 @@ broker_wait(struct broker *broker)
 	    info.si_status;
 }
 
-/* What comes before it may be about something else. */
+/* Messages before the answer may be about something else. */
 static int
 hear_answer(struct broker *broker, struct broker_message *message)
 {
@@ -753,7 +754,7 @@ broker_take_text(const struct broker *broker, uint64_t len, struct buffer *to)
 
 	if (len > sizeof(broker->shared->report))
 		return false;
-	/* it may change meanwhile */
+	/* copied first, as the explainer may change it at any time */
 	buffer_put(&text, broker->shared->report, len);
 	whole = !text.failed && len > 0 && text.bytes[len - 1] == '\n' &&
 	    visible_is_harmless(text.bytes, len, false);
@@ -763,7 +764,7 @@ broker_take_text(const struct broker *broker, uint64_t len, struct buffer *to)
 	return whole;
 }
 
-/* Let it keep what it found out.  It has answered all questions. */
+/* Let it store what it found out; it has answered all questions. */
 static void
 let_keep(struct broker *broker)
 {

@@ -13,15 +13,15 @@
 #include "util/complain.h"
 
 struct boxed_report {
-	struct broker broker;		/* first */
+	struct broker broker;		/* must be first */
 	const struct options *options;
 	struct output output;
 	struct written_report written;
-	bool ended;		/* it is done, */
+	bool ended;		/* it has finished, */
 	int status;		/* with this exit status */
 };
 
-/* How far the report is. */
+/* Tell the explainer how far the report is. */
 static void
 brief(struct broker *broker)
 {
@@ -32,13 +32,13 @@ brief(struct broker *broker)
 		    report->written.screen.columns},
 	};
 
-	/* if it is dead already, this shows soon */
+	/* if it has died, that will be noticed soon */
 	(void)broker_tell(broker, &message, -1);
 	message = (struct broker_message){.what = BROKER_GO};
 	(void)broker_tell(broker, &message, -1);
 }
 
-/* False: it makes no sense. */
+/* Returns false if the message is invalid. */
 static bool
 take_message(struct boxed_report *report, const struct broker_message *message)
 {
@@ -52,7 +52,7 @@ take_message(struct boxed_report *report, const struct broker_message *message)
 	return true;
 }
 
-/* Whether what it was reading is not there any more. */
+/* Whether the file being read has been truncated. */
 static bool
 is_cut_short(const struct boxed_report *report)
 {
@@ -62,7 +62,7 @@ is_cut_short(const struct boxed_report *report)
 	    st.st_size < report->broker.answers.size;
 }
 
-/* Whether another is to go on. */
+/* Whether another explainer is to continue. */
 static bool
 survive(struct boxed_report *report, int err)
 {
@@ -76,7 +76,7 @@ survive(struct boxed_report *report, int err)
 	return broker_survive(&report->broker, err, NULL);
 }
 
-/* One explainer.  Result: whether another is to go on. */
+/* Run one explainer.  Returns whether another is to continue. */
 static bool
 run(struct boxed_report *report)
 {
@@ -115,7 +115,7 @@ broker_report(const struct options *options, char **argv)
 		},
 	};
 
-	/* a report whose reader has gone ends by its error */
+	/* if the reader has gone, the write fails */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
 	if (output_open(&report.output, options, stdout) < 0) {

@@ -11,11 +11,11 @@
 #include "util/buffer.h"
 #include "util/visible.h"
 
-enum { MODULES_MAX = 65536 };	/* that are asked for */
+enum { MODULES_MAX = 65536 };	/* most that are asked for */
 
 /* --- what it knows of processes --- */
 
-/* Whole records, as many as a message has room for. */
+/* As many whole records as fit a message. */
 static size_t
 next_part(const uint8_t *records, size_t len)
 {
@@ -115,8 +115,8 @@ live_broker_forget(struct live_broker *live, pid_t pid)
 	live->process[i] = live->process[--live->n];
 }
 
-/* No process has so many modules: the answer shows that all before was
-   learnt. */
+/* No process has that many modules; but the answer shows that everything sent
+   before has been learnt. */
 static void
 wait_until_learnt(struct live_broker *live, pid_t pid)
 {
@@ -148,7 +148,7 @@ live_broker_add(struct live_broker *live, pid_t pid, const void *record,
 	return 0;
 }
 
-/* Its task, and the command line.  NULL: out of memory. */
+/* Its task and the command line.  NULL if there is no memory. */
 static char **
 make_arguments(char **argv)
 {
@@ -189,7 +189,7 @@ live_broker_close(struct live_broker *live)
 
 /* --- questions --- */
 
-/* The text of a SPEC, and where the path of its module leads. */
+/* Put the text of a SPEC, and the real path of its module. */
 static int
 put_spec(struct broker_message *message, const struct spec *spec)
 {
@@ -205,7 +205,7 @@ put_spec(struct broker_message *message, const struct spec *spec)
 	return 0;
 }
 
-/* Why an answer has no place: what it says, made visible. */
+/* Take the cause of a failure; its text is made visible. */
 static int
 take_cause(const struct broker_message *answer, struct wp_cause *cause)
 {
@@ -224,7 +224,7 @@ take_cause(const struct broker_message *answer, struct wp_cause *cause)
 	return answer->err;
 }
 
-/* The other addresses of a line. */
+/* Take the other addresses of a line. */
 static int
 take_more(const struct broker_message *answer, pid_t pid,
     const struct spec *spec, struct spec_place *place, struct wp_cause *cause)
@@ -251,13 +251,13 @@ take_more(const struct broker_message *answer, pid_t pid,
 	return err;
 }
 
-/* What was asked for, if it can be that. */
+/* Take the place, if it is valid. */
 static int
 take_place(const struct broker_message *answer, pid_t pid,
     const struct spec *spec, struct spec_place *place, struct wp_cause *cause)
 {
 	const uint64_t addr = answer->value[0], len = answer->value[1];
-	/* whether there is room for all of it is looked at later */
+	/* whether the whole length fits is checked later */
 	const struct wp_region begin = {
 		.addr = addr, .len = 1,
 		.access = spec->allocator != NULL ? WP_EXEC : spec->access,
@@ -291,8 +291,8 @@ take_place(const struct broker_message *answer, pid_t pid,
 	return err;
 }
 
-/* That some files could not be opened for want of a descriptor is the reason,
-   as far as is known; near names are not to the point. */
+/* Some files could not be opened because there were no descriptors.  That is
+   the likely reason, so similar names are not suggested. */
 static void
 say_starved(struct live_broker *live, struct wp_cause *cause)
 {

@@ -60,7 +60,7 @@ descriptor_of(struct msghdr *whole)
 	return fd;
 }
 
-/* Whether `got' bytes of it are all there is. */
+/* Whether `got' bytes are a complete message. */
 static bool
 is_whole(const struct broker_message *message, size_t got)
 {
@@ -72,8 +72,8 @@ is_whole(const struct broker_message *message, size_t got)
 	    message->text[got - head - 1] == '\0';
 }
 
-/* One that comes soon is waited for awake, which takes less time than to be
-   woken. */
+/* Polls first, because a message that comes soon is received faster than after
+   a wakeup. */
 static ssize_t
 receive(int socket, struct msghdr *whole, uint64_t awake_ns)
 {

@@ -10,9 +10,9 @@
 
 #define WORDS "watchctl: reading "
 
-enum { COLUMNS = 79 };		/* that any terminal has */
+enum { COLUMNS = 79 };		/* columns of the narrowest terminal */
 
-static size_t shown;		/* columns of it */
+static size_t shown;		/* columns that are shown */
 
 void
 progress_line_show(const char *path)
@@ -27,7 +27,7 @@ progress_line_show(const char *path)
 		const char *end = buffer_text(&text);
 		const size_t len = strlen(end);
 
-		/* the end of a path says more than its beginning */
+		/* the end of a path is more useful than its start */
 		buffer_puts(&line, WORDS);
 		if (len > room) {
 			end += len - room + strlen("...");

@@ -22,7 +22,7 @@ note(const char *text)
 	    (int)sizeof(tried->text) - 1, text);
 }
 
-/* The value of a line of /proc/PID/status, as a number. */
+/* The number in a line of /proc/PID/status. */
 static unsigned long long
 status_value(const char *status, const char *name, int base)
 {
@@ -31,8 +31,9 @@ status_value(const char *status, const char *name, int base)
 	return at == NULL ? ~0ull : strtoull(at + strlen(name), NULL, base);
 }
 
-/* Whether it has a filter of its own: a container's it has in common with us.
-   Kernels that do not count them leave what it said. */
+/* Whether it has a filter besides those that we have too, such as a
+   container's.  If the kernel does not count filters, believe what it
+   reports. */
 static bool
 is_filtered(const struct sandbox_trial *trial, const char *status)
 {
@@ -62,7 +63,7 @@ look_at(struct sandbox_trial *trial, pid_t pid)
 	trial->uid = (uid_t)status_value(status, "\nUid:", 10);
 }
 
-/* It is to explain a recording, for which it asks first. */
+/* It is told to explain a recording, and asks for that first. */
 static void
 brief(struct broker *broker)
 {

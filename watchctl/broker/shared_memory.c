@@ -10,7 +10,7 @@
 #include <sys/shm.h>
 #include <unistd.h>
 
-/* To try would bring a signal. */
+/* A larger file would raise a signal. */
 static bool
 may_be_file(size_t size)
 {
@@ -41,7 +41,7 @@ shared_memory_map(int fd, int id, size_t size, int writable)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-/* Map a file, and seal what it is and what else. */
+/* Map a file, and seal its size and more. */
 static int
 make_of_file(struct shared_memory *memory, const char *name, int seals)
 {
@@ -70,7 +70,7 @@ shared_memory_make(struct shared_memory *memory, const char *name, size_t size)
 		return -errno;
 	memory->at = shared_memory_map(-1, memory->id, size, true);
 	err = memory->at == NULL ? -errno : 0;
-	/* it is there until its last user ends */
+	/* it exists until its last user ends */
 	(void)shmctl(memory->id, IPC_RMID, NULL);
 	return err;
 }

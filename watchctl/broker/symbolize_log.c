@@ -29,28 +29,28 @@
 #include "util/visible.h"
 
 enum {
-	LINE = 16384,		/* longer ones are passed on in pieces */
+	LINE = 16384,		/* longer lines are passed on in pieces */
 };
 
 struct log {
 	FILE *in, *out;
-	bool terminal;		/* out is one: nothing may control it */
-	struct broker broker;		/* finds out what frames are */
-	struct buffer buffer;	/* what is to be written */
-	uint64_t hit;		/* the last hit's number */
-	bool execution;		/* that hit was one of execution */
+	bool terminal;	/* out is a terminal, and must not be controlled */
+	struct broker broker;		/* resolves frames */
+	struct buffer buffer;	/* output not written yet */
+	uint64_t hit;		/* number of the last hit */
+	bool execution;		/* the last hit was of execution */
 	int err;		/* of out: the first -errno */
 };
 
-/* A frame's line, taken apart. */
+/* The parts of a frame's line. */
 struct frame_line {
 	uint64_t hit, pc, offset;
 	unsigned index;
 	char path[LINE];
 };
 
-/* A line with its end, or as much of it as there is room for.  Result: bytes;
-   0: there is no more. */
+/* Read a line with its newline, or as much as fits.  Returns its length, or 0
+   at the end. */
 static size_t
 read_line(FILE *in, char line[LINE])
 {
@@ -69,7 +69,7 @@ begins_with(const char *line, const char *text)
 	return strncmp(line, text, strlen(text)) == 0;
 }
 
-/* Whether a line of it is of a hit.  A recording may hold one, too. */
+/* Whether a line reports a hit.  A recording may contain one by chance. */
 static bool
 has_hits(FILE *in)
 {
@@ -86,7 +86,7 @@ has_hits(FILE *in)
 	return found;
 }
 
-/* A pipe is not opened to look: what is read there is gone. */
+/* A pipe is not opened for this, because what is read from it is gone. */
 bool
 symbolize_log_is_log(const char *path)
 {
@@ -110,7 +110,7 @@ hex_digit(char c)
 	    c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* What was written as \xNN, as it was. */
+/* Undo \xNN escapes. */
 static void
 unescape(char *text)
 {
@@ -129,7 +129,8 @@ unescape(char *text)
 	*to = '\0';
 }
 
-/* The number that a text begins with; *end is what follows.  False: none. */
+/* Read the number at the start of a text; *end is set to what follows.  Returns
+   false if there is none. */
 static bool
 take_number(const char *text, int base, uint64_t *value, const char **end)
 {
@@ -142,7 +143,7 @@ take_number(const char *text, int base, uint64_t *value, const char **end)
 	    *text != '+';
 }
 
-/* What follows a text's beginning, or NULL. */
+/* What follows this beginning of a text, or NULL. */
 static const char *
 after(const char *text, const char *beginning)
 {
@@ -150,7 +151,7 @@ after(const char *text, const char *beginning)
 	    text + strlen(beginning) : NULL;
 }
 
-/* "watchpoint:   #HIT frame INDEX PC MODULE+OFFSET" */
+/* Parse "watchpoint: #HIT frame INDEX PC MODULE+OFFSET". */
 static bool
 parse_frame(const char *line, struct frame_line *f)
 {
@@ -176,7 +177,7 @@ parse_frame(const char *line, struct frame_line *f)
 	return true;
 }
 
-/* "watchpoint: #HIT ACCESS ..." */
+/* Parse "watchpoint: #HIT ACCESS ...". */
 static void
 note_hit(struct log *log, const char *line)
 {
@@ -189,11 +190,11 @@ note_hit(struct log *log, const char *line)
 	log->execution = after(at, " execute ") != NULL;
 }
 
-/* False: nothing is known of it. */
+/* Returns false if nothing is known of the frame. */
 static bool
 put_frame(struct log *log, const struct frame_line *f)
 {
-	/* others are return addresses, or behind the instruction */
+	/* other pcs are return addresses, or behind the instruction */
 	const bool exact = f->index == 0 && f->hit == log->hit &&
 	    log->execution;
 	struct broker_message message = {
@@ -208,7 +209,7 @@ put_frame(struct log *log, const struct frame_line *f)
 	    broker_take_text(&log->broker, message.value[0], &log->buffer);
 }
 
-/* As it is; on a terminal without what that would obey. */
+/* Pass on a line, without control characters if out is a terminal. */
 static void
 put_other(struct log *log, char *text, size_t len)
 {
@@ -222,7 +223,7 @@ put_other(struct log *log, char *text, size_t len)
 		char *stop = text, was;
 
 		while (stop < end && strchr("\t\n", *stop) == NULL)
-			stop++;		/* strchr finds the NUL, too */
+			stop++;		/* strchr also finds the NUL */
 		was = *stop;
 		*stop = '\0';
 		visible_put(b, text);
@@ -245,7 +246,7 @@ write_out(struct log *log)
 		log->err = err;
 }
 
-/* A whole line, without its end: whether it was one to be changed. */
+/* Handle a whole line without its newline.  Returns whether it was replaced. */
 static bool
 put_ours(struct log *log, const char *line)
 {
@@ -268,7 +269,7 @@ read_log(struct log *log, bool live)
 		bool done = false;
 
 		if (first && strncmp(line, "PERFILE2", 8) == 0)
-			log->err = -ESPIPE;	/* it cannot be gone about in */
+			log->err = -ESPIPE;	/* not seekable */
 		first = false;
 		if (log->err != 0)
 			break;
@@ -286,7 +287,7 @@ read_log(struct log *log, bool live)
 	write_out(log);
 }
 
-/* Open the log, and what it is written to.  0, or -errno after a line. */
+/* Open the log and the output.  Returns 0, or -errno after a message. */
 static int
 open_log(struct log *log, const struct options *o)
 {
@@ -354,7 +355,7 @@ symbolize_log(const struct options *o)
 		    o->file);
 		return STATUS_OWN_FAILURE;
 	}
-	/* output whose reader has gone ends by its error */
+	/* if the reader has gone, the write fails */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
 	crash_account_begin(NULL);

@@ -8,12 +8,12 @@
 #include "util/visible.h"
 
 enum {
-	PENDING_MAX = 64 << 20,	/* bytes of a report in one piece, and of what
-				   its reader has not read */
-	ROOM_MS = 1000,		/* for so long that is waited for at least */
+	PENDING_MAX = 64 << 20,	/* bytes of one piece of a report, and of
+				   what its reader has not read */
+	ROOM_MS = 1000,		/* least time to wait for that */
 };
 
-/* Whether what has come is whole lines that no terminal obeys. */
+/* Whether the piece consists of whole lines without control characters. */
 static bool
 is_sound(const struct written_report *report)
 {
@@ -49,7 +49,7 @@ written_report_answer(struct written_report *report, struct broker *broker)
 bool
 written_report_is_behind(const struct written_report *report)
 {
-	return report->pending.len > 0 && !top_is_on();	/* then it waits */
+	return report->pending.len > 0 && !top_is_on();	/* otherwise it waits */
 }
 
 int
@@ -80,7 +80,7 @@ written_report_go_on(struct written_report *report, struct broker *broker,
 	return err;
 }
 
-/* It is copied only behind what is there already; memory is kept. */
+/* Copied only if `to' is not empty; otherwise the buffers are exchanged. */
 static void
 move(struct buffer *to, struct buffer *from)
 {
@@ -95,7 +95,8 @@ move(struct buffer *to, struct buffer *from)
 	from->len = 0;
 }
 
-/* All of it has come.  0; -ENOMEM; or -EPROTO: the message lies. */
+/* A piece is complete.  Returns 0, -ENOMEM, or -EPROTO if the message is
+   wrong. */
 static int
 make_pending(struct written_report *report, uint64_t hits)
 {
@@ -126,8 +127,8 @@ has_room(const struct written_report *report)
 	return report->coming.len <= PENDING_MAX - report->pending.len;
 }
 
-/* Where the explainer was let go on before, more may have come than is kept:
-   threads are not to wait for ever for who does not read. */
+/* If the explainer was let go on before, there may be more than is kept;
+   threads must not wait forever for a reader that does not read. */
 static bool
 make_room(struct written_report *report, struct broker *broker, int ms)
 {

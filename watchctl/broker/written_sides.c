@@ -27,7 +27,8 @@ written_sides_take(struct written_sides *sides,
 	return true;
 }
 
-/* Whether each line is an annotation: GitHub's runner would also run others. */
+/* Whether each line is an annotation; a CI runner executes other commands,
+   too. */
 static bool
 is_annotations(const struct buffer *b)
 {
@@ -44,7 +45,7 @@ is_annotations(const struct buffer *b)
 	return true;
 }
 
-/* NULL, or why it is not to be written. */
+/* NULL, or why it must not be written. */
 static const char *
 refuse(const struct written_sides *sides, enum side side)
 {

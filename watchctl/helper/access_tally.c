@@ -16,8 +16,8 @@ access_tally_add(struct access_tally *t, const struct wp_cell_watch *w,
 	t->of[i].reached += times;
 }
 
-/* What was dropped, or handled without a cell, was not explained.  Other
-   signals than SIGTRAP tell of each access by themselves. */
+/* Accesses that were dropped, or handled without a cell, have not been
+   explained.  Of the signals, only SIGTRAP can stand for several accesses. */
 bool
 access_tally_missed(const struct access_tally *t,
     const struct wp_channel *channel,

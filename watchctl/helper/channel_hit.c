@@ -19,11 +19,11 @@ _Static_assert(offsetof(struct channel_hit, watch) % 8 == 0 &&
 
 struct taken {
 	struct channel_hit hit;
-	struct ex_record record;	/* decoded from the next */
+	struct ex_record record;	/* the next one, decoded */
 	_Alignas(8) uint8_t bytes[WP_RECORD_MAX];
 };
 
-/* Add a copy of a watch, unless it makes no sense. */
+/* Add a copy of a cell's watch, unless it is invalid. */
 static void
 add_watch(struct channel_hit *hit, const struct wp_cell_watch *from)
 {
@@ -51,7 +51,7 @@ copy_watches(struct channel_hit *hit, const struct wp_cell *shared)
 	hit->named = hit->nwatches;
 }
 
-/* False: it holds no hit of this program. */
+/* Returns false if the cell holds no hit of this program. */
 static bool
 copy(struct taken *t, const struct program *p, const struct wp_cell *shared)
 {
@@ -88,9 +88,10 @@ has_watch(const struct channel_hit *hit, const struct wp_cell_watch *w)
 	return false;
 }
 
-/* Add the watches of a command's that the cell does not name.  When threads
-   touch several at the same time, one may have got another's: the one
-   signal of an instruction names one watch, and counts are of all threads. */
+/* Add the watches of a command that the cell does not name.  An instruction
+   raises one signal, which names one watch, and counts are of all threads; so
+   if threads touch several watches at the same time, one thread may have got
+   the other's. */
 static void
 add_unnamed(struct channel_hit *hit, const struct program *p)
 {
@@ -112,7 +113,7 @@ add_unnamed(struct channel_hit *hit, const struct program *p)
 	}
 }
 
-/* Whether there is but one debug register that a step can have touched. */
+/* Whether the step can have touched only one debug register. */
 static bool
 is_only(const struct program *p, const struct channel_hit *hit)
 {
@@ -123,7 +124,7 @@ is_only(const struct program *p, const struct channel_hit *hit)
 	return n == 1 && hit->nwatches == 1 && hit->watch[0].what.nslots == 1;
 }
 
-/* What is known of a watch besides what the cell says. */
+/* What is known of a watch besides the contents of the cell. */
 static void
 look_at_watch(struct program *p, struct channel_hit_watch *w)
 {
@@ -137,7 +138,7 @@ look_at_watch(struct program *p, struct channel_hit_watch *w)
 	    &w->what);
 }
 
-/* What is in front of the pc may not be what its file has there. */
+/* The code before the pc may differ from that in the file. */
 static void
 read_code(struct taken *t)
 {
@@ -148,7 +149,7 @@ read_code(struct taken *t)
 	    sizeof(hit->code)) == (ssize_t)sizeof(hit->code);
 }
 
-/* Whether explainers know what code was mapped at a hit. */
+/* Whether explainers know which code was mapped at the time of the hit. */
 static bool
 code_is_known(struct program *p, const struct channel_hit *hit)
 {
@@ -171,7 +172,7 @@ complete(struct taken *t, struct program *p)
 	read_code(t);
 }
 
-/* Before a hit is looked at: what else may have written. */
+/* Before a hit is examined, find out what else may have written. */
 static void
 read_sideband(struct program *p)
 {
@@ -181,7 +182,7 @@ read_sideband(struct program *p)
 	p->mapped++;
 }
 
-/* As much of a text as a reply holds, in whole lines. */
+/* Put as many whole lines of a text as a reply can hold. */
 static void
 put_reply(char to[WP_REPLY_MAX], const char *text)
 {
@@ -196,7 +197,7 @@ put_reply(char to[WP_REPLY_MAX], const char *text)
 	to[len] = '\0';
 }
 
-/* The account names them: the report has one hit for all of them. */
+/* The account counts them separately, though the report has one hit for all. */
 static void
 add_merged(struct session *session, const struct channel_hit *hit)
 {

@@ -22,7 +22,7 @@
 
 enum {
 	INDEX_MAX = 255,	/* WP_SIG_MANY has a byte for 1 + index */
-	CAUGHT_FRESH = 1,	/* ms that an answer of /proc is good for */
+	CAUGHT_FRESH = 1,	/* ms for which an answer from /proc is kept */
 };
 
 struct debugreg_table {
@@ -30,19 +30,18 @@ struct debugreg_table {
 	pid_t program;
 	struct wp_ptrace_loop loop;
 	struct armed *armed;	/* WP_WATCHES_MAX of them */
-	struct wp_uptime *uptime;	/* of them, in threads that are traced
-					   no more */
-	bool all;		/* all threads are traced, and those to come */
-	bool unclean;		/* a tracer was killed: threads may have debug
-				   registers set that are not known */
-	bool putting;		/* a request waits for what comes of it */
-	int err;		/* the first failure in a thread since, < 0 */
+	struct wp_uptime *uptime;  /* of them, in threads no longer traced */
+	bool all;		/* all present and future threads are traced */
+	bool unclean;		/* a tracer was killed: threads may have
+				   debug registers set that are not known */
+	bool putting;		/* a request waits for the result */
+	int err;	/* the first failure in a thread since then, < 0 */
 	pid_t err_tid;
-	uint64_t caught;	/* signals that the program handles ... */
-	uint64_t looked;	/* ... as was seen then, in ms; 0: never */
+	uint64_t caught;	/* signals that the program handles, */
+	uint64_t looked;	/* as read at this time, ms; 0: never */
 };
 
-/* Have the helper report a line, once for each kind. */
+/* Make the helper report a line, once for each kind. */
 static void
 warn(struct debugreg_table *table, const char *text)
 {
@@ -61,7 +60,7 @@ failed(struct debugreg_table *table, pid_t tid, int err)
 	struct wp_cause cause;
 	char what[64];
 
-	if (err == -ESRCH)	/* it was killed */
+	if (err == -ESRCH)	/* the thread was killed */
 		return;
 	if (!table->putting) {
 		(void)snprintf(what, sizeof(what), "thread %d cannot be "
@@ -84,7 +83,7 @@ is_for(const struct armed *watch, pid_t tid)
 	    (watch->tid == 0 || watch->tid == tid);
 }
 
-/* What a thread is to have.  Result: whether that is anything. */
+/* Determine what a thread should have.  Returns whether that is anything. */
 static bool
 wish(const struct debugreg_table *table, pid_t tid,
     struct thread_reg want[WP_DEBUG_REGISTERS])
@@ -174,15 +173,15 @@ executed(void *arg, pid_t pid)
 	return false;
 }
 
-/* Watches that one instruction hit, and that are to be reported. */
+/* Watches hit by one instruction that are to be reported. */
 struct hits {
 	const struct thread_reg *at[WP_DEBUG_REGISTERS];
-	unsigned slots[WP_DEBUG_REGISTERS];	/* of it, a bit for each */
-	uint64_t times[WP_DEBUG_REGISTERS];	/* of events: how often */
+	unsigned slots[WP_DEBUG_REGISTERS];  /* of the watch, a bit for each */
+	uint64_t times[WP_DEBUG_REGISTERS];	/* of events: number of hits */
 	unsigned n;
 };
 
-/* Add a slot to those of its watch; false: that is not among the hits yet. */
+/* Add a slot to its watch's entry.  Returns false if there is no entry yet. */
 static bool
 add_slot(struct hits *hits, const struct thread_reg *reg)
 {
@@ -194,10 +193,9 @@ add_slot(struct hits *hits, const struct thread_reg *reg)
 	return false;
 }
 
-/* A slot of a watch was touched: count it, as an event of its own would, and
-   report it if the period makes it a hit; of an instruction that touches
-   several slots of a watch, once.  A watch that is off by now, or closed, is
-   not hit. */
+/* A slot of a watch was touched.  Count it as an event would, and report it if
+   the period makes it a hit, once for an instruction that touches several slots
+   of a watch.  A watch that is off or closed by now is not hit. */
 static void
 add_hit(struct debugreg_table *table, struct hits *hits,
     const struct thread_reg *reg)
@@ -230,7 +228,7 @@ data_of(const struct hits *hits)
 	return wp_sig_many(first->serial, many);
 }
 
-/* Whether the program has a handler for the signal; else it would die. */
+/* Whether the program handles the signal; otherwise it would die of it. */
 static bool
 is_caught(struct debugreg_table *table, pid_t tid, int sig)
 {
@@ -254,7 +252,7 @@ is_caught(struct debugreg_table *table, pid_t tid, int sig)
 	return false;
 }
 
-/* With the signal blocked, one is kept, of the first hit. */
+/* While the signal is blocked, one stays pending, that of the first hit. */
 static bool
 fits(pid_t tid, bool *late)
 {
@@ -262,8 +260,8 @@ fits(pid_t tid, bool *late)
 	return !*late || !wp_trace_pending(tid, WP_SIGNAL, WP_TRAP_PERF);
 }
 
-/* A thread is stopped before what it was trapped for.  False: it was reported
-   when it was stopped there for the first time. */
+/* A thread is stopped before the instruction that trapped.  Returns false if
+   the hit was reported when it stopped there first. */
 static bool
 pass(struct thread_regs *regs, unsigned hit)
 {
@@ -279,8 +277,8 @@ pass(struct thread_regs *regs, unsigned hit)
 	return !again;
 }
 
-/* The handler of its signal has ended: back, where it was called.  There may be
-   another's before it. */
+/* The handler of the hit's signal has returned; back: to where the hit was,
+   before which another signal's handler may run. */
 static void
 go_over(struct thread_regs *regs, bool back)
 {
@@ -304,7 +302,8 @@ stepped(void *arg, struct wp_thread *thread, bool done)
 	(void)thread_regs_resume(regs);
 }
 
-/* With a watch on its word the instruction would fail for ever. */
+/* A watch on the word of an exclusive access would make the instruction fail
+   forever, so it is disabled. */
 static bool
 let_exclusive(struct debugreg_table *table, const struct thread_regs *regs,
     unsigned hit)
@@ -332,7 +331,8 @@ let_exclusive(struct debugreg_table *table, const struct thread_regs *regs,
 	return true;
 }
 
-/* The trap of a debug register.  Result: the signal for it. */
+/* Handle the trap of a debug register.  Returns the signal that the thread
+   gets. */
 static int
 hit(struct debugreg_table *table, struct thread_regs *regs,
     siginfo_t *info)
@@ -367,8 +367,8 @@ hit(struct debugreg_table *table, struct thread_regs *regs,
 	return WP_SIGNAL;
 }
 
-/* Take what the events of a thread have seen; of several slots of a watch, into
-   one. */
+/* Take what the events of a thread have counted, and combine the slots of each
+   watch. */
 static void
 take_events(struct thread_regs *regs, struct wp_at at, struct hits *hits,
     bool *late)
@@ -393,7 +393,7 @@ take_events(struct thread_regs *regs, struct wp_at at, struct hits *hits,
 	}
 }
 
-/* As wp_sig_times has it. */
+/* As wp_sig_times expects it. */
 static uint64_t
 times_of(const struct hits *hits)
 {
@@ -406,8 +406,9 @@ times_of(const struct hits *hits)
 	return all;
 }
 
-/* An event's signal: which watches it is of, how often, and whether it is of
-   the step before, only its tracer can say now.  Result: the signal for it. */
+/* Handle the signal of an event.  Only the tracer can determine now which
+   watches it is of, how often they were hit, and whether by the step just made.
+   Returns the signal that the thread gets. */
 static int
 fired(struct debugreg_table *table, struct thread_regs *regs,
     siginfo_t *info)
@@ -421,9 +422,9 @@ fired(struct debugreg_table *table, struct thread_regs *regs,
 	bool late = false;
 
 	if (wp_trace_regs(regs->traced.tid, &at) < 0)
-		return 0;	/* it was killed */
+		return 0;	/* the thread was killed */
 	take_events(regs, (struct wp_at){at.pc, at.sp}, &hits, &late);
-	/* numbers of descriptors are the program's, too */
+	/* the program may use descriptors with the same numbers */
 	if (hits.n == 0)
 		return trap.signo;
 	if (!is_caught(table, regs->traced.tid, trap.signo))
@@ -460,7 +461,7 @@ get_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 		return fired(table, regs, info);
 	if (trap.code != SI_QUEUE || !wp_sig_is_rearm(trap.data))
 		return trap.signo;
-	/* the handler of a hit's signal has ended */
+	/* the handler of a hit's signal has returned */
 	go_over(regs, wp_sig_is_back(trap.data));
 	if ((err = thread_regs_rearm(regs)) < 0)
 		failed(table, thread->tid, err);
@@ -499,7 +500,7 @@ attach(struct debugreg_table *table, pid_t tid)
 	return err;
 }
 
-/* Put the table into effect in every thread.  0, or the first failure. */
+/* Apply the table to every thread.  Returns 0 or the first failure. */
 static int
 put(struct debugreg_table *table)
 {
@@ -517,7 +518,7 @@ put(struct debugreg_table *table)
 	return err < 0 ? err : table->err;
 }
 
-/* Whether a place is free for a watch of this thread, or (0) of all. */
+/* Whether a register is free in this thread, or in all threads if tid is 0. */
 static bool
 is_free(const struct debugreg_table *table, unsigned place, pid_t tid)
 {
@@ -534,7 +535,7 @@ is_free(const struct debugreg_table *table, unsigned place, pid_t tid)
 	return true;
 }
 
-/* Give each slot of a watch a place, if there are enough. */
+/* Assign a register to each slot of a watch, if there are enough. */
 static bool
 find_places(const struct debugreg_table *table, struct armed *watch)
 {
@@ -558,7 +559,7 @@ no_place(const struct debugreg_table *table, unsigned nslots,
 	    (unsigned)WP_DEBUG_REGISTERS);
 }
 
-/* Why it could not be put into effect. */
+/* Explain why the table could not be applied. */
 static int
 explain(const struct debugreg_table *table, int err, unsigned nslots,
     struct wp_cause *cause)
@@ -572,7 +573,7 @@ explain(const struct debugreg_table *table, int err, unsigned nslots,
 	    "arming the program's threads", -err);
 }
 
-/* As a set. */
+/* As a set of signals. */
 static uint64_t
 event_signals(void)
 {
@@ -593,7 +594,7 @@ is_sound(const struct wp_request *request)
 	    (event_signals() >> (request->by_signal - 1) & 1) != 0));
 }
 
-/* The watch that a request is about; NULL: it is not armed as it says. */
+/* The watch of a request, or NULL if it is not armed as the request says. */
 static struct armed *
 find_armed(struct debugreg_table *table, const struct wp_request *request)
 {
@@ -671,7 +672,7 @@ debugreg_table_move(struct debugreg_table *table,
 	return err;
 }
 
-/* Bring up to date what the program may read of a watch's count. */
+/* Update the count that the program reads. */
 static void
 count(struct debugreg_table *table, uint32_t index)
 {
@@ -681,7 +682,7 @@ count(struct debugreg_table *table, uint32_t index)
 	uint64_t total = watch->closed_total;
 
 	if (serial == 0 || watch->signal == 0)
-		return;		/* each hit is counted as it comes */
+		return;		/* each hit is counted when it comes */
 	for (size_t i = 0; i < all->n; i++)
 		total += thread_regs_count(regs_of(all->thread[i]), serial);
 	atomic_store(&table->channel->watch[index].counted, total);
@@ -729,8 +730,8 @@ debugreg_table_step(struct debugreg_table *table)
 	return wp_ptrace_loop_step(&table->loop);
 }
 
-/* Arm what the table says, and nothing else, in a program whose tracing process
-   was killed. */
+/* Arm what is in the table, and nothing else, in a program whose tracing
+   process was killed. */
 static int
 take_over(struct debugreg_table *table)
 {
@@ -767,7 +768,7 @@ debugreg_table_open(struct debugreg_table **out, struct wp_channel *channel,
 	return 0;
 }
 
-/* Registers are looked at in threads that are stopped. */
+/* Registers are read in stopped threads only. */
 void
 debugreg_table_uptime(struct debugreg_table *table, struct wp_uptime *uptime)
 {
@@ -788,7 +789,7 @@ debugreg_table_close(struct debugreg_table *table)
 	if (table == NULL)
 		return;
 	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++) {
-		count(table, i);	/* the last word, if it has ended */
+		count(table, i);	/* its final count, if it has ended */
 		atomic_store(&table->armed[i].serial, 0);
 	}
 	if (debugreg_table_busy(table))

@@ -12,8 +12,8 @@
 #include "helper/serve.h"
 #include "processes/synthetic_records.h"
 
-/* How a region is covered, for the report; 0: it is not possible, as the
-   program will find out. */
+/* The number of slots for the report, or 0 if the region cannot be watched,
+   which the program will find out. */
 static uint8_t
 count_slots(const struct wp_region *region)
 {
@@ -23,7 +23,7 @@ count_slots(const struct wp_region *region)
 	return n > 0 ? (uint8_t)n : 0;
 }
 
-/* Answer with a place, and have the report know it. */
+/* Answer with a place, and add it to the report. */
 static int
 answer(struct program *p, const struct spec *spec,
     const struct spec_place *place, struct wp_cell_watch *region)
@@ -42,7 +42,7 @@ answer(struct program *p, const struct spec *spec,
 	    p->pid, region, spec->text, place->symbol);
 }
 
-/* Resolve one line.  0 or -errno with a cause. */
+/* Resolve one line.  Returns 0 or -errno with a cause. */
 static int
 resolve_line(struct program *p, char *line, struct wp_cell_watch *region,
     struct wp_cause *cause)
@@ -117,7 +117,7 @@ serve_resolve(struct program *p, struct wp_request *request)
 	char text[WP_TEXT_MAX + 1];
 	int n;
 
-	/* it answers one question at a time */
+	/* the explainer answers one question at a time */
 	remote_session_catch_up(p->serve->remote, -1);
 	memcpy(text, request->text, WP_TEXT_MAX);
 	text[WP_TEXT_MAX] = '\0';

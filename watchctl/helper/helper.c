@@ -18,8 +18,8 @@
 
 enum { CHANNEL = 3 };
 
-/* It ends with its program, not before: what ends a whole group or system comes
-   to the program too. */
+/* The helper ends with its program and not before: signals to a process group
+   or to the whole system reach the program too. */
 static void
 ignore_signals(void)
 {
@@ -55,7 +55,7 @@ output_wanted(void)
 
 	if (path == NULL || *path == '\0')
 		return stderr;
-	/* do not wait for a FIFO that has no reader */
+	/* do not block on a FIFO that has no reader */
 	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY |
 	    O_NONBLOCK, 0666);
 	if (fd >= 0 && fcntl(fd, F_SETFL, O_APPEND) == 0)
@@ -68,7 +68,7 @@ output_wanted(void)
 	return out == NULL ? stderr : out;
 }
 
-/* As if a command line had asked for it. */
+/* Set options as if they were given on a command line. */
 static int
 open_as_asked(struct serve *in, struct wp_channel *channel)
 {

@@ -17,16 +17,16 @@
 #include "watch/aslr.h"
 
 
-/* What the signal handlers need. */
+/* Used by the signal handlers. */
 static struct {
-	volatile pid_t command;		/* 0: not started yet */
-	volatile bool quiet;		/* it is one more, of a session */
+	volatile pid_t command;		/* 0 until it is started */
+	volatile bool quiet;	/* another command of the same session */
 	volatile bool interrupted;
 	struct wp_channel *volatile channel;
 } handlers;
 
-/* Where it is: where the user says, beside this program as installed or as
-   built, or where it is to be installed. */
+/* Find the library: where the user says it is, beside this program as installed
+   or built, or where it is to be installed. */
 static int
 find(const struct preloaded_library *library, char path[PATH_MAX])
 {
@@ -74,7 +74,7 @@ preloaded_check(const char *command, char path[PATH_MAX])
 	}
 }
 
-/* What the user has preloaded; NULL: nothing. */
+/* the user's LD_PRELOAD, or NULL */
 static char *preload_before;
 
 int
@@ -94,8 +94,8 @@ preloaded_set(const char *library)
 	return err;
 }
 
-/* Signals of the terminal reach the command by themselves; others are meant for
-   it.  What else there is, is to be looked at. */
+/* The terminal sends its signals to the command as well; others are passed on
+   to it.  SIGCHLD and the like only interrupt the wait. */
 static void
 on_signal(int sig)
 {
@@ -114,8 +114,8 @@ on_signal(int sig)
 	errno = saved;
 }
 
-/* Handlers, since the command would inherit what is ignored.  What is ignored
-   already stays so, for both. */
+/* Handlers are used because the command would inherit ignored signals.  Signals
+   that are ignored already stay so, for both. */
 void
 preloaded_catch(struct wp_channel *channel)
 {
@@ -140,7 +140,8 @@ preloaded_forget_channel(void)
 	handlers.channel = NULL;
 }
 
-/* Once the command runs: other children do not get the library. */
+/* Called once the command runs, so that other children do not get the
+   library. */
 static void
 restore_preload(void)
 {
@@ -168,7 +169,7 @@ start(const struct options *o, const posix_spawn_file_actions_t *actions,
 		handlers.command = *pid;
 		return 0;
 	}
-	if (err == ENOENT)	/* the command itself is there */
+	if (err == ENOENT)	/* the command itself exists */
 		(void)wp_cause_set(&cause, WP_CAUSE_NO_INTERPRETER, argv[0]);
 	else
 		(void)wp_cause_set(&cause, WP_CAUSE_NOT_EXECUTABLE, argv[0],

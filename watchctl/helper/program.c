@@ -19,12 +19,12 @@
 #include "proc/proc.h"
 #include "proc/sharers.h"
 
-/* ms that a child has to be heard of, when its program has ended. */
+/* ms for a child to report itself after its program has ended */
 enum { APPEAR = 5000 };
 
-/* What it maps now, for who explains; it may be no more when its first hit is
-   explained.  A child may be that already: it mapped what the one that made it
-   did. */
+/* Record the present mappings for the explainer, as the program may have ended
+   when its first hit is explained.  A child that has ended already had its
+   parent's. */
 static void
 learn(struct program *p, const struct program *parent)
 {
@@ -43,8 +43,8 @@ learn(struct program *p, const struct program *parent)
 	session_mapped(&p->serve->session, p->pid, &mapped);
 }
 
-/* Whether other processes already have its memory: those that come later are
-   recorded.  The one that starts a helper has it until it ends, but writes
+/* Whether other processes share its memory already; later ones are recorded.
+   The process that starts a helper shares it until it ends, but writes to
    nothing of the program's; the helper is its child. */
 static bool
 is_lent(pid_t pid)
@@ -161,7 +161,7 @@ program_learn_code(struct program *p)
 	return !p->code_mapped;
 }
 
-/* Until a report has begun, warnings wait. */
+/* Warnings are kept until the report has begun. */
 static void
 report_warning(struct program *p)
 {
@@ -177,8 +177,8 @@ report_warning(struct program *p)
 	(void)session_flush(&p->serve->session, 0);
 }
 
-/* Those for which no thread waits are explained together.  There is room for
-   one warning, and the next one may come when the hit is reported. */
+/* Hits without a waiting thread are explained together.  There is room for one
+   warning only, and the next one may come as the hit is reported. */
 static void
 take_cells(struct program *p)
 {
@@ -204,7 +204,7 @@ doubt_unwatched(struct program *p)
 		    "not on in all threads, all the time", p->pid);
 }
 
-/* Hits that were not counted: that they may have been is all that is known. */
+/* Some hits may not have been counted; more is not known. */
 static void
 report_gaps(struct program *p)
 {
@@ -221,8 +221,8 @@ report_gaps(struct program *p)
 	(void)session_flush(&p->serve->session, 0);
 }
 
-/* What a child does matters only to a run that has to be vouched for.  One is
-   reported, once. */
+/* What children do matters only if the run has to be vouched for.  The first
+   one is reported. */
 static void
 report_child(struct program *p)
 {
@@ -246,7 +246,7 @@ report_child(struct program *p)
 	(void)session_flush(&serve->session, 0);
 }
 
-/* There were more of its children at a time than there is room for. */
+/* More of its children existed at a time than there is room for. */
 static void
 report_forgotten(struct program *p)
 {
@@ -265,7 +265,7 @@ report_forgotten(struct program *p)
 	(void)session_flush(&serve->session, 0);
 }
 
-/* Warn that the kernel's accesses are not seen. */
+/* Warn if the kernel's accesses are not seen. */
 static void
 report_unseen(struct program *p)
 {
@@ -300,7 +300,7 @@ report_unmapped(struct program *p)
 	(void)session_flush(&p->serve->session, 0);
 }
 
-/* The command's own program cannot be watched as it was asked for. */
+/* The program of the command cannot be watched as requested. */
 static void
 refuse(struct program *p, const struct wp_request *request)
 {
@@ -312,8 +312,8 @@ refuse(struct program *p, const struct wp_request *request)
 	(void)complain("%s", text);
 }
 
-/* A preloaded library has opened what it was to open, or could not.  What is
-   open now stays so.  Result: 1 if that is so even if the program closes it. */
+/* A preloaded library has opened its watches, or failed to.  Those that are
+   open are kept.  Returns 1 if they stay even if the program closes them. */
 static int
 take_armed(struct program *p, const struct wp_request *request)
 {
@@ -343,7 +343,7 @@ take_armed(struct program *p, const struct wp_request *request)
 	return kept;
 }
 
-/* The other requests are for the process that traces the program. */
+/* Other requests are handled by the process that traces the program. */
 static void
 answer(struct program *p)
 {
@@ -363,7 +363,7 @@ answer(struct program *p)
 	}
 }
 
-/* The signal that reports hits; 0: nothing is watched. */
+/* The signal that reports hits, or 0 if nothing is watched. */
 static int
 signal_of_hits(const struct wp_channel *channel)
 {
@@ -385,9 +385,9 @@ report_suspicion(struct program *p)
 	(void)session_flush(&p->serve->session, 0);
 }
 
-/* Nothing has happened for this many ticks.  What two looks in a row see is
-   reported, once.  That the signal is caught is looked at each time, since the
-   next access may end the program. */
+/* Called when nothing has happened for this many ticks.  Something suspicious
+   is reported once, if two checks in a row find it.  Whether the signal is
+   caught is checked each time, since the next access may end the program. */
 static void
 look(struct program *p, unsigned idle)
 {
@@ -422,9 +422,9 @@ report_missed(struct program *p, uint64_t missed)
 	    "es were", missed == 1 ? "it" : "them");
 }
 
-/* How many accesses did not reach the program: as it says itself, or if it has
-   not come to that, as is seen from here; but as instructions say, where all of
-   them are known. */
+/* The number of accesses that did not reach the program: according to the
+   instructions if all are known, else to the program, or to the events' counts
+   if it has not got to that. */
 static uint64_t
 count_missed(const struct program *p)
 {
@@ -457,7 +457,7 @@ is_last(const struct program *p)
 	return other == NULL;
 }
 
-/* The watch of the channel's index, as the report knows it. */
+/* The report's number of the watch with this index in the channel. */
 static unsigned
 watch_number(struct program *p, unsigned index)
 {
@@ -476,7 +476,7 @@ has_executed(struct program *p)
 	    atomic_load(&p->channel->executed) != 0;
 }
 
-/* For how long its watches were on is not known: why not. */
+/* Report why it is not known for how long its watches were on. */
 static void
 report_unmeasured(struct program *p)
 {
@@ -494,7 +494,7 @@ report_unmeasured(struct program *p)
 	    "%d were on is not known: %s", p->pid, cause.text);
 }
 
-/* With one that has executed another program it is not known when that was. */
+/* It is not known when a program executed another one. */
 void
 program_measure(struct program *p)
 {
@@ -520,8 +520,8 @@ program_measure(struct program *p)
 	wp_uptime_join(&p->serve->uptime, &uptime);
 }
 
-/* What the program left behind, and what did not reach it.  False: that is not
-   known yet, and others are not to wait for it. */
+/* Take what the program left, and count what did not reach it.  Returns false
+   if that is not known yet; other programs are not made to wait for it. */
 static bool
 take_rest(struct program *p)
 {
@@ -529,7 +529,7 @@ take_rest(struct program *p)
 	uint64_t missed;
 
 	if (is_last(p))
-		p->serve->backpressure.fd = -1;	/* now no thread waits for us */
+		p->serve->backpressure.fd = -1;	/* no thread waits any more */
 	tracer_process_await_end(p->tracer);
 	while (wp_channel_next(channel) != NULL || wp_channel_skip(channel))
 		take_cells(p);
@@ -552,8 +552,8 @@ take_rest(struct program *p)
 	return true;
 }
 
-/* Whether the program is another now, and nothing is left to do.  A command of
-   ours is served to its end, whatever it has become. */
+/* Whether the program has executed another one, and nothing is left to do.  A
+   command of our own is served to its end in any case. */
 static bool
 has_left(struct program *p)
 {
@@ -574,8 +574,8 @@ has_left(struct program *p)
 	return false;
 }
 
-/* Where the kernel does not report what is created, a child that has not come
-   so far as to say so itself is waited for, for a while. */
+/* If the kernel does not report new processes, wait some time for a child that
+   has not reported itself yet. */
 static bool
 awaits_unheard(struct program *p)
 {
@@ -613,7 +613,7 @@ program_step(struct program *p, unsigned idle)
 	const bool ended = exec_monitor_ended(&p->exec_monitor),
 	    left = has_left(p);
 
-	/* what a child needs of it stays until then */
+	/* until then a child may need something of it */
 	if ((ended || left) && !awaits_child(p)) {
 		p->ended = take_rest(p);
 		return;

@@ -41,7 +41,7 @@ static const struct preloaded_library library = {
 	.installed = LIBDIR "/" LIBRARY, .variable = "WATCHPOINT_LIBRARY",
 };
 
-/* A line for each SPEC, as serve_resolve takes them. */
+/* One line for each SPEC, as serve_resolve expects them. */
 static int
 set_watches(const struct options *o)
 {
@@ -65,7 +65,7 @@ set_watches(const struct options *o)
 	return err;
 }
 
-/* So that an even number of variables is to be removed. */
+/* Makes the number of variables that will be removed even. */
 static int
 set_pad(void)
 {
@@ -90,7 +90,8 @@ set_environment(const struct options *o, const char *path, int fd)
 	return 0;
 }
 
-/* Close the account of a command that has ended.  Result: the exit status. */
+/* Complete the account of a command that has ended.  Returns the exit
+   status. */
 static int
 finish(struct serve *serve)
 {
@@ -112,7 +113,7 @@ finish(struct serve *serve)
 	    status, NULL);
 }
 
-/* With a session, a channel and an environment: run the command. */
+/* Run the command, with the session, channel and environment ready. */
 static int
 run(struct serve *serve, struct wp_channel *channel, int fd)
 {
@@ -156,7 +157,7 @@ run_on_channel(struct serve *serve, const char *path)
 	return status;
 }
 
-/* Whether the command can be started, and take the library. */
+/* Check that the command can be started, and takes the library. */
 static int
 check_command(const char *command)
 {
@@ -176,7 +177,7 @@ run_inside(const struct options *options)
 
 	if (status != 0)
 		return status;
-	/* where events are refused, the library has debug registers set */
+	/* where perf events are refused, the library uses debug registers */
 	if (preloaded_find(&library, path) < 0 || fire_check_try(false) < 0)
 		return STATUS_OWN_FAILURE;
 	return run_on_channel(&serve, path);

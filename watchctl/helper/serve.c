@@ -17,19 +17,20 @@
 #include "proc/proc.h"
 #include "watch/channel_hit.h"
 
-/* How long to sleep when nothing happens, ms; and to wait for an explainer. */
+/* ms to sleep when nothing happens, and while an explainer works. */
 enum { TICK = 100, SOON = 1 };
 
-/* So many are needed for explainers and a program. */
+/* needed for explainers and one program */
 enum { DESCRIPTORS = 12 };
 
-/* The program of that pid; NULL: it is not served. */
+/* The program with this pid, or NULL if it is not served. */
 static struct program *
 find_program(struct serve *serve, pid_t pid)
 {
 	struct program *p = serve->first;
 
-	/* selective: where the root has a channel, that is another program's */
+	/* with selective watching, the channel of the root belongs to another
+	   program */
 	if (serve->selective && p != NULL && p->pid == pid) {
 		for (p = p->next; p != NULL && p->pid != pid; p = p->next)
 			;
@@ -51,7 +52,7 @@ account(void *arg, const void *bytes, const struct broker_channel_hit *found)
 		channel_hit_account(p, found);
 }
 
-/* All that is explained, is in a sandbox. */
+/* Everything that explains runs in a sandbox. */
 static int
 open_box(struct serve *serve, char **argv)
 {
@@ -69,7 +70,8 @@ open_box(struct serve *serve, char **argv)
 	return 0;
 }
 
-/* It does without descriptors, if need be; what explains does not. */
+/* The sideband can do without descriptors if there are too few; explainers
+   cannot. */
 static void
 open_sideband(struct serve *serve, int fd, pid_t program)
 {
@@ -110,8 +112,8 @@ int
 serve_open_program(struct serve *serve, struct wp_channel *channel, int fd,
     pid_t program)
 {
-	/* the process that starts a command is there to read; others may have
-	   forgotten */
+	/* the process that starts a command is there to read; other readers may
+	   not read */
 	backpressure_open(&serve->backpressure, serve->ours ? -1 :
 	    fileno(serve->session.report.out));
 	wp_channel_set_root(channel);
@@ -130,7 +132,7 @@ serve_open(struct serve *serve, char **argv, struct wp_channel *channel,
 	return err < 0 ? err : serve_open_program(serve, channel, fd, program);
 }
 
-/* Of a child the channel is ours. */
+/* The channel of a child was created by the helper. */
 static void
 drop(struct program **at)
 {
@@ -188,8 +190,8 @@ serve_start(struct serve *serve)
 	serve->started = true;
 }
 
-/* Where no program can have events, that is how it is, and is said.  One that
-   has executed another is doubted already, and has no events any more. */
+/* Report it if no program can have events.  A program that has executed another
+   one is in doubt already, and has no events any more. */
 void
 serve_doubt_children(struct serve *serve)
 {
@@ -211,8 +213,8 @@ serve_doubt_children(struct serve *serve)
 	(void)session_flush(&serve->session, 0);
 }
 
-/* What else may have written a watch's bytes is not known: then hits have the
-   values alone that their instructions show. */
+/* It is not known what else may have written to the bytes of a watch.  Hits
+   then have only the values that their instructions show. */
 static void
 report_unmapped(struct serve *serve)
 {
@@ -230,7 +232,7 @@ report_unmapped(struct serve *serve)
 	(void)session_flush(&serve->session, 0);
 }
 
-/* No more hits are wanted: the programs go on without. */
+/* No more hits are wanted, and the programs continue without watches. */
 static void
 end_watch(struct serve *serve, const char *reason)
 {
@@ -242,7 +244,7 @@ end_watch(struct serve *serve, const char *reason)
 		program_disable(p);
 }
 
-/* Hits for which there was no room are reported when there is. */
+/* Hits for which there was no room are reported as soon as there is. */
 static void
 report_unreported(struct serve *serve)
 {
@@ -289,8 +291,8 @@ take_loan(void *arg, pid_t pid)
 		program_forget(p, wp_clock_ns());
 }
 
-/* A child that no watch follows into may not come to say so itself before its
-   parent's end is the end of all that is served. */
+/* A child that no watch follows into might not report itself before its parent
+   ends and everything served ends with that. */
 static void
 take_child(void *arg, const struct sideband_child *child)
 {
@@ -346,7 +348,7 @@ check_limits(struct serve *serve)
 	}
 }
 
-/* How long to sleep, ms. */
+/* The time to sleep, in ms. */
 static int
 nap(const struct serve *serve)
 {
@@ -359,8 +361,8 @@ nap(const struct serve *serve)
 
 /* --- children --- */
 
-/* A process's channel, behind a descriptor of its and then of ours.  0 or
-   -errno. */
+/* Take the channel of a process: its descriptor becomes one of ours.  Returns 0
+   or -errno. */
 static int
 take_channel(pid_t pid, int theirs, struct wp_channel **channel, int *fd)
 {
@@ -381,7 +383,7 @@ take_channel(pid_t pid, int theirs, struct wp_channel **channel, int *fd)
 	return err;
 }
 
-/* The places of the root are the program's memory. */
+/* The entries are in memory that the program can write to. */
 static int
 adopt(struct serve *serve, pid_t pid, int theirs, pid_t parent)
 {
@@ -390,7 +392,7 @@ adopt(struct serve *serve, pid_t pid, int theirs, pid_t parent)
 	int err, fd = -1;
 
 	if (serve->ours && !serve->options->follow && !serve->selective)
-		return -EBUSY;	/* it does not matter here */
+		return -EBUSY;	/* does not matter here */
 	if ((err = take_channel(pid, theirs, &channel, &fd)) < 0)
 		return err;
 	p = program_open(serve, channel, fd, pid, find_program(serve, parent));
@@ -418,8 +420,8 @@ adopt_children(struct serve *serve)
 		    a->parent));
 }
 
-/* A program that has ended is forgotten; but not the root, whose channel is the
-   others' too. */
+/* Programs that have ended are forgotten, except the root, whose channel the
+   others use. */
 static void
 step_all(struct serve *serve, unsigned idle)
 {
@@ -435,7 +437,7 @@ step_all(struct serve *serve, unsigned idle)
 	}
 }
 
-/* With -n or -t the children are not waited for. */
+/* With -n or -t, children are not waited for. */
 static bool
 all_ended(const struct serve *serve)
 {
@@ -443,7 +445,8 @@ all_ended(const struct serve *serve)
 	    (serve->root->next == NULL || serve->reason != NULL);
 }
 
-/* Nobody explains any more: programs do better without this helper. */
+/* There will be no explainer any more, so programs do better without this
+   helper. */
 static bool
 is_useless(const struct serve *serve)
 {

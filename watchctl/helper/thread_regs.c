@@ -58,7 +58,7 @@ same_event(const struct thread_reg *is, const struct thread_reg *want)
 	    is->on == want->on && same_slot(&is->slot, &want->slot);
 }
 
-/* Which watch has a debug register that is on. */
+/* The first watch that has a debug register which is on. */
 static unsigned
 first_watch(const struct thread_regs *regs)
 {
@@ -81,7 +81,7 @@ thread_regs_look(struct thread_regs *regs, bool last)
 		debugreg_time_begin(time, tid, time->slot, time->on);
 }
 
-/* The slots of the registers, and which of them are on. */
+/* Set the registers' slots.  Returns which of them are on. */
 static unsigned
 registers(const struct thread_reg at[WP_DEBUG_REGISTERS],
     struct wp_slot slot[WP_DEBUG_REGISTERS])
@@ -168,7 +168,7 @@ set_registers(struct thread_regs *regs,
 	return err;
 }
 
-/* By its clock, which stands still while the thread is stopped. */
+/* Reads its clock, which stands still while the thread is stopped. */
 static uint64_t
 ran(const struct thread_regs *regs)
 {
@@ -178,8 +178,8 @@ ran(const struct thread_regs *regs)
 	    &count) < 0 ? 0 : count.running;
 }
 
-/* How long an event has been off that should have been on since it was opened,
-   when the thread had run for so long, and the event for that. */
+/* For how long an event was off that should have been on since it was opened,
+   given the running times of the thread and of the event. */
 static uint64_t
 off(const struct thread_reg *reg, uint64_t ran, uint64_t running)
 {
@@ -217,8 +217,8 @@ close_event(struct thread_regs *regs, struct thread_reg *reg)
 	*reg = nothing;
 }
 
-/* Another program that the thread executes would die of the signal.  Kernels
-   before 5.13 do not know how to prevent that. */
+/* If the thread executes another program, the signal would kill that.  Kernels
+   before 5.13 cannot prevent it. */
 static int
 open_until_exec(struct perf_event_attr *attr, pid_t tid)
 {
@@ -263,8 +263,9 @@ open_event(struct thread_regs *regs, struct thread_reg *reg,
 	return err;
 }
 
-/* Behind the events that are to be measured by it (uptime.h).  An event that is
-   used up by each hit is off now and then, as it should be. */
+/* The clock is opened after the events that it measures (uptime.h).  An event
+   that a hit uses up is off between hits, as intended, so it is not
+   measured. */
 static void
 open_clock(struct thread_regs *regs)
 {
@@ -291,7 +292,7 @@ thread_regs_set(struct thread_regs *regs,
 {
 	int err;
 
-	/* all that is taken has to be free again first */
+	/* everything that is in use has to be freed first */
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
 		if (regs->at[n].fd >= 0 &&
 		    !same_event(&regs->at[n], &want[n]))
@@ -323,7 +324,7 @@ thread_regs_have(const struct thread_regs *regs, int fd)
 	return false;
 }
 
-/* What the handler has touched since is not reported as an access. */
+/* Accesses made by the handler since the hit are not reported. */
 static void
 forget_own(struct thread_reg *reg)
 {
@@ -334,8 +335,8 @@ forget_own(struct thread_reg *reg)
 	reg->watch->closed_total -= reg->fired.taken - before;
 }
 
-/* An event whose one overflow is used up is not always revived by another, if
-   its thread does not run; a new one is as good. */
+/* Allowing another overflow does not always revive an event whose thread is not
+   running, so it is replaced by a new one. */
 int
 thread_regs_rearm(struct thread_regs *regs)
 {
@@ -369,7 +370,7 @@ thread_regs_count(const struct thread_regs *regs, uint32_t serial)
 	return total;
 }
 
-/* A thread that has run for so long. */
+/* Add a thread that has run for this long. */
 static void
 add_thread(struct wp_uptime *uptime, uint64_t ran,
     const uint64_t off[WP_DEBUG_REGISTERS])

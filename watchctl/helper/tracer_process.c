@@ -34,34 +34,34 @@
 enum { GONE, RUNS, WOKEN };
 
 enum {
-	KICK = SIGURG,		/* from the helper: look; or it has ended */
+	KICK = SIGURG,		/* from the helper: there is something to do,
+				   or it has ended */
 	LEAVE = SIGTERM,	/* from the helper: disarm and end */
-	WATCH_HELPER = 100,	/* ms between looks whether it lives */
-	LINGER = 1000,		/* ms to be there for the next request */
-	LAST_WORD = 5000,	/* ms to end when the program has */
-	LIFELINE = 3,		/* its number in a tracing process */
+	WATCH_HELPER = 100,	/* ms between checks that the helper lives */
+	LINGER = 1000,		/* ms to stay for the next request */
+	LAST_WORD = 5000,	/* ms to end after the program has ended */
+	LIFELINE = 3,		/* its descriptor in a tracing process */
 };
 
-/* What outlives a tracing process. */
+/* Shared by successive tracing processes. */
 struct shared {
 	_Atomic uint32_t state;
-	_Atomic bool ended;		/* the program, of which no request
-					   comes any more */
+	_Atomic bool ended;		/* the program has ended, so no more
+					   requests come */
 	struct armed table[WP_WATCHES_MAX];
-	struct wp_uptime uptime;	/* of them, in threads that are traced
-					   no more */
-	/* and in all, as asked for */
+	struct wp_uptime uptime;  /* of them, in threads no longer traced */
+	/* of all threads, when asked for */
 	struct wp_uptime now;
-	_Atomic uint32_t asked, answered;	/* how often; futex */
+	_Atomic uint32_t asked, answered;  /* counters; the second is a futex */
 };
 
 struct tracer_process {
 	pid_t program;
 	struct shared *shared;
-	pid_t pid;			/* the process; 0: none */
-	bool killed;			/* it was, and has no successor yet */
-	int lifeline;			/* see inside/lifeline.c; -1: none */
-	bool broken;			/* one was, at any time */
+	pid_t pid;			/* of the tracing process, or 0 */
+	bool killed;		/* it was killed and has not been replaced */
+	int lifeline;		/* see inside/lifeline.c; -1 if there is none */
+	bool broken;			/* one was killed at any time */
 };
 
 int
@@ -85,7 +85,7 @@ tracer_process_open(struct tracer_process **out, pid_t program)
 	return 0;
 }
 
-/* Whether a request waits for an answer that is given here.  *what is which. */
+/* Whether a request waits that is answered here; *what is set to its kind. */
 static bool
 is_asked(const struct wp_channel *channel, uint32_t *what)
 {
@@ -113,14 +113,13 @@ struct serving {
 	struct shared *shared;
 	struct debugreg_table *table;
 	pid_t program, helper;
-	int lifeline;			/* inherited; -1: none */
-	sigset_t signals;		/* that wake it */
+	int lifeline;			/* inherited, or -1 */
+	sigset_t signals;		/* that wake this process */
 	bool leave;			/* the helper wants it to end */
-	bool spent;			/* threads were held that only the end
-					   of this process releases */
+	bool spent;	/* threads are held that only its end releases */
 };
 
-/* Whether there is something, in this time. */
+/* Wait for at most ms.  Returns whether something has come. */
 static bool
 doze(struct serving *serving, int ms)
 {
@@ -136,9 +135,9 @@ helper_lives(const struct serving *serving)
 	return getppid() == serving->helper;
 }
 
-/* Nothing of the helper's is needed or kept alive here except the lifeline,
-   which must not be closed before all events are: it gets the lowest number,
-   because files are released from the highest on. */
+/* Nothing of the helper's is needed here, or kept open, except the lifeline.
+   It must be closed after all events; as the kernel closes files from the
+   highest number down, it gets the lowest. */
 static void
 take_descriptors(const struct serving *serving)
 {
@@ -158,7 +157,7 @@ settle_in(struct serving *serving)
 
 	wp_ptrace_loop_process(&serving->signals, "wp-tracer", KICK);
 	take_descriptors(serving);
-	/* each thread's events take descriptors, and a page each */
+	/* the events of each thread take descriptors, and a page each */
 	for (unsigned i = 0; i < 2; i++)
 		if (getrlimit(limits[i], &limit) == 0) {
 			limit.rlim_cur = limit.rlim_max;
@@ -166,8 +165,8 @@ settle_in(struct serving *serving)
 		}
 }
 
-/* Hold the others until the thread that asked says go, or has ended, or the
-   helper has, to which it would say so. */
+/* Hold the other threads until the thread that asked lets them go, or it or the
+   helper has ended. */
 static void
 hold(struct serving *serving, pid_t tid)
 {
@@ -195,7 +194,7 @@ hold(struct serving *serving, pid_t tid)
 		answer(channel, 0, NULL);
 }
 
-/* The program can write to the request while it is looked at. */
+/* The request is copied, because the program can write to it at any time. */
 static void
 serve_request(struct serving *serving, uint32_t what)
 {
@@ -220,13 +219,13 @@ serve_request(struct serving *serving, uint32_t what)
 			(void)wp_cause_errno(&cause, "disarming the program's "
 			    "threads", -result);
 		break;
-	default:		/* WP_ASK_GO, and no thread is held */
+	default:		/* WP_ASK_GO while no thread is held */
 		break;
 	}
 	answer(serving->channel, result, &cause);
 }
 
-/* The helper wants to know for how long watches have been on. */
+/* The helper asks for how long the watches have been on. */
 static void
 answer_uptime(struct serving *serving)
 {
@@ -240,8 +239,8 @@ answer_uptime(struct serving *serving)
 	wp_futex_wake(&shared->answered);
 }
 
-/* Wait for what comes next.  false: this process ends, because nothing is
-   traced, and the helper has not woken it; but not at once, if it is of use. */
+/* Wait for something to do.  Returns false if this process should end because
+   nothing is traced and the helper has not woken it for a while. */
 static bool
 await_work(struct serving *serving, bool more)
 {
@@ -258,8 +257,8 @@ await_work(struct serving *serving, bool more)
 	    GONE);
 }
 
-/* Until there is nothing to do any more, or the program has ended, or become
-   another. */
+/* Serve until there is nothing left to do, or the program has ended or executed
+   another one. */
 static void
 serve(struct serving *serving)
 {
@@ -282,7 +281,7 @@ serve(struct serving *serving)
 	}
 }
 
-/* Requests of a program that has executed another one are refused. */
+/* Requests are refused once the program has executed another one. */
 static _Noreturn void
 be_tracer(struct serving *serving, bool again)
 {
@@ -305,7 +304,7 @@ be_tracer(struct serving *serving, bool again)
 
 /* --- the helper --- */
 
-/* Have the tracing process look.  false: it is about to end. */
+/* Wake the tracing process.  Returns false if it is about to end. */
 static bool
 wake(const struct tracer_process *tracer)
 {
@@ -346,8 +345,8 @@ is_armed(const struct tracer_process *tracer)
 	return false;
 }
 
-/* See whether the tracing process has ended.  Until another takes over, threads
-   that are created are not watched, and hits of others may be lost. */
+/* Check whether the tracing process has ended.  Until it is replaced, new
+   threads are not watched, and hits of others may be lost. */
 static void
 reap(struct tracer_process *tracer, struct wp_channel *channel)
 {
@@ -364,8 +363,8 @@ reap(struct tracer_process *tracer, struct wp_channel *channel)
 		(void)atomic_fetch_add(&channel->gaps, 1);
 }
 
-/* The writing end of a pipe of the program's.  Processes that trace get it when
-   they are started. */
+/* Take the writing end of the program's pipe.  Tracing processes inherit it
+   when they are started. */
 static int
 take_lifeline(struct tracer_process *tracer, int theirs)
 {
@@ -430,7 +429,7 @@ tracer_process_request(struct tracer_process *tracer,
 	}
 }
 
-/* Whether the tracing process has said so. */
+/* Returns whether the tracing process has answered. */
 static bool
 ask_uptime(struct tracer_process *tracer)
 {

@@ -31,25 +31,24 @@
 #include "util/complain.h"
 
 enum {
-	EXPLAIN_MS = 2000,	/* that a held process waits for that */
-	LIMIT_S = 10,		/* for a loader to get on */
+	EXPLAIN_MS = 2000,  /* ms that a held process waits for explanations */
+	LIMIT_S = 10,		/* s for a loader to continue */
 };
 
-/* A program in which SPECs are looked for. */
+/* A program that is searched for SPECs. */
 struct program {
 	struct process *process;
 	char path[PATH_MAX];
 	bool *found;		/* by SPEC; */
 	bool *waits;		/* those whose module is not mapped */
 	size_t nfound, nwaiting;
-	bool unready;		/* where threads have something is not known
-				   yet */
-	uint64_t hook;		/* what its loader calls then; 0: it has
-				   none */
+	bool unready;		/* the addresses of thread-local variables
+				   are not known yet */
+	uint64_t hook;	/* the address that its loader calls then, or 0 */
 };
 
-/* Whether there is a SPEC that another program may have, and this way of
-   watching can watch it there. */
+/* Whether there is a SPEC that another program may have, and that can be
+   watched there. */
 static bool
 is_program_wanted(const struct run *run)
 {
@@ -93,8 +92,8 @@ run_leave_programs(struct run *run, size_t first)
 
 /* --- what it has --- */
 
-/* Look for what is not found yet.  Result: how many SPECs still are missing
-   that may come with more libraries. */
+/* Search for SPECs not found yet.  Returns how many are missing that may come
+   with more libraries. */
 static size_t
 resolve(struct run *run, struct program *program, bool early)
 {

@@ -15,17 +15,17 @@
 #include "util/complain.h"
 #include "util/visible.h"
 
-/* The PID namespace of the machine: its number is the same on each. */
+/* The initial PID namespace has the same inode on every machine. */
 #define FIRST_NAMESPACE 0xeffffffc
 
-/* Where the groups are mounted. */
+/* A mount of the cgroup file system. */
 struct mounted {
-	char root[PATH_MAX];	/* the group that is there, as /proc/PID/cgroup
-				   has it */
+	char root[PATH_MAX];	/* the group mounted there, as written in
+				   /proc/PID/cgroup */
 	char at[PATH_MAX];
 };
 
-/* Take the kernel's \040 and the like out of a path. */
+/* Replace the kernel's \040 and similar escapes in a path. */
 static void
 unescape(char *text)
 {
@@ -45,7 +45,8 @@ unescape(char *text)
 	*to = '\0';
 }
 
-/* Whether a path is in a directory; where the rest of it begins. */
+/* Whether a path is in a directory; *rest is set to where the rest of it
+   starts. */
 static bool
 is_below(const char *path, const char *directory, size_t *rest)
 {
@@ -54,8 +55,8 @@ is_below(const char *path, const char *directory, size_t *rest)
 	    (path[*rest] == '/' || path[*rest] == '\0');
 }
 
-/* The mount that this path is in, the innermost one; path NULL: the first there
-   is.  False: none. */
+/* Find the innermost mount that contains the path; if path is NULL, any mount.
+   Returns false if there is none. */
 static bool
 find_mount(const char *path, struct mounted *out)
 {
@@ -87,8 +88,8 @@ find_mount(const char *path, struct mounted *out)
 	return found;
 }
 
-/* Its directory: the first of these that is one of a group.  0, or -errno: what
-   is there is none (-ENOTDIR), or nothing is. */
+/* Find the group's directory: the first of these that is one.  Returns 0;
+   -ENOTDIR if only something else is there; or -ENOENT. */
 static int
 find_directory(const char *path, const struct mounted *mount,
     char found[PATH_MAX])
@@ -116,7 +117,7 @@ find_directory(const char *path, const struct mounted *mount,
 	return err;
 }
 
-/* Whether it only has threads of processes that are in another group. */
+/* Whether the group only has threads of processes that are in another group. */
 static bool
 is_threaded(const char *directory)
 {
@@ -189,7 +190,8 @@ cgroup_free(struct cgroup *group)
 	group->name = NULL;
 }
 
-/* What /proc/PID/cgroup has behind 0::, up to its line's end; NULL: none. */
+/* The text after 0:: in /proc/PID/cgroup, up to the end of the line, or
+   NULL. */
 static const char *
 name_of(pid_t pid, char text[2 * PATH_MAX])
 {
@@ -216,7 +218,7 @@ cgroup_has(const struct cgroup *group, pid_t pid)
 	    strchr("/\n", name[len]) != NULL;
 }
 
-/* A group that is frozen has those below it frozen, too. */
+/* Freezing a group freezes the groups below it. */
 bool
 cgroup_is_frozen(pid_t pid)
 {
@@ -232,14 +234,14 @@ cgroup_is_frozen(pid_t pid)
 	(void)snprintf(path, sizeof(path), "%s%.*s/cgroup.events", mount.at,
 	    (int)strcspn(name + rest, "\n"), name + rest);
 	if ((f = fopen(path, "re")) == NULL)
-		return false;	/* the root, which never is */
+		return false;	/* the root is never frozen */
 	len = fread(events, 1, sizeof(events) - 1, f);
 	(void)fclose(f);
 	events[len] = '\0';
 	return strstr(events, "frozen 1") != NULL;
 }
 
-/* It has numbers of the first PID namespace. */
+/* The tracepoint reports pids of the initial PID namespace. */
 int
 cgroup_moves(struct wp_tracepoint *point)
 {

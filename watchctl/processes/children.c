@@ -10,13 +10,14 @@
 #include "proc/proc.h"
 
 enum {
-	MANY = 256,		/* then ended ones are removed */
+	MANY = 256,		/* with this many, ended ones are removed */
 	NAP = 5000000,		/* ns between looks */
-	REUSED = 1000000000,	/* ns: who was created so much later is another
-				   of that number */
+	REUSED = 1000000000,	/* ns: a process created this much later has
+				   reused the id */
 };
 
-/* What a time of CLOCK_MONOTONIC is in that of a process's start, ns. */
+/* Convert a time of CLOCK_MONOTONIC to the clock of process start times, in
+   ns. */
 static uint64_t
 since_boot(uint64_t time)
 {
@@ -63,7 +64,7 @@ find(struct children *children, pid_t pid)
 static void
 add(struct children *children, const struct child *child)
 {
-	/* of the same number, a former one executed a program, and ended */
+	/* an earlier process with this id executed a program and ended */
 	struct child *at = find(children, child->pid);
 
 	children->unknown = children->unknown ||
@@ -90,7 +91,7 @@ ended(void *arg, pid_t pid)
 	struct children *children = arg;
 	struct child *child = find(children, pid);
 
-	if (child == NULL)	/* a watched process, or a child's child */
+	if (child == NULL)	/* a watched process, or the child of a child */
 		return;
 	note(children, child, true);
 	drop(children, (size_t)(child - children->child));
@@ -113,7 +114,7 @@ nothing_mapped(void *arg, const struct sideband_mapping *map)
 	(void)map;
 }
 
-/* Whether the end of each that ends unexecuted is recorded. */
+/* Whether the end of every child that executes nothing is recorded. */
 static bool
 is_tracked(const struct children *children)
 {
@@ -132,7 +133,7 @@ children_track(struct children *children, pid_t pid)
 	sideband_close(&children->side);
 }
 
-/* A child that has ended in the meantime will be found gone. */
+/* A child that has ended already will be found missing. */
 void
 children_made(struct children *children, pid_t pid, pid_t parent, uint64_t time)
 {
@@ -173,8 +174,8 @@ read_records(struct children *children)
 		(void)sideband_look(&children->side, &calls, children);
 }
 
-/* Of who is gone when this is begun, the end is in the rings, if it was one;
-   settling: or else it was reported. */
+/* If a process has gone when this starts, the record of its end is in the
+   rings; settling: it has been reported otherwise. */
 static void
 drop_gone(struct children *children, bool settling)
 {
@@ -200,7 +201,7 @@ children_look(struct children *children)
 		drop_gone(children, false);
 }
 
-/* Whether one is so young that it may be about to execute a program. */
+/* Whether a child is so new that it may be about to execute a program. */
 static bool
 is_any_young(const struct children *children, int ms)
 {

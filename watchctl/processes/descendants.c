@@ -23,15 +23,15 @@ drop(struct descendants *d, struct descendant *one)
 	*one = d->one[--d->n];
 }
 
-/* It was seen to be gone before this time, and no record from before it says
-   that it ended. */
+/* Whether the process was found missing before this time, and no earlier record
+   reports its end. */
 static bool
 is_decided(const struct descendant *one, uint64_t time)
 {
 	return one->gone != 0 && one->gone < time;
 }
 
-/* Remove those about which all is known, as of this time. */
+/* Remove those whose fate is known as of this time. */
 static void
 decide(struct descendants *d, uint64_t time,
     bool (*caught)(void *arg, const struct child *), void *arg)
@@ -58,7 +58,7 @@ look(struct descendants *d)
 			d->one[i].gone = now;
 }
 
-/* Of the same number, a former one executed a program, and ended. */
+/* An earlier process with this id has executed a program and ended. */
 void
 descendants_made(struct descendants *d, const struct child *child,
     bool (*caught)(void *arg, const struct child *), void *arg)

@@ -30,8 +30,8 @@ event_dups_close(struct event_dups *c)
 			drop(&c->of[i]);
 }
 
-/* Whether it is an event: the program may have reused the number for another
-   file, from which reading would take something. */
+/* Whether the descriptor is a perf event.  The program may have reused the
+   number for another file, from which a read would take data. */
 static bool
 is_event(int fd)
 {
@@ -58,7 +58,7 @@ dup_one(int pidfd, int32_t fd)
 	return dup;
 }
 
-/* Duplicate all events of a watch, or none: 0, or -errno. */
+/* Duplicate all events of a watch, or none.  Returns 0 or -errno. */
 static int
 take(struct event_dup *dup, const struct wp_channel_watch *watch, int pidfd)
 {
@@ -101,7 +101,7 @@ event_dups_disable(struct event_dups *c)
 				(void)wp_perf_disable(c->of[i].fd[k]);
 }
 
-/* With many threads, not all events have duplicates here. */
+/* With many threads, only some of the events are duplicated. */
 bool
 event_dups_counted(const struct event_dups *c, unsigned i, uint64_t *counted)
 {
@@ -123,8 +123,8 @@ event_dups_counted(const struct event_dups *c, unsigned i, uint64_t *counted)
 	return true;
 }
 
-/* Each thread has an event for each slot, one after the other; of many threads
-   not all are here, and those of a tracer not at all. */
+/* Each thread has one event for each slot, in order.  With many threads not all
+   are duplicated, and those of a tracer not at all. */
 bool
 event_dups_running(const struct event_dups *c, unsigned watch,
     uint64_t on[WP_SLOTS_MAX])

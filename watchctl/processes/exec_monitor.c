@@ -11,10 +11,9 @@
 
 enum { RING = 4096 };
 
-/* Records of names, which execve(2) changes, in the program's first thread: one
-   that executes from another thread ends with this one.  Of a command that is
-   being started its own execve(2) may still be under way, so the event is off
-   until it is wanted. */
+/* Records changes of the program's name by execve(2), in its first thread: an
+   execve(2) by another thread ends this one.  A new command may still be in its
+   own execve(2), so the event is off until it is wanted. */
 static void
 open_event(struct exec_monitor *v)
 {
@@ -32,8 +31,7 @@ open_event(struct exec_monitor *v)
 	}
 }
 
-/* Take all records.  Result: whether one says that another program is
-   executed. */
+/* Take all records.  Returns whether one reports an execve(2). */
 static bool
 read_executed(struct perf_event_mmap_page *ring)
 {
@@ -45,7 +43,7 @@ read_executed(struct perf_event_mmap_page *ring)
 	while (tail != head) {
 		struct perf_event_header header;
 
-		/* headers are whole: records are multiples of 8 bytes */
+		/* headers are not split, as records are multiples of 8 bytes */
 		memcpy(&header, data + tail % RING, sizeof(header));
 		executed |= header.type == PERF_RECORD_COMM &&
 		    (header.misc & PERF_RECORD_MISC_COMM_EXEC) != 0;
@@ -55,8 +53,8 @@ read_executed(struct perf_event_mmap_page *ring)
 	return executed;
 }
 
-/* Something came from the event: a record, or its thread's end, of which there
-   is none while the program is alive, but by execve(2) in another thread. */
+/* The event reported a record, or the end of its thread.  While the program
+   lives, that thread ends only if another one calls execve(2). */
 static void
 take_event(struct exec_monitor *v, struct pollfd *p)
 {
@@ -107,8 +105,8 @@ exec_monitor_begin(struct exec_monitor *v, struct wp_channel *channel,
 	    pthread_create(&v->thread, NULL, keep, v) == 0;
 	if (!v->awake && v->leave >= 0)
 		(void)close(v->leave);
-	/* a process that is forked soon, to trace the program, must not inherit
-	   the locks that a thread holds while it begins */
+	/* a process forked soon afterwards to trace the program must not
+	   inherit locks that a starting thread holds */
 	while (v->awake && sem_wait(&v->begun) != 0)
 		;
 }

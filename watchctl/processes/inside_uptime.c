@@ -9,8 +9,7 @@
 #include "os/perf.h"
 #include "proc/proc.h"
 
-/* On older kernels the clock also runs in children, which it is not meant
-   for. */
+/* On older kernels the clock also runs in children, which is wrong here. */
 static int
 open_clock(pid_t pid, bool until_exec)
 {
@@ -21,7 +20,7 @@ open_clock(pid_t pid, bool until_exec)
 	return wp_perf_open(&attr, pid, -1);
 }
 
-/* 0: it has one thread.  -EBUSY: several. */
+/* Returns 0 if it has one thread, -EBUSY if several. */
 static int
 is_alone(pid_t pid)
 {
@@ -56,7 +55,7 @@ inside_uptime_thread(struct inside_uptime *p, uint64_t time)
 	p->made += p->dups != NULL && time >= p->since;
 }
 
-/* How long a watch was off whose threads ran for this long. */
+/* For how long a watch was off, given the running time of its threads. */
 static uint64_t
 watch_off(const struct inside_uptime *p, unsigned i, uint64_t ran)
 {
@@ -70,7 +69,7 @@ watch_off(const struct inside_uptime *p, unsigned i, uint64_t ran)
 	return least < ran ? ran - least : 0;
 }
 
-/* Whether all watches are measured, and there are any. */
+/* Whether there are watches, and all are measured. */
 static bool
 is_measured(const struct inside_uptime *p)
 {

@@ -20,7 +20,7 @@
 #include "proc/proc.h"
 #include "unwind/unwind.h"
 
-/* Looking may take one part in this many of the time. */
+/* reading maps may take 1/SPARED of the time */
 enum { SPARED = 20 };
 
 static void
@@ -75,14 +75,14 @@ live_maps_look(struct live_maps *m)
 	return err;
 }
 
-/* Where it is noted that a pc was in doubt, and that looking did not help. */
+/* Where a doubtful pc is kept for which reading the maps again did not help. */
 static uint64_t *
 doubted_at(struct live_maps *m, uint64_t pc)
 {
 	return &m->doubted[(pc ^ pc >> 6) % 64];
 }
 
-/* Whether a word that the process has at an address is what its module has. */
+/* Whether a word of the process's code is the same as in its module. */
 static bool
 is_own_code(struct ex_process *process, uint64_t addr, uint64_t word)
 {
@@ -93,8 +93,8 @@ is_own_code(struct ex_process *process, uint64_t addr, uint64_t word)
 	    ex_module_bytes(module, vaddr, &own, sizeof(own))) == 0;
 }
 
-/* The first pc of a backtrace that cannot be right; 0: none.  Code is looked at
-   where it may be another's. */
+/* The first pc of a backtrace that cannot be right, or 0.  The code is compared
+   where it may have been replaced. */
 static uint64_t
 doubtful(struct live_maps *m, struct ex_process *process,
     const struct ex_pc *pc, size_t n, enum ex_end end, bool same)

@@ -7,7 +7,7 @@
 #include "os/clock.h"
 #include "proc/proc.h"
 
-/* How often to look again for the program that is being executed. */
+/* How often to check for the program that is being executed. */
 enum { TRIES = 1000, NAP_NS = 1000000 };
 
 void
@@ -16,7 +16,7 @@ live_maps_origin(pid_t pid, struct live_maps_origin *origin)
 	int err = -ENOENT;
 
 	*origin = (struct live_maps_origin){0};
-	/* whoever waited for its execve(2) is let go before that is over */
+	/* the process may be released before its execve(2) is complete */
 	for (unsigned i = 0; i < TRIES && (err = wp_proc_program(pid,
 	    &origin->program)) == -ENOENT; i++)
 		wp_clock_sleep(NAP_NS);

@@ -12,7 +12,7 @@
 
 enum { SETS_MAX = 1024 };
 
-/* What distinguishes a file from any other, and from itself before a change. */
+/* Identifies a file, and its version. */
 struct file {
 	dev_t dev;
 	ino_t ino;
@@ -20,7 +20,7 @@ struct file {
 	struct timespec written, changed;
 };
 
-/* The file that is mapped must be the one that its path leads to. */
+/* Only a file that is still at its path counts. */
 static int
 add_file(void *arg, const struct wp_proc_map *map)
 {
@@ -66,7 +66,7 @@ search_misses_has(const struct search_misses *absent, const struct buffer *set)
 	return false;
 }
 
-/* Without room or memory the next one is searched again. */
+/* If there is no room or memory, the next process is searched again. */
 void
 search_misses_add(struct search_misses *absent, const struct buffer *set)
 {

@@ -12,14 +12,14 @@
 #include "util/complain.h"
 #include "util/visible.h"
 
-/* All processes, at one moment. */
+/* A snapshot of all processes. */
 struct listed {
 	struct one {
 		pid_t pid, parent;
-		bool chosen;	/* a descendant of what is sought */
+		bool chosen;	/* descends from one that is wanted */
 		char comm[64];
-		char exe[NAME_MAX + 1];	/* the last part of its path; "": not
-					   known */
+		char exe[NAME_MAX + 1];	/* last part of its path, or "" if
+					   not known */
 	} *one;
 	size_t n, cap;
 };
@@ -44,7 +44,7 @@ add(struct selected *chosen, pid_t pid)
 	return 0;
 }
 
-/* The last part of the path of what it executes, which may be no more. */
+/* Take the last part of the path of its executable, which may be deleted. */
 static void
 take_exe(struct one *one)
 {
@@ -64,7 +64,7 @@ take_exe(struct one *one)
 		memcpy(one->exe, name, len);
 }
 
-/* One that may be watched: not this process, nor one that has ended. */
+/* List a process unless it is this one or has ended. */
 static int
 list_one(struct listed *listed, pid_t pid)
 {
@@ -101,7 +101,7 @@ list(struct listed *listed)
 	return 0;
 }
 
-/* Mark a process and all that descend from it. */
+/* Mark a process and all its descendants. */
 static void
 mark_family(struct listed *listed, pid_t first)
 {
@@ -120,8 +120,8 @@ mark_family(struct listed *listed, pid_t first)
 	}
 }
 
-/* The process itself comes first, and gets its own words if it cannot be
-   watched. */
+/* The process itself comes first; if it cannot be watched, the cause is its
+   own. */
 static int
 add_family(struct selected *chosen, struct listed *listed, pid_t first)
 {

@@ -13,11 +13,12 @@
 
 enum {
 	ROOM = 1 << 16,		/* bytes of each ring */
-	MANY = ROOM / 4,	/* bytes of records in one look: if there are
-				   fewer, none can have found no room, as what
-				   fills a ring is taken by two looks at most */
-	EVENTS_MAX = 4096,	/* more are not opened of one kind, ... */
-	ADDED_MAX = 1 << 18,	/* ... or where there is no other */
+	MANY = ROOM / 4,	/* if a look finds fewer bytes of records
+				   than this, none can have been lost,
+				   because a full ring is emptied in at most
+				   two looks */
+	EVENTS_MAX = 4096,	/* most events of one kind, */
+	ADDED_MAX = 1 << 18,	/* or of the only kind */
 	ROUNDS = 100,		/* for a program that keeps creating threads */
 };
 
@@ -30,7 +31,7 @@ has(const struct wp_events *events, pid_t tid)
 	return false;
 }
 
-/* Open the events of those that have none.  Result: how many; or -errno. */
+/* Open events for threads that have none.  Returns their number, or -errno. */
 static int
 open_others(pid_t pid, struct wp_events *events, struct perf_event_attr *attr,
     const struct wp_rings *rings, size_t most)
@@ -52,7 +53,8 @@ open_others(pid_t pid, struct wp_events *events, struct perf_event_attr *attr,
 	return err < 0 ? err : n < 0 ? n : opened;
 }
 
-/* Ask for what older kernels have, too.  False: it was all that. */
+/* Drop what older kernels do not have.  Returns false if there is nothing left
+   to drop. */
 static bool
 ask_for_less(struct perf_event_attr *attr)
 {
@@ -67,8 +69,8 @@ ask_for_less(struct perf_event_attr *attr)
 	return true;
 }
 
-/* A thread that is made by one with events inherits them, so it is done when a
-   look finds no new thread. */
+/* Threads inherit the events of their creator, so all are covered once a look
+   finds no thread without events. */
 static int
 open_all(pid_t pid, struct wp_events *events, struct perf_event_attr *attr,
     const struct wp_rings *rings, size_t most)
@@ -111,7 +113,7 @@ open_stream(struct sideband *side, struct sideband_stream *stream, pid_t pid,
 	if (err >= 0 && stream->events.n > before)
 		return 0;
 	if (err >= 0 && before > 0)
-		return -ESRCH;	/* it has ended; others are there */
+		return -ESRCH;	/* it has ended, and others are left */
 	err = err < 0 ? err : -ESRCH;
 	(void)wp_cause_errno(&side->cause, "opening an event that records what "
 	    "a program creates", -err);
@@ -119,8 +121,8 @@ open_stream(struct sideband *side, struct sideband_stream *stream, pid_t pid,
 	return err;
 }
 
-/* Whether no event at all is permitted here, which then is the cause; that
-   there is no room for one is another matter. */
+/* Whether no perf event at all is permitted, which is the cause then; having no
+   room for one is not. */
 static bool
 is_refused(struct wp_cause *cause)
 {
@@ -181,8 +183,8 @@ sideband_knows_maps(const struct sideband *side)
 	return is_complete(&side->maps);
 }
 
-/* The kernel records a loss only in front of the ring's next record, which may
-   never come; so the events are asked.  Older ones do not say. */
+/* The kernel reports a loss only before the next record, which may never come,
+   so the events are read.  Older kernels do not count losses. */
 static bool
 has_lost(const struct sideband_stream *stream)
 {
@@ -216,7 +218,8 @@ take_child(struct sideband *side, const struct perf_event_header *header,
 	calls->made(arg, &child);
 }
 
-/* Of a process, its first thread: others may go on, but not after execve(2). */
+/* A process ends with its first thread as far as execve(2) is concerned, though
+   others may continue. */
 static void
 take_end(const struct perf_event_header *header,
     const struct sideband_calls *calls, void *arg)
@@ -227,7 +230,7 @@ take_end(const struct perf_event_header *header,
 		calls->ended(arg, (pid_t)task->pid);
 }
 
-/* Where events do not end with the program that they are of. */
+/* Used where events do not end when another program is executed. */
 static void
 take_name(const struct perf_event_header *header,
     const struct sideband_calls *calls, void *arg)
@@ -254,8 +257,8 @@ take_mapping(const struct perf_event_header *header,
 	calls->mapped(arg, &map);
 }
 
-/* Take the records of a stream; the kernel also records what is created among
-   what is mapped.  Result: whether none was lost. */
+/* Take the records of a stream.  New processes are recorded among the mappings
+   too.  Returns whether no record was lost. */
 static bool
 look_at(struct sideband *side, struct sideband_stream *stream,
     const struct sideband_calls *calls, void *arg)
@@ -290,8 +293,8 @@ sideband_look(struct sideband *side, const struct sideband_calls *calls,
 	const bool tasks = look_at(side, &side->tasks, calls, arg),
 	    maps = look_at(side, &side->maps, calls, arg);
 
-	/* before it is asked, because a process that no longer has it may have
-	   written until now */
+	/* reported before it is checked, because a process that no longer
+	   shares the memory may have written until now */
 	for (unsigned i = 0; i < side->lent.n; i++)
 		calls->lent(arg, side->lent.loan[i].pid);
 	(void)wp_shared_vm_left(&side->lent, 0, wp_sharers_has);

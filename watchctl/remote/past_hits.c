@@ -118,7 +118,7 @@ past_hits_tally(struct past_hits *past, const struct ex_watch *watch,
 void
 past_hits_free(struct past_hits *past)
 {
-	/* it holds backtraces of the rows */
+	/* it refers to backtraces of the rows */
 	summary_free(past->summary);
 	ex_table_free(&past->rows, NULL);
 	ex_table_free(&past->processes, NULL);

@@ -9,13 +9,14 @@
 
 enum {
 	SIZE = 16 << 20,	/* bytes of a journal */
-	MARGIN = 4096,		/* of it, for what makes room */
-	LOG = 256 << 10,	/* and of a log */
+	MARGIN = 4096,		/* reserved for entries that make room */
+	LOG = 256 << 10,	/* bytes of a log */
 	PROCESSES = 64,
-	TIDY = 2 << 20,		/* bytes from which on it is made smaller */
+	TIDY = 2 << 20,		/* bytes from which on it is compacted */
 };
 
-/* What a new explainer has to know again.  What was known of values is not. */
+/* Whether a new explainer needs the entry.  What was known of values is
+   lost. */
 static bool
 must_survive(const struct journal_entry *e)
 {
@@ -40,8 +41,7 @@ must_survive(const struct journal_entry *e)
 	}
 }
 
-/* It was read, and what it says reported; that it says it is to be learnt
-   again. */
+/* The entry was read and reported; a new explainer only learns from it. */
 static void
 make_learnt(struct journal_entry *e)
 {
@@ -65,14 +65,14 @@ forbid(void *arg, pid_t pid)
 	answers_forbid(k->answers, pid);
 }
 
-/* Each takes a descriptor. */
+/* Each process takes a descriptor. */
 static bool
 has_many_processes(const struct remote_entries *k)
 {
 	return k->answers->n > k->allowed_more;
 }
 
-/* Malloc'd; NULL: out of memory. */
+/* Allocated; NULL if there is no memory. */
 static struct remote_log_use *
 list_uses(const struct past_hits *past)
 {
@@ -88,8 +88,8 @@ list_uses(const struct past_hits *past)
 	return NULL;
 }
 
-/* Who has ended has no hits any more that are not written: all that is in the
-   log comes before those. */
+/* All entries in the log are older than the hits that are not written, so a
+   process that has ended has no more hits to come. */
 static void
 shrink_log(struct remote_entries *k)
 {
@@ -178,7 +178,7 @@ remote_entries_rewind(struct remote_entries *k)
 	k->first = k->taken = 0;
 }
 
-/* The next entry is made. */
+/* Append the entry just made. */
 static void
 append(struct remote_entries *k, const struct journal_entry *e)
 {
@@ -263,8 +263,7 @@ remote_entries_put(struct remote_entries *k, bool has_room,
 	return true;
 }
 
-/* Whether an entry is of a hit that this thread does not wait for any
-   longer. */
+/* Whether the entry is a hit that its thread no longer waits for. */
 static bool
 pass(struct journal_entry *e, pid_t tid)
 {

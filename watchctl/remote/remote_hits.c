@@ -23,7 +23,7 @@ remote_hits_take_details(struct remote_hits *k,
 		*details = (struct remote_details){
 			.begun = message->value[0], .addr = message->value[1],
 		};
-		/* it may change meanwhile */
+		/* copied, as the explainer may change it at any time */
 		buffer_put(&details->environment, k->broker->shared->report,
 		    len);
 	}
@@ -57,7 +57,7 @@ act_at(struct remote_hits *k, const struct journal_entry *e,
 	k->act(k->act_arg, &at);
 }
 
-/* The first sample of a hit that was given. */
+/* Count a hit at its first sample. */
 static void
 count_hit(struct remote_hits *k, const struct journal_entry *e,
     const struct broker_hit *hit)
@@ -93,23 +93,24 @@ count_hit(struct remote_hits *k, const struct journal_entry *e,
 	act_at(k, e, hit);
 }
 
-/* How many hits are written when this one is settled.  One that is left out is
-   numbered as the next that is not: it waits for those before it, because what
-   is done with them must be known when it is decided again. */
+/* The number of hits that must be written before this one is settled.  A hit
+   that is left out has the number of the next one that is not.  It waits for
+   those before it, because the decision may depend on them if it is made
+   again. */
 static uint64_t
 written_before(const struct broker_hit *hit)
 {
 	return (hit->outcome & BROKER_REPORTED) != 0 ? hit->seq : hit->seq - 1;
 }
 
-/* Whether a hit has not been written, when so many are. */
+/* Whether the hit has not been written, given the number of those that are. */
 static bool
 is_unwritten(const struct broker_hit *hit, uint64_t begun, uint64_t hits)
 {
 	return hit->begun == begun && written_before(hit) > hits;
 }
 
-/* The same for a hit of a channel, which may be one of several watches. */
+/* The same for a hit of a channel, which may be of several watches. */
 static void
 look_at_channel_hit(struct remote_hits *k, struct journal_entry *e,
     uint64_t hits)
@@ -145,7 +146,7 @@ look_at_channel_hit(struct remote_hits *k, struct journal_entry *e,
 		k->observe(k->observer, e->bytes, &it);
 }
 
-/* Settle a sample if it is, when so many hits are written. */
+/* Settle a sample if its hit has been written. */
 static void
 look_at(struct remote_hits *k, struct journal_entry *e, uint64_t hits)
 {

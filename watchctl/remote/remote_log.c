@@ -16,42 +16,41 @@
 #include "base/table.h"
 #include "session/journal.h"
 
-/* Addresses that are mapped anew later on. */
+/* Addresses that are mapped anew later. */
 struct cover {
 	struct span {
 		uint64_t from, to;
-	} *at;			/* n of them, sorted, and apart */
+	} *at;			/* n of them, sorted and disjoint */
 	size_t n, cap;
 };
 
 struct life {
 	struct cover cover;
-	struct life *parent;	/* its maker, or its process; NULL: none */
-	struct life *before;	/* the previous process with its id; NULL:
-				   none */
+	struct life *parent;	/* its parent, or its process; or NULL */
+	struct life *before;	/* the previous process with this id, or NULL */
 	pid_t id;
-	unsigned threads;	/* of a process; of a thread 0 */
+	unsigned threads;	/* of a process; 0 for a thread */
 	bool process;
-	bool begun;		/* its beginning is in the log */
+	bool begun;		/* its start is in the log */
 	bool ended;
 	bool needed;
 };
 
-/* Whose number it is now. */
+/* The current owner of an id. */
 struct number {
 	struct life *life;
 };
 
 struct lives {
-	struct life *life;	/* n of them, children behind parents */
+	struct life *life;	/* n of them, children after their parents */
 	size_t n;
-	struct life **of;	/* of each entry; NULL: it is about none */
-	size_t *at;		/* where each is; SIZE_MAX: it is dropped */
-	struct ex_table processes, threads;	/* struct number */
+	struct life **of;	/* of each entry, or NULL */
+	size_t *at;	/* new offset of each entry; SIZE_MAX: dropped */
+	struct ex_table processes, threads;	/* of struct number */
 	bool failed;
 };
 
-/* How records of this kind begin. */
+/* The beginning of such records. */
 struct task_record {
 	struct perf_event_header header;
 	uint32_t pid, second, tid, third;
@@ -132,7 +131,7 @@ take_exit(struct lives *lives, const struct task_record *r)
 	return life;
 }
 
-/* Whose an entry is. */
+/* The process or thread of an entry. */
 static struct life *
 take(struct lives *lives, const struct journal_entry *e)
 {
@@ -156,7 +155,7 @@ take(struct lives *lives, const struct journal_entry *e)
 	}
 }
 
-/* Those from whom others have inherited are needed as long as these. */
+/* Processes from which others have inherited are needed as long as those. */
 static void
 find_needed(struct lives *lives, const struct remote_log_calls *calls)
 {
@@ -194,7 +193,7 @@ covers(const struct cover *cover, const struct span *span)
 	return i < cover->n && cover->at[i].from <= span->from;
 }
 
-/* False: there is no memory. */
+/* Returns false if there is no memory. */
 static bool
 add_span(struct cover *cover, struct span span)
 {
@@ -239,7 +238,7 @@ is_exec(const struct perf_event_header *header)
 	    (header->misc & PERF_RECORD_MISC_COMM_EXEC) != 0;
 }
 
-/* One entry, behind which its process maps what it covers. */
+/* Look at an entry; cover has what its process maps after it. */
 static void
 look_back(struct lives *lives, size_t i, const struct journal_entry *e)
 {
@@ -265,7 +264,7 @@ look_back(struct lives *lives, size_t i, const struct journal_entry *e)
 	}
 }
 
-/* What a process had mapped is used. */
+/* The mappings of the process are used here. */
 static void
 forget_cover(const struct lives *lives, pid_t pid)
 {
@@ -274,7 +273,7 @@ forget_cover(const struct lives *lives, pid_t pid)
 		life->cover.n = 0;
 }
 
-/* From the last entry to the first. */
+/* From the last entry back to the first. */
 static void
 find_replaced(struct buffer *log, struct lives *lives, size_t n,
     const struct remote_log_calls *calls)
@@ -331,7 +330,7 @@ remote_log_shrink(struct buffer *log, const struct remote_log_calls *calls)
 
 	for (size_t at = 0; at < log->len; n++)
 		at = next(log, at, &e);
-	/* an entry begins at most one life, and names at most one more */
+	/* an entry starts at most one life and refers to at most one other */
 	lives.life = calloc(2 * n + 1, sizeof(*lives.life));
 	lives.of = calloc(n + 1, sizeof(struct life *));
 	lives.at = calloc(n + 1, sizeof(*lives.at));

@@ -80,7 +80,8 @@ add_recall(struct buffer *b, const struct summary_row *row)
 	free(recall);
 }
 
-/* The rows in the order of their first hits, malloc'd; NULL: out of memory. */
+/* The rows in the order of their first hits, allocated.  NULL if there is no
+   memory. */
 static struct summary_row *
 rows_by_time(const struct past_hits *past, size_t *n)
 {
@@ -98,16 +99,16 @@ rows_by_time(const struct past_hits *past, size_t *n)
 	return NULL;
 }
 
-/* When a record was made that has to be learnt again; 0: that is not known, or
-   it is another entry. */
+/* The time of a record that has to be learnt again; 0 if it is unknown, or for
+   other entries. */
 static uint64_t
 time_learnt(const struct journal_entry *e)
 {
 	return e->what == JOURNAL_LEARN ? e->value[1] : 0;
 }
 
-/* The mappings and processes at a hit may have changed since: each is recalled
-   where it was. */
+/* Mappings and processes may have changed after a hit, so each hit is put at
+   its place in the log. */
 void
 remote_resume_put(struct buffer *b, const struct buffer *log,
     const struct session *session, const struct past_hits *past)

@@ -18,13 +18,13 @@
 #include "util/visible.h"
 
 enum {
-	PATIENCE = 2000,	/* ms that a thread which is stopped waits */
-	LATER_MAX = 64 << 20,	/* bytes from which on it does so for who reads
-				   the report */
+	PATIENCE = 2000,	/* ms that a stopped thread waits */
+	LATER_MAX = 64 << 20,	/* bytes from which on it waits for the
+				   report's reader */
 };
 
 struct remote_session {
-	struct journal journal;		/* first */
+	struct journal journal;		/* must be first */
 	struct session *session;
 	struct broker *broker;
 	struct written_report report;
@@ -32,24 +32,23 @@ struct remote_session {
 	struct past_hits past;
 	struct remote_hits hits;
 	struct remote_stacks stacks;
-	unsigned taught;	/* which explainer gets the past, as of
-				   broker->starts; */
-	struct shared_memory learnt;	/* that, while it reads it, */
-	bool given;		/* and whether it has the journal's memory */
-	uint64_t reported;	/* hits of what was read, perhaps not written */
-	long since;		/* it is behind since then, ms; 0: it is not */
-	long until;		/* ms: as long an exchange may wait; 0: for
-				   ever */
-	long round;		/* when the last round began, ms; 0: there are
-				   none, since no thread waits */
-	long due;		/* ms: until then threads may be kept waiting */
-	bool together;		/* patience is with all that is behind */
-	bool hasty;		/* it is enough that reports of hits are out */
-	bool hits_only;		/* are waited for */
-	uint64_t replied;	/* the last hit that has a reply: */
+	unsigned taught;	/* the explainer that gets the past, as
+				   counted by broker->starts */
+	struct shared_memory learnt;	/* the past, while it is read, */
+	bool given;		/* whether it has the journal's memory */
+	uint64_t reported;  /* hits that were read, perhaps not written yet */
+	long since;		/* ms, when it fell behind; 0: it is not */
+	long until;		/* ms at which an exchange ends; 0: never */
+	long round;		/* ms, start of the last round; 0: there are
+				   no rounds, as no thread waits */
+	long due;		/* ms until which threads may be kept waiting */
+	bool together;		/* the time is for all that is behind */
+	bool hasty;		/* only the reports of hits have to be out */
+	bool hits_only;		/* only hits are waited for */
+	uint64_t replied;	/* the last hit with a reply */
 	char reply[BROKER_BYTES_MAX];
 	bool failed;		/* there is no explainer, and will be none */
-	bool ended;		/* the report is at its end, */
+	bool ended;		/* the report is complete, */
 	int status;		/* with this exit status */
 };
 
@@ -66,7 +65,7 @@ wrote(struct written_report *report, uint64_t hits)
 
 /* --- having it read --- */
 
-/* In messages, where there is no memory for it. */
+/* Send the bytes in messages if there is no shared memory. */
 static void
 send_bytes(struct remote_session *remote, const struct shared_memory *memory,
     size_t from, size_t to)
@@ -86,7 +85,7 @@ send_bytes(struct remote_session *remote, const struct shared_memory *memory,
 	}
 }
 
-/* Have a part of some memory read. */
+/* Tell the explainer to read a part of some memory. */
 static void
 bid(struct remote_session *remote, const struct shared_memory *memory, bool new,
     size_t from, size_t to)
@@ -97,12 +96,12 @@ bid(struct remote_session *remote, const struct shared_memory *memory, bool new,
 
 	if (memory->fd < 0)
 		send_bytes(remote, memory, from, to);
-	/* if it is dead already, this shows soon */
+	/* if it has died, that will be noticed soon */
 	(void)broker_tell(remote->broker, &message, new ? memory->fd : -1);
 }
 
-/* The part that was being read is: of the past, or of the journal.  False:
-   there was none, or the message makes no sense. */
+/* A part of the past or of the journal has been read.  Returns false if there
+   was none, or the message is invalid. */
 static bool
 take_taken(struct remote_session *remote, const struct broker_message *message)
 {
@@ -134,7 +133,8 @@ take_taken(struct remote_session *remote, const struct broker_message *message)
 	return true;
 }
 
-/* False: the program's terminal would obey it. */
+/* Returns false if it has control characters, which would reach the program's
+   terminal. */
 static bool
 take_reply(struct remote_session *remote, const struct broker_message *message)
 {
@@ -148,7 +148,7 @@ take_reply(struct remote_session *remote, const struct broker_message *message)
 	return true;
 }
 
-/* ms that may still be waited; -1: for ever. */
+/* ms that are left; -1: unlimited. */
 static int
 left(const struct remote_session *remote)
 {
@@ -158,8 +158,8 @@ left(const struct remote_session *remote)
 	    remote->until > now ? (int)(remote->until - now) : 0;
 }
 
-/* While it has a question to answer, it is not kept waiting for the reader of
-   the report. */
+/* An explainer that has asked a question is not kept waiting for the report's
+   reader. */
 static bool
 take_report(struct remote_session *remote, const struct broker_message *message)
 {
@@ -171,7 +171,7 @@ take_report(struct remote_session *remote, const struct broker_message *message)
 	return true;
 }
 
-/* False: it makes no sense. */
+/* Returns false if the message is invalid. */
 static bool
 take(struct remote_session *remote, const struct broker_message *message)
 {
@@ -198,7 +198,7 @@ take(struct remote_session *remote, const struct broker_message *message)
 	}
 }
 
-/* Whether what it was to read is read, as far as that is waited for. */
+/* Whether it has read what it has to, as far as that is waited for. */
 static bool
 is_read(const struct remote_session *remote)
 {
@@ -206,7 +206,8 @@ is_read(const struct remote_session *remote)
 	    (remote->hasty && remote->entries.waiting == 0);
 }
 
-/* Go on with what its reader did not read.  0 or -EAGAIN: it still does not. */
+/* Continue to write what the reader has not taken.  Returns 0, or -EAGAIN if it
+   still does not. */
 static int
 write_on(struct remote_session *remote)
 {
@@ -217,13 +218,14 @@ write_on(struct remote_session *remote)
 		return 0;
 	err = written_report_go_on(&remote->report, remote->broker,
 	    left(remote));
-	if (err < 0 && err != -EAGAIN && !owed)	/* else its explainer says so */
+	if (err < 0 && err != -EAGAIN && !owed)	/* otherwise its explainer
+						   reports it */
 		session_note(remote->session, err);
 	return err == -EAGAIN ? err : 0;
 }
 
-/* Attend to it until it has read what it was to read, or all, or time is over.
-   0, or as of broker_hear_for. */
+/* Serve the explainer until it has read what it has to, or the time is over.
+   Returns 0 or an error of broker_hear_for. */
 static int
 attend(struct remote_session *remote)
 {
@@ -241,7 +243,7 @@ attend(struct remote_session *remote)
 	return err;
 }
 
-/* The same, to its end. */
+/* The same until everything is read. */
 static int
 finish(struct remote_session *remote)
 {
@@ -256,17 +258,17 @@ finish(struct remote_session *remote)
 
 /* --- the next one --- */
 
-/* Forget what only the dead one could have continued. */
+/* Forget what only the dead explainer could have continued. */
 static void
 forget_dead(struct remote_session *remote)
 {
-	/* it may have reported more than it has said */
+	/* it may have reported more than it said */
 	remote->session->last_hit = UINT64_MAX;
 	remote_stacks_died(&remote->stacks);
 }
 
-/* Begin with an explainer that knows nothing yet: what there was before it, if
-   anything, is to be read first.  0 or -errno. */
+/* Start with a new explainer, which first has to read the past if there is one.
+   Returns 0 or -errno. */
 static int
 begin_teaching(struct remote_session *remote)
 {
@@ -278,7 +280,8 @@ begin_teaching(struct remote_session *remote)
 	struct buffer b = {0};
 	int err;
 
-	if (remote->taught != 0)	/* it may have died at a question */
+	if (remote->taught != 0)	/* the previous one may have died of
+					   a question */
 		forget_dead(remote);
 	remote->taught = remote->broker->starts;
 	remote->broker->may_be_plain = true;
@@ -301,8 +304,8 @@ begin_teaching(struct remote_session *remote)
 	return err;
 }
 
-/* Write what the one that has died had made whole: the next begins behind that.
-   0; or -EAGAIN: who reads it does not. */
+/* Write the complete pieces of the dead explainer; the next one continues after
+   them.  Returns 0, or -EAGAIN if the reader does not read. */
 static int
 write_rest(struct remote_session *remote)
 {
@@ -310,7 +313,7 @@ write_rest(struct remote_session *remote)
 	return write_on(remote);
 }
 
-/* One has died.  False: there will be no other. */
+/* An explainer has died.  Returns false if there will be no other. */
 static bool
 survive(struct remote_session *remote, int err)
 {
@@ -322,7 +325,8 @@ survive(struct remote_session *remote, int err)
 	return false;
 }
 
-/* Have what there is read.  0, or as of broker_hear_for. */
+/* Have everything read that is there.  Returns 0 or an error of
+   broker_hear_for. */
 static int
 have_read(struct remote_session *remote)
 {
@@ -346,7 +350,7 @@ have_read(struct remote_session *remote)
 	return attend(remote);
 }
 
-/* Whether all of it is read, and written. */
+/* Whether everything has been read and written. */
 static bool
 is_all_done(const struct remote_session *remote)
 {
@@ -357,8 +361,8 @@ is_all_done(const struct remote_session *remote)
 	    !written_report_is_behind(&remote->report));
 }
 
-/* Have all be read, but do not wait longer than this many ms (-1: as long as it
-   takes).  False: it is not. */
+/* Have everything read within ms (-1: however long it takes).  Returns whether
+   it has. */
 static bool
 exchange(struct remote_session *remote, long ms)
 {
@@ -401,8 +405,7 @@ lesser(long a, long b)
 	return a < b ? a : b;
 }
 
-/* Whether threads that are traced here do not wait for a reader that does not
-   read. */
+/* Whether threads are kept waiting only by a reader that does not read. */
 static bool
 is_not_read(const struct remote_session *remote)
 {
@@ -410,9 +413,9 @@ is_not_read(const struct remote_session *remote)
 	    written_report_is_behind(&remote->report);
 }
 
-/* For how long, ms, threads may be kept waiting; -1: none waits.  When there is
-   no room, threads are not to make hits as if there were.  Who does not read
-   the report is not waited for a second time. */
+/* ms for which threads may be kept waiting, or -1 if none waits.  If there is
+   no room, threads must wait, as they would go on making hits.  A report's
+   reader that does not read is waited for only once. */
 static long
 patience(const struct remote_session *remote)
 {
@@ -429,8 +432,8 @@ patience(const struct remote_session *remote)
 	return left > 0 ? left : 0;
 }
 
-/* From then on no thread waits: what is found out of a process is not what was
-   there at the hit. */
+/* After this no thread waits: what is read of a process is no longer what it
+   was at the hit. */
 static bool
 wait_a_while(struct remote_session *remote, long ms)
 {
@@ -464,7 +467,7 @@ remote_of(struct journal *journal)
 	return (struct remote_session *)journal;
 }
 
-/* False: there is none for as long as threads may be kept waiting. */
+/* Returns false if there is none in the time for which threads may wait. */
 static bool
 make_room(struct remote_session *remote, size_t size)
 {
@@ -497,7 +500,7 @@ allow_child(struct remote_session *remote, const void *record)
 		    (pid_t)task.ppid);
 }
 
-/* A warning may come of having it read. */
+/* Having the journal read may add a warning. */
 static bool
 is_room(struct remote_session *remote, const struct journal_entry *entry,
     size_t size)
@@ -528,8 +531,7 @@ put(struct journal *journal, const struct journal_entry *entry,
 		allow_child(remote, part);
 }
 
-/* Whether nothing was put there but the flush itself, which then changes
-   nothing. */
+/* Whether only the flush itself is new, which then changes nothing. */
 static bool
 is_idle(const struct remote_session *remote)
 {
@@ -578,8 +580,9 @@ end(struct journal *journal)
 	    STATUS_OWN_FAILURE : remote->status;
 }
 
-/* What a dead one had called a backtrace is known by the past alone.  What is
-   not, for want of memory, or since its first hits are not settled, is lost. */
+/* Only the past knows what a dead explainer called a backtrace.  Counts of
+   backtraces that are not there, because there was no memory or their first
+   hits are not settled, are lost. */
 void
 remote_session_tally(struct remote_session *remote,
     const struct wp_target_tally *tally, bool last)
@@ -627,7 +630,7 @@ remote_session_excuse(struct remote_session *remote, long ms)
 
 /* --- opening and closing --- */
 
-/* What is being read is read on while a question is asked. */
+/* While a question is asked, the journal is read on. */
 static bool
 take_other(struct broker *broker, const struct broker_message *message)
 {

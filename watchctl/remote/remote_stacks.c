@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* Whether its hits are to be counted, and what an explainer calls it would be
-   lost with that. */
+/* Whether hits of the stack are to be counted before a new explainer could know
+   its name. */
 static bool
 is_early(const struct remote_stacks *k, const struct wp_known_stack *stack)
 {
@@ -29,7 +29,7 @@ remote_stacks_go_on(struct remote_stacks *k)
 	return good;
 }
 
-/* What it maps is another by now. */
+/* The process has other mappings now. */
 static void
 forget_early(struct remote_stacks *k, pid_t pid)
 {
@@ -74,7 +74,7 @@ remote_stacks_take_forget(struct remote_stacks *k,
 void
 remote_stacks_died(struct remote_stacks *k)
 {
-	/* it would have said when what it made known is to be forgotten */
+	/* it would have known when to forget them */
 	k->n = 0;
 	if (k->know != NULL)
 		k->forget(k->arg, 0);

@@ -11,7 +11,7 @@
 
 enum {
 	NODES_MAX = 512,
-	DEPTH_MAX = 64,		/* parentheses, and signs in front of signs */
+	DEPTH_MAX = 64,		/* nested parentheses and signs */
 	COST_MAX = 1 << 20,
 };
 
@@ -23,7 +23,6 @@ struct parser {
 	bool no_memory;
 };
 
-/* One of the two is NULL. */
 typedef const struct condition_node *tree;
 
 /* --- errors --- */
@@ -73,7 +72,7 @@ is_text(tree node)
 	    CONDITION_NAME && node->name >= CONDITION_COMM);
 }
 
-/* A part of another: a number. */
+/* An operand that has to be a number. */
 static tree
 number_only(struct parser *s, tree node)
 {
@@ -87,7 +86,7 @@ cost_of(tree a)
 	return a == NULL ? 0 : a->cost;
 }
 
-/* A node over others, which are numbers. */
+/* A node whose operands are numbers. */
 static struct condition_node *
 node_over(struct parser *s, enum condition_kind kind, unsigned column, tree a,
     tree b)
@@ -104,7 +103,7 @@ node_over(struct parser *s, enum condition_kind kind, unsigned column, tree a,
 	return node;
 }
 
-/* A copy of some characters. */
+/* Copy some characters. */
 static char *
 keep(struct parser *s, const char *text, size_t len)
 {
@@ -141,7 +140,7 @@ skip(struct parser *s)
 	s->p = token_skip(s->p);
 }
 
-/* Step over a character if it comes next. */
+/* Skip a character if it comes next. */
 static bool
 take(struct parser *s, char c)
 {
@@ -154,7 +153,7 @@ take(struct parser *s, char c)
 
 /* --- constants --- */
 
-/* What is between quotes, without escapes. */
+/* A string, without escapes. */
 static tree
 string(struct parser *s)
 {
@@ -171,7 +170,7 @@ string(struct parser *s)
 	return node;
 }
 
-/* The length of a floating-point constant; 0: it is none. */
+/* The length of a floating-point constant, or 0 if this is none. */
 static size_t
 float_length(const char *p)
 {
@@ -240,7 +239,7 @@ constant(struct parser *s)
 
 /* --- what a name is --- */
 
-/* in("f"), caller("f"), behind the name. */
+/* in("f") or caller("f"), after the name. */
 static tree
 call(struct parser *s, struct condition_node *node)
 {
@@ -262,7 +261,7 @@ call(struct parser *s, struct condition_node *node)
 	return take(s, ')') ? node : wrong(s, "')' is missing");
 }
 
-/* Nothing else that is known. */
+/* An unknown name is taken for an enumerator. */
 static tree
 enumerator(struct parser *s, struct condition_node *node, size_t len)
 {
@@ -317,7 +316,7 @@ name(struct parser *s)
 
 /* --- casts --- */
 
-/* A number of a type of C's.  False: it has none. */
+/* The kind of number of a C type.  Returns false if there is none. */
 static bool
 type_number(const char *type, struct ex_number *n)
 {
@@ -353,7 +352,7 @@ type_number(const char *type, struct ex_number *n)
 static tree unary(struct parser *);
 static tree choice(struct parser *);
 
-/* One that may be nested in itself. */
+/* Parse something that may be nested in itself. */
 static tree
 nested(struct parser *s, tree (*parse)(struct parser *))
 {
@@ -367,7 +366,7 @@ nested(struct parser *s, tree (*parse)(struct parser *))
 	return node;
 }
 
-/* (type) in front of a value, which s->p is at then. */
+/* A cast; s->p is at its operand. */
 static tree
 cast(struct parser *s, const struct token_type *type, unsigned column)
 {
@@ -462,14 +461,14 @@ unary(struct parser *s)
 	    wrong(s, "a value is missing");
 }
 
-/* What binds two values, by the precedence of C: the higher, the closer. */
+/* The binary operators with C's precedence: the higher, the tighter. */
 static const struct binary {
 	const char *text;
 	unsigned precedence;
 	enum condition_kind kind;
 	enum ex_operator operator;
 } binaries[] = {
-	/* the longer first */
+	/* longer operators first */
 	{"<<", 8, CONDITION_OPERATOR, EX_SHIFT_LEFT},
 	{">>", 8, CONDITION_OPERATOR, EX_SHIFT_RIGHT},
 	{"<=", 7, CONDITION_OPERATOR, EX_NOT_ABOVE},
@@ -490,7 +489,7 @@ static const struct binary {
 	{"|", 3, CONDITION_OPERATOR, EX_BIT_OR},
 };
 
-/* The one that comes next; NULL: none does. */
+/* The operator that comes next, or NULL. */
 static const struct binary *
 binary_at(const char *p)
 {
@@ -501,7 +500,7 @@ binary_at(const char *p)
 	return NULL;
 }
 
-/* Whether a hit's text can be this. */
+/* NULL, or why the text of a hit cannot be this. */
 static const char *
 check_text(enum condition_name of, const char *text)
 {
@@ -520,7 +519,7 @@ check_text(enum condition_name of, const char *text)
 	    "\"write\", \"execute\" and \"read-write\"" : NULL;
 }
 
-/* comm == "text", or the reverse. */
+/* comm == "text" or "text" == comm. */
 static tree
 compare_texts(struct parser *s, const struct binary *binary, tree a, tree b)
 {
@@ -545,7 +544,7 @@ compare_texts(struct parser *s, const struct binary *binary, tree a, tree b)
 	    node_over(s, CONDITION_NOT, a->column, node, NULL);
 }
 
-/* What can be seen without a hit. */
+/* Errors that show without a hit. */
 static const char *
 check_operands(enum ex_operator operator, tree a, tree b)
 {
@@ -587,7 +586,7 @@ join(struct parser *s, const struct binary *binary, unsigned column, tree a,
 	return node;
 }
 
-/* Values bound by operators of at least this precedence. */
+/* Operands joined by operators of at least this precedence. */
 static tree
 bound(struct parser *s, unsigned precedence)
 {
@@ -605,7 +604,7 @@ bound(struct parser *s, unsigned precedence)
 		s->p += strlen(binary->text);
 		if (*s->p == '=')
 			return wrong(s, "nothing is assigned here");
-		/* no deeper than there are precedences */
+		/* recursion is bounded by the number of precedences */
 		if ((b = bound(s, binary->precedence + 1)) == NULL)
 			return NULL;
 		a = join(s, binary, column_of(s, at), a, b);

@@ -4,8 +4,8 @@
 
 #include <limits.h>
 
-/* Append a node.  Result: its index; of the last one there is room for, if
-   there is none. */
+/* Append a node.  Returns its index, or that of the last node if there is no
+   more room. */
 static unsigned
 append(struct wp_filter *f, const struct wp_filter_node *node)
 {
@@ -40,7 +40,7 @@ is_known(const struct condition_node *node, enum wp_filter_number *number)
 	}
 }
 
-/* An int, as the names are: other types would convert them. */
+/* The names are ints; constants of other types would convert them. */
 static bool
 is_int(const struct condition_node *node, int32_t *value)
 {
@@ -51,7 +51,7 @@ is_int(const struct condition_node *node, int32_t *value)
 	    number->is_signed && number->size == sizeof(int32_t);
 }
 
-/* False: it is no comparison. */
+/* Returns false if the operator is not a comparison. */
 static bool
 relation_of(enum ex_operator operator, bool turned,
     enum wp_filter_relation *relation)
@@ -120,7 +120,7 @@ add(struct wp_filter *f, const struct condition_node *node)
 	return append(f, &made);
 }
 
-/* Whether a node can surely have this truth. */
+/* Whether a node can certainly have this truth value. */
 static bool
 can_be(const struct wp_filter *f, unsigned i, bool truth)
 {
@@ -150,7 +150,7 @@ condition_filter(const struct condition *condition, struct wp_filter *f)
 	if (condition->root == NULL)
 		return false;
 	(void)add(f, condition->root);
-	/* with one node more it would not have been whole */
+	/* if it is full, it may have lost nodes */
 	if (f->n < WP_FILTER_MAX && can_be(f, f->n - 1, false))
 		return true;
 	f->n = 0;

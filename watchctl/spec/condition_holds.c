@@ -1,7 +1,7 @@
 /* condition_holds: walks a condition's tree for one hit. */
 #include "spec/condition.h"
 
-/* The number of a part; false: it is not known. */
+/* The number of an operand; false if it is not known. */
 static bool number_of(const struct condition_node *,
     const struct condition_hit *, struct ex_number *);
 
@@ -14,7 +14,7 @@ truth_of_bool(bool truth)
 static enum condition_truth truth_of(const struct condition_node *,
     const struct condition_hit *);
 
-/* One that is false (of &&), or true (of ||), decides. */
+/* An operand that is false (for &&) or true (for ||) decides. */
 static enum condition_truth
 truth_of_both(const struct condition_node *node,
     const struct condition_hit *hit, enum condition_truth decides)
@@ -29,7 +29,7 @@ truth_of_both(const struct condition_node *node,
 	    CONDITION_UNKNOWN : a;
 }
 
-/* What is not chosen need not be known: it may divide by zero. */
+/* The operand that is not chosen need not be known: it may divide by zero. */
 static enum condition_truth
 truth_of_choice(const struct condition_node *node,
     const struct condition_hit *hit)
@@ -72,7 +72,7 @@ truth_of(const struct condition_node *node, const struct condition_hit *hit)
 	}
 }
 
-/* C gives a choice the type of both. */
+/* A choice has the common type of both operands, as in C. */
 static bool
 choose(const struct condition_node *node, const struct condition_hit *hit,
     struct ex_number *out)
@@ -89,7 +89,7 @@ choose(const struct condition_node *node, const struct condition_hit *hit,
 	    ex_number_truth(&equal));
 }
 
-/* The number of one that is made of another's. */
+/* The number derived from one operand. */
 static bool
 derive(const struct condition_node *node, const struct ex_number *a,
     struct ex_number *out)
