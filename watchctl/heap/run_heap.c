@@ -187,6 +187,24 @@ report_silent(struct heap_run *run)
 		doubt_program(&run->serve.session, unnamed, why);
 }
 
+/* A crash in the middle of that may be the guard's own doing. */
+static void
+report_opening(struct session *s, const struct hg_evidence *e)
+{
+	struct buffer name = {0};
+	char text[HG_PATH_MAX];
+
+	take_text(e->opening, text);
+	visible_put(&name, text);
+	session_warn(s, "a process ended while it opened %.200s with "
+	    "RTLD_DEEPBIND: if a function that runs then frees what the C "
+	    "library has allocated, the guard makes it crash",
+	    buffer_text(&name));
+	session_doubt(s, "a process ended while it opened a library with "
+	    "RTLD_DEEPBIND");
+	buffer_free(&name);
+}
+
 static void
 report_unguarded(struct heap_run *run)
 {
@@ -201,6 +219,8 @@ report_unguarded(struct heap_run *run)
 		session_warn(s, "%u programs more were left alone",
 		    refused - 1);
 	report_silent(run);
+	if (atomic_load(&e->nopening) != 0)
+		report_opening(s, e);
 	if (atomic_load(&e->overflowed) != 0)
 		session_doubt(s, "so many programs were executed at a time "
 		    "that it is not known whether all were guarded");

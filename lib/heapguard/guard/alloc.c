@@ -188,11 +188,12 @@ keep(struct hg_thread *t, struct hg_entry *e)
 	t->held += e->size;
 }
 
-/* Of what is not in the ledger: it is the allocator's. */
-static bool
-is_unguarded(uint64_t block)
+bool
+hg_is_unguarded(uint64_t block)
 {
-	return atomic_load(&hg_state.exhausted) || hg_early_has(block);
+	return atomic_load(&hg_state.exhausted) || hg_early_has(block) ||
+	    (atomic_load(&hg_state.shared) && block % 16 == 0 &&
+	    hg_ledger_around(block) == NULL);
 }
 
 static void *
@@ -210,7 +211,7 @@ find_lost(uint64_t block, enum hg_family family, const struct hg_record *from)
 
 	if (e != NULL)
 		return e;
-	if (!is_unguarded(block))
+	if (!hg_is_unguarded(block))
 		hg_report_free(HG_INVALID_FREE, NULL, block, family, from);
 	return NULL;
 }
@@ -245,7 +246,7 @@ hg_free(void *p, enum hg_family family, const struct hg_record *from)
 	if (e == NULL && hg_arena_has(p))
 		return;
 	if (e == NULL && (e = find_lost(block, family, from)) == NULL) {
-		if (is_unguarded(block)) {
+		if (hg_is_unguarded(block)) {
 			hg_early_forget(block);
 			hg_next.free(p);
 		}
@@ -333,7 +334,7 @@ hg_realloc(void *p, size_t size, const struct hg_record *from)
 
 	if (e == NULL && (e = find_lost((uintptr_t)p, HG_MALLOC,
 	    from)) == NULL)
-		return is_unguarded((uintptr_t)p) ?
+		return hg_is_unguarded((uintptr_t)p) ?
 		    resize_unguarded(p, size) : hg_alloc(size, 0, HG_MALLOC,
 		    from);
 	if (atomic_load(&e->state) != HG_LIVE) {

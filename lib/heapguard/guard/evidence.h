@@ -184,6 +184,9 @@ struct hg_evidence {
 	_Atomic uint32_t nprograms;	/* entries of `program' that were ever
 					   used */
 	_Atomic uint32_t overflowed;	/* `program' was full */
+	_Atomic uint32_t nopening;	/* libraries that are being opened with
+					   RTLD_DEEPBIND; the last one: */
+	char opening[HG_PATH_MAX];
 	_Atomic uint32_t unswept;	/* ends of processes at which not all
 					   blocks were checked */
 	char refused_path[HG_PATH_MAX];

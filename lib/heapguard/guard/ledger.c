@@ -145,3 +145,12 @@ hg_ledger_before(uint64_t address)
 	}
 	return best;
 }
+
+struct hg_entry *
+hg_ledger_around(uint64_t address)
+{
+	struct hg_entry *e = hg_ledger_before(address);
+	const uint64_t at = e == NULL ? 0 : atomic_load(&e->block);
+
+	return at != 0 && address - at < e->size ? e : NULL;
+}

@@ -91,9 +91,11 @@ hg_ledger_give(struct hg_thread *t, uint32_t number)
 }
 
 /* Search all entries for that of a block whose number cannot be believed; and
-   for that of the block that ends last before an address.  NULL: none. */
+   for those of the block that begins last before an address, and of the block
+   that the address lies in.  NULL: none. */
 struct hg_entry *hg_ledger_search(uint64_t block);
 struct hg_entry *hg_ledger_before(uint64_t address);
+struct hg_entry *hg_ledger_around(uint64_t address);
 
 /* The number of entries that were ever used. */
 uint32_t hg_ledger_used(void);

@@ -196,7 +196,7 @@ malloc_usable_size(void *p)
 	if (hg_arena_has(p))
 		return 0;
 	if (hg_state.on && ((size = hg_size(p)) > 0 ||
-	    !hg_early_has((uintptr_t)p)))
+	    !hg_is_unguarded((uintptr_t)p)))
 		return size;
 	return is_ready() && hg_next.usable_size != NULL ?
 	    hg_next.usable_size(p) : 0;

@@ -24,4 +24,7 @@ void *hg_realloc(void *, size_t, const struct hg_record *);
 void *hg_zeroed(size_t size, const struct hg_record *);
 size_t hg_size(void *);
 
+/* Whether what is not in the ledger is the allocator's. */
+bool hg_is_unguarded(uint64_t block);
+
 #endif

@@ -193,16 +193,6 @@ describe_other(struct hg_finding *f, uint64_t block)
 	hg_callers_stack(e->alloc, &f->stack[HG_STACK_OTHER]);
 }
 
-/* The block that an address lies in; NULL: none. */
-static struct hg_entry *
-around(uint64_t address)
-{
-	struct hg_entry *e = hg_ledger_before(address);
-	const uint64_t at = e == NULL ? 0 : atomic_load(&e->block);
-
-	return at != 0 && address - at < e->size ? e : NULL;
-}
-
 /* It is too large for a thread's stack, and one at a time is made.  The handler
    of a crash may have interrupted who makes one: then this one is missing. */
 static struct hg_finding scratch;
@@ -307,7 +297,7 @@ hg_report_free(enum hg_kind kind, struct hg_entry *e, uint64_t block,
 	if (hg_state.evidence == NULL || (f = begin(kind, from)) == NULL)
 		return;
 	f->freed_by = family;
-	if (kind == HG_INVALID_FREE && (e = around(block)) != NULL)
+	if (kind == HG_INVALID_FREE && (e = hg_ledger_around(block)) != NULL)
 		f->offset = (int64_t)(block - atomic_load(&e->block));
 	describe(f, e, block);
 	f->addr = block;

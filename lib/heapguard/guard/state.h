@@ -69,6 +69,8 @@ extern struct hg_state {
 					   while none is given back; 0: none */
 	_Atomic bool exhausted;		/* the ledger has been full: a block may
 					   be missing from it */
+	_Atomic bool shared;		/* a library may use the allocator
+					   itself */
 	_Atomic uint64_t forgotten;	/* counts the times when modules were
 					   unloaded */
 } hg_state __attribute__((visibility("hidden")));
