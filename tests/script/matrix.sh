@@ -102,9 +102,9 @@ kernel()
 
 # tests that compile or run what a guest has not got, that emulation takes a minute
 # for, or that are about how soon another process does something
-left_out=' debug_info_test debug_names_test explain_test gdb_index_test history_test
-index_test module_test object_test perfdata_test proc_test ptrace_test stack_test
-sweep_test symbol_test unwind_test '
+left_out=' debug_info_test debug_names_test declared_object_test explain_test
+gdb_index_test history_test index_test module_test perfdata_test proc_test
+ptrace_test stack_test sweep_test symbol_test unwind_test '
 
 # The tests without breakpoints of the rooms of a library.
 pure()

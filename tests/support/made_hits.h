@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "report/report.h"
-#include "type/object.h"
+#include "type/declared_object.h"
 
 /* Text that a hostile program may contain. */
 #define HOSTILE	"a\033[2Jb\n\"\\c\xff\xc0\xaf\t\x7f\xe2\x80\xae;d e"

@@ -12,7 +12,7 @@
 #include "symbol/code_place.h"
 #include "symbol/demangle.h"
 #include "symbol/symbol.h"
-#include "type/object.h"
+#include "type/declared_object.h"
 
 struct ex_module {
 	const char *path;

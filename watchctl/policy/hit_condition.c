@@ -8,7 +8,7 @@
 
 #include "policy/by_stack.h"
 #include "policy/policy.h"
-#include "type/object.h"
+#include "type/declared_object.h"
 #include "util/complain.h"
 
 /* in("f") or caller("f"). */

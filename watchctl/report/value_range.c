@@ -2,7 +2,7 @@
 #include "report/value_range.h"
 
 #include "report/change.h"
-#include "type/object.h"
+#include "type/declared_object.h"
 #include "util/visible.h"
 
 /* NULL: it is not proved. */

@@ -16,7 +16,7 @@
 #include "report/summary.h"
 #include "os/clock.h"
 #include "top/top.h"
-#include "type/object.h"
+#include "type/declared_object.h"
 
 static const struct report_ops *const forms[] = {
 	[FORM_TEXT] = &report_text,

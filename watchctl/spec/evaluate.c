@@ -14,7 +14,7 @@
 #include "base/number.h"
 #include "spec/evaluate_private.h"
 #include "spec/find_symbol.h"
-#include "type/object.h"
+#include "type/declared_object.h"
 
 /* --- arithmetic --- */
 

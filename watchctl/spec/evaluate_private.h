@@ -4,7 +4,7 @@
 
 #include "base/number.h"
 #include "spec/evaluate.h"
-#include "type/object.h"
+#include "type/declared_object.h"
 #include "util/visible.h"
 
 enum {

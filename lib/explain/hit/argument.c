@@ -10,7 +10,7 @@
 #include "debug/die.h"
 #include "symbol/line.h"
 #include "module/module_private.h"
-#include "type/object.h"
+#include "type/declared_object.h"
 #include "type/type_name.h"
 #include "unwind/cfi.h"
 #include "unwind/expr.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "hit/hit.h"
-#include "type/object.h"
+#include "type/declared_object.h"
 
 bool
 ex_hit_bytes(const struct ex_hit *hit, unsigned *from, unsigned *len)

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "type/object.h"
+#include "type/declared_object.h"
 #include "type/type_layout.h"
 
 static bool

@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "module/module_private.h"
 #include "symbol/symbol.h"
-#include "type/object.h"
+#include "type/declared_object.h"
 #include "type/subobject.h"
 
 enum {

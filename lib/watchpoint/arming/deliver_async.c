@@ -75,7 +75,7 @@ by_helper(const struct wp_watch *w)
 static int
 open_here(struct wp_watch *w, uint32_t serial, struct wp_cause *cause)
 {
-	int err = wp_own_events_open(w, serial, cause);
+	int err = wp_self_events_open(w, serial, cause);
 
 	w->inexact = w->tid == 0;
 	return err;
@@ -96,7 +96,7 @@ take_over(struct wp_watch *w)
 	int err;
 
 	w->orphan = true;
-	for (unsigned i = 0; (err = wp_own_events_take_over(w)) ==
+	for (unsigned i = 0; (err = wp_self_events_take_over(w)) ==
 	    -ENOSPC && i < TRIES; i++)
 		wp_clock_sleep(1000000);
 	return err;
@@ -136,7 +136,7 @@ async_enable(struct wp_watch *w)
 	if (by_helper(w))
 		return wp_helper_switch(w, true);
 	wp_async_change_begin();
-	return end_change(wp_own_events_enable(w));
+	return end_change(wp_self_events_enable(w));
 }
 
 static int
@@ -155,7 +155,7 @@ async_move(struct wp_watch *w, const struct wp_slot *slots,
 	if (by_helper(w))
 		return wp_helper_move(w, slots, cause);
 	wp_async_change_begin();
-	return end_change(wp_own_events_move(w, slots, cause));
+	return end_change(wp_self_events_move(w, slots, cause));
 }
 
 /* Some accesses to a watch that was taken over were never counted. */

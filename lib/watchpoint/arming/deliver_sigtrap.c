@@ -38,7 +38,7 @@ sigtrap_signal(void)
 const struct wp_delivery wp_deliver_sigtrap = {
 	.name = "sigtrap", .counts_all = true, .arming = &arming,
 	.signal = sigtrap_signal,
-	.open = wp_own_events_open, .close = wp_own_events_close,
-	.enable = wp_own_events_enable, .disable = wp_watch_disable,
-	.move = wp_own_events_move, .count = wp_watch_count,
+	.open = wp_self_events_open, .close = wp_self_events_close,
+	.enable = wp_self_events_enable, .disable = wp_watch_disable,
+	.move = wp_self_events_move, .count = wp_watch_count,
 };

@@ -1,6 +1,6 @@
 /*
  * delivery: the ways in which watches are armed: by perf events of the
- * program's own, one for each slot and existing thread (own_events.c), or by
+ * program's own, one for each slot and existing thread (self_events.c), or by
  * the helper.
  */
 #ifndef WP_DELIVERY_H
@@ -30,20 +30,20 @@ struct wp_arming {
    threads had to be held to open them: then the watch is open, and (except with
    WP_DISABLED) enabled, when the threads continue.  0 or -errno with a
    cause. */
-int wp_own_events_open(struct wp_watch *, uint32_t serial, struct wp_cause *);
+int wp_self_events_open(struct wp_watch *, uint32_t serial, struct wp_cause *);
 
 /* Close the events; some are kept, disabled, for the next watch. */
-void wp_own_events_close(struct wp_watch *);
+void wp_self_events_close(struct wp_watch *);
 
 /*
  * Open events for an open watch that has none, and enable them if the watch is
  * enabled.  Handlers may run in the meantime, and may call this, so there is no
  * cause.  0 or -errno: the watch still has no events.
  */
-int wp_own_events_take_over(struct wp_watch *);
+int wp_self_events_take_over(struct wp_watch *);
 
-int wp_own_events_enable(struct wp_watch *);
-int wp_own_events_move(struct wp_watch *, const struct wp_slot *,
+int wp_self_events_enable(struct wp_watch *);
+int wp_self_events_move(struct wp_watch *, const struct wp_slot *,
     struct wp_cause *);
 
 /* Note that a watch has moved to these slots, as many as it had. */
@@ -60,8 +60,8 @@ wp_watch_place(struct wp_watch *w, const struct wp_slot *slots)
 }
 
 /* In the child of a fork(2), locked: the events that are kept for the next
-   watch belong to its parent (own_events.c). */
-void wp_own_events_forked(void);
+   watch belong to its parent (self_events.c). */
+void wp_self_events_forked(void);
 
 /*
  * The helper arms these watches in all threads of the program or in one: by

@@ -127,7 +127,7 @@ struct wp_delivery {
 	 * Called with the table locked: 0 or -errno with a cause; a failed open
 	 * or move leaves things as they were.  What open opens is disabled, and
 	 * signals under a serial that the watch is given afterwards, but see
-	 * wp_own_events_open; move sets the watch's slots and region.
+	 * wp_self_events_open; move sets the watch's slots and region.
 	 */
 	int (*open)(struct wp_watch *, uint32_t serial, struct wp_cause *);
 	void (*close)(struct wp_watch *);

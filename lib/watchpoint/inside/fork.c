@@ -157,7 +157,7 @@ forked(void)
 	wp_creation_appear(now.making);
 	wp_helper_forked();
 	wp_state.kept = false;
-	wp_own_events_forked();
+	wp_self_events_forked();
 	wp_lifeline_forked();
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
 		watch_forked(&wp_state.watch[i], now.tid);

@@ -713,7 +713,7 @@ move_watch(struct wp_watch *w, uint64_t addr, size_t len)
 }
 
 /* With one thread, only signal handlers can interfere, and what those may do to
-   a watch does no harm here (see own_events.c).  Locking would take a quarter
+   a watch does no harm here (see self_events.c).  Locking would take a quarter
    of the time of a move. */
 static bool
 is_alone(const struct wp_watch *w)

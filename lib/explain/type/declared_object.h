@@ -1,6 +1,6 @@
 /*
- * object: the object at an address, as the program's debug information declares
- * it, and the text of its value, as the source would write it.
+ * declared_object: the object at an address, as the program's debug information
+ * declares it, and the text of its value, as the source would write it.
  *
  * An object has a path ("conn.state", "table[3].next", "counter") and a type.
  * It is the smallest object that contains all the requested bytes (see
@@ -11,8 +11,8 @@
  * Answers are cached by module, vaddr and length, and live as long as the
  * space.  DWARF is hostile input: depths, counts and sizes are bounded.
  */
-#ifndef EX_OBJECT_H
-#define EX_OBJECT_H
+#ifndef EX_DECLARED_OBJECT_H
+#define EX_DECLARED_OBJECT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /*
- * own_events: the table of watches, the threads of a program that keeps
+ * self_events: the table of watches, the threads of a program that keeps
  * creating more, and the state of both after fork(2).
  */
 #include "test.h"

@@ -1,7 +1,7 @@
 /*
- * object: programs are compiled in many ways and loaded, and the description of
- * their variables is compared with the source; then their debug information is
- * damaged.
+ * declared_object: programs are compiled in many ways and loaded, and the
+ * description of their variables is compared with the source; then their debug
+ * information is damaged.
  */
 #include "test.h"
 
@@ -14,7 +14,7 @@
 #include "module/module_private.h"
 #include "scratch.h"
 #include "symbol/symbol.h"
-#include "type/object.h"
+#include "type/declared_object.h"
 
 /* --- what is expected --- */
 

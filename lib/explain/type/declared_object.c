@@ -1,5 +1,5 @@
-/* object: objects at addresses, found once and kept in their modules. */
-#include "type/object.h"
+/* declared_object: objects at addresses, found once and kept by modules. */
+#include "type/declared_object.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * own_events: watches by perf events of the program's own: one for each slot
+ * self_events: watches by perf events of the program's own: one for each slot
  * and each thread that exists.
  *
  * An event that is inherited has copies in the threads that its thread made,
@@ -335,7 +335,7 @@ open_or_retry(struct opening *o)
 }
 
 int
-wp_own_events_open(struct wp_watch *w, uint32_t serial, struct wp_cause *cause)
+wp_self_events_open(struct wp_watch *w, uint32_t serial, struct wp_cause *cause)
 {
 	struct opening o = {.watch = w, .serial = serial};
 	int err = open_or_retry(&o);
@@ -346,7 +346,7 @@ wp_own_events_open(struct wp_watch *w, uint32_t serial, struct wp_cause *cause)
 /* Handlers use the array of armed events as soon as it is not empty.  So it is
    built elsewhere, put in place complete, and not moved afterwards. */
 int
-wp_own_events_take_over(struct wp_watch *w)
+wp_self_events_take_over(struct wp_watch *w)
 {
 	static struct wp_watch made;
 	struct opening o = {
@@ -389,7 +389,7 @@ keep_spares(struct wp_watch *w)
 }
 
 void
-wp_own_events_close(struct wp_watch *w)
+wp_self_events_close(struct wp_watch *w)
 {
 	if (spare.row < QUICK_ROW)
 		spare_drop();
@@ -401,7 +401,7 @@ wp_own_events_close(struct wp_watch *w)
 }
 
 void
-wp_own_events_forked(void)
+wp_self_events_forked(void)
 {
 	spare_drop();
 }
@@ -468,7 +468,7 @@ change_all(struct wp_watch *w, bool retarget)
 }
 
 int
-wp_own_events_enable(struct wp_watch *w)
+wp_self_events_enable(struct wp_watch *w)
 {
 	atomic_store(&w->on, true);
 	return settle(w, true,
@@ -495,7 +495,7 @@ retarget(struct wp_watch *w, const struct wp_slot *slots, bool on)
 }
 
 int
-wp_own_events_move(struct wp_watch *w, const struct wp_slot *slots,
+wp_self_events_move(struct wp_watch *w, const struct wp_slot *slots,
     struct wp_cause *cause)
 {
 	struct wp_slot old[WP_SLOTS_MAX];
