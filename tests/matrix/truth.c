@@ -367,8 +367,9 @@ freeze(void)
 	EXPECT(wp_stray_missed(), 0);
 }
 
+/* Moved, disabled and enabled between two hits, by turns. */
 static void
-control(void)
+control_once(void)
 {
 	static volatile long other;
 	struct wp_watch *w = watch(&other, sizeof(other), WP_WRITE, 0);
@@ -389,6 +390,15 @@ control(void)
 	EXPECT(wp_count(w, &count), 0);
 	EXPECT(count, 3);
 	wp_close(w);
+}
+
+static void
+control(void)
+{
+	struct wp_watch *w;
+
+	for (unsigned i = 0; i < STORES; i++)
+		control_once();
 	w = watch(&word, sizeof(word), WP_WRITE, 2);
 	for (long i = 0; i < STORES; i++)
 		store(i);

@@ -42,12 +42,18 @@ struct armed_thread {
 	uint64_t executes;  /* pc at which execution has been reported, or 0 */
 };
 
-/* The thread's registers are about to be cleared, or it is about to end. */
+/* The thread's registers are about to be cleared, or it is about to end.
+   Registers that are off for a step miss nothing, so they count as on. */
 static void
 end_time(struct tracer_state *t, struct wp_thread *thread)
 {
-	debugreg_time_end(&((struct armed_thread *)thread)->time, thread->tid,
-	    (unsigned)t->plan.job.first, &t->uptime);
+	struct armed_thread *armed = (struct armed_thread *)thread;
+	struct debugreg_time *time = &armed->time;
+
+	if (time->begun && armed->on != time->on)
+		(void)wp_trace_registers(thread->tid, time->slot, time->on);
+	debugreg_time_end(time, thread->tid, (unsigned)t->plan.job.first,
+	    &t->uptime);
 }
 
 /* Read the bytes of a watch. */

@@ -69,18 +69,6 @@ first_watch(const struct thread_regs *regs)
 	return regs->at[n].index;
 }
 
-void
-thread_regs_look(struct thread_regs *regs, bool last)
-{
-	struct debugreg_time *time = &regs->time;
-	const pid_t tid = regs->traced.tid;
-	const bool begun = time->begun;
-
-	debugreg_time_end(time, tid, first_watch(regs), regs->uptime);
-	if (begun && !last)
-		debugreg_time_begin(time, tid, time->slot, time->on);
-}
-
 /* Set the registers' slots.  Returns which of them are on. */
 static unsigned
 registers(const struct thread_reg at[WP_DEBUG_REGISTERS],
@@ -98,6 +86,35 @@ registers(const struct thread_reg at[WP_DEBUG_REGISTERS],
 	return on;
 }
 
+/* Switch a set of places off, and all others on. */
+static int
+switch_off(struct thread_regs *regs, unsigned off)
+{
+	struct wp_slot slot[WP_DEBUG_REGISTERS];
+	const unsigned on = registers(regs->at, slot);
+
+	if (regs->off_for_step == off)
+		return 0;
+	regs->off_for_step = off;
+	return wp_trace_registers(regs->traced.tid, slot, on & ~off);
+}
+
+/* Registers that are off for a step miss nothing, so they count as on. */
+void
+thread_regs_look(struct thread_regs *regs, bool last)
+{
+	const unsigned off = regs->off_for_step;
+	struct debugreg_time *time = &regs->time;
+	const pid_t tid = regs->traced.tid;
+	const bool begun = time->begun;
+
+	(void)thread_regs_resume(regs);
+	debugreg_time_end(time, tid, first_watch(regs), regs->uptime);
+	if (begun && !last)
+		debugreg_time_begin(time, tid, time->slot, time->on);
+	(void)switch_off(regs, off);
+}
+
 unsigned
 thread_regs_hit(const struct thread_regs *regs)
 {
@@ -112,29 +129,23 @@ int
 thread_regs_pass(struct thread_regs *regs, unsigned hit)
 {
 	struct wp_slot slot[WP_DEBUG_REGISTERS];
-	const unsigned on = registers(regs->at, slot);
+	unsigned off = regs->off_for_step;
 	bool execution = false;
 
+	(void)registers(regs->at, slot);
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
 		execution = execution || ((hit >> n & 1) != 0 &&
 		    slot[n].type == HW_BREAKPOINT_X);
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
-		regs->off_for_step |= (unsigned)((slot[n].type ==
-		    HW_BREAKPOINT_X) == execution) << n;
-	return wp_trace_registers(regs->traced.tid, slot,
-	    on & ~regs->off_for_step);
+		off |= (unsigned)((slot[n].type == HW_BREAKPOINT_X) ==
+		    execution) << n;
+	return switch_off(regs, off);
 }
 
 int
 thread_regs_resume(struct thread_regs *regs)
 {
-	struct wp_slot slot[WP_DEBUG_REGISTERS];
-	const unsigned on = registers(regs->at, slot);
-
-	if (regs->off_for_step == 0)
-		return 0;
-	regs->off_for_step = 0;
-	return wp_trace_registers(regs->traced.tid, slot, on);
+	return switch_off(regs, 0);
 }
 
 static int

@@ -239,24 +239,27 @@ wp_ptrace_loop_settle(struct wp_ptrace_loop *loop, const sigset_t *wake)
 	return more < 0 ? more : settled < 0 ? -ETIMEDOUT : 0;
 }
 
-/* Whether a hit on what is armed now has not been reported yet. */
+/* Whether a hit on what is armed now, or the end of a step, was not reported
+   yet.  A thread that is released before would die of its signal. */
 static bool
-hit_pending(const struct wp_ptrace_loop *loop, const struct wp_thread *thread)
+trap_pending(const struct wp_ptrace_loop *loop, const struct wp_thread *thread)
 {
-	return thread->update != 0 &&
+	return (thread->update != 0 &&
 	    (loop->signals >> (SIGTRAP - 1) & 1) != 0 &&
-	    wp_trace_pending(thread->tid, SIGTRAP, TRAP_HWBKPT);
+	    wp_trace_pending(thread->tid, SIGTRAP, TRAP_HWBKPT)) ||
+	    (thread->step &&
+	    wp_trace_pending(thread->tid, SIGTRAP, TRAP_TRACE));
 }
 
-/* Apply the update to a stopped thread.  If a hit is pending, that has to wait
-   for the next stop, which reports the hit.  Returns false if the thread is no
+/* Apply the update to a stopped thread.  If a trap is pending, that has to wait
+   for the next stop, which reports the trap.  Returns false if the thread is no
    longer traced. */
 static bool
 update(struct wp_ptrace_loop *loop, struct wp_thread *thread,
     enum wp_trace_what what)
 {
 	if (thread->update == loop->update ||
-	    (what != WP_TRACE_SIGNAL && hit_pending(loop, thread)))
+	    (what != WP_TRACE_SIGNAL && trap_pending(loop, thread)))
 		return true;
 	if (!loop->calls->arm(loop->arg, thread))
 		return false;
@@ -310,7 +313,8 @@ is_process(pid_t pid)
 }
 
 /* A thread that was to execute one instruction has stopped.  Returns whether it
-   has executed it. */
+   has executed it.  If it was interrupted, or stopped with its process, it
+   continues with that step, whose end may be pending and is reported next. */
 static bool
 end_step(struct wp_ptrace_loop *loop, struct wp_thread *thread,
     const struct wp_trace *trace)
@@ -321,6 +325,8 @@ end_step(struct wp_ptrace_loop *loop, struct wp_thread *thread,
 	    wp_trace_get_signal(thread->tid, &info) == 0 &&
 	    info.si_code == TRAP_TRACE;
 
+	if (trace->what == WP_TRACE_STOP || trace->what == WP_TRACE_GROUP)
+		return false;
 	thread->step = false;
 	if (done)	/* cleared now: if we were killed before, the thread
 			   would get the signal */
