@@ -18,31 +18,41 @@ hg_program_name(char path[HG_PATH_MAX])
 }
 
 static uint64_t
-hash_bytes(uint64_t sum, const char *bytes, size_t n)
+hash_byte(uint64_t sum, char byte)
 {
-	for (size_t i = 0; i < n; i++) {
-		sum = (sum ^ (unsigned char)bytes[i]) *
-		    UINT64_C(0x9e3779b97f4a7c15);
-		sum ^= sum >> 29;
-	}
-	return sum;
+	sum = (sum ^ (unsigned char)byte) * UINT64_C(0x9e3779b97f4a7c15);
+	return sum ^ sum >> 29;
+}
+
+/* The length of the directory, and the slash after it, that a text begins with;
+   0: it does not. */
+static size_t
+begins_with(const char *text, const char *directory)
+{
+	size_t len = directory[0] == '/' ? strlen(directory) : 0;
+
+	while (len > 0 && directory[len - 1] == '/')
+		len--;
+	return len > 0 && strncmp(text, directory, len) == 0 &&
+	    text[len] == '/' ? len + 1 : 0;
 }
 
 /* Of a path or an argument, but for the names of temporary files and
    directories: they are others in each run, such as those that a compiler hands
-   to the programs that it executes. */
+   to the programs that it executes.  So may be that of the directory for
+   them. */
 static uint64_t
-hash(uint64_t sum, const char *text)
+hash(uint64_t sum, const char *text, const char *temporary)
 {
-	static const char temporary[] = "/tmp/";
-	const char *at;
+	while (*text != '\0') {
+		size_t len = begins_with(text, temporary);
 
-	while ((at = strstr(text, temporary)) != NULL) {
-		at += sizeof(temporary) - 1;
-		sum = hash_bytes(sum, text, (size_t)(at - text));
-		text = at + strcspn(at, "/");
+		if (len == 0)
+			len = begins_with(text, "/tmp");
+		sum = hash_byte(sum, len > 0 ? '\0' : *text);
+		text += len > 0 ? len + strcspn(text + len, "/") : 1;
 	}
-	return hash_bytes(sum, text, strlen(text) + 1);
+	return hash_byte(sum, '\0');
 }
 
 /* One more of a kind.  0: there is no room. */
@@ -61,15 +71,19 @@ count_image(struct hg_evidence *e, uint64_t kind)
 }
 
 void
-hg_program_image(int argc, char **argv, struct hg_image *image)
+hg_program_image(int argc, char **argv, const char *temporary,
+    struct hg_image *image)
 {
 	struct hg_evidence *e = hg_state.evidence;
 	char path[HG_PATH_MAX];
 
 	hg_program_name(path);
-	*image = (struct hg_image){.path = hash(1, path), .arguments = 1};
+	*image = (struct hg_image){
+		.path = hash(1, path, temporary), .arguments = 1,
+	};
 	for (int i = 0; i < argc && argv[i] != NULL; i++)
-		image->arguments = hash(image->arguments, argv[i]);
+		image->arguments = hash(image->arguments, argv[i],
+		    temporary);
 	if (e != NULL)
 		image->order = count_image(e,
 		    (image->path ^ image->arguments) | 1);

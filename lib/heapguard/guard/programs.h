@@ -23,8 +23,10 @@ void hg_program_failed(struct hg_program *);
 /* Register this program. */
 void hg_program_hello(enum hg_hello);
 
-/* Identify this program, by the arguments that it was executed with. */
-void hg_program_image(int argc, char **argv, struct hg_image *);
+/* Identify this program, by the arguments that it was executed with, except for
+   the names of files in a directory for temporary files: /tmp, and this one. */
+void hg_program_image(int argc, char **argv, const char *temporary,
+    struct hg_image *);
 
 /* Whether this is that program; any: arguments and order may differ. */
 bool hg_program_is(const struct hg_image *, bool any);

@@ -161,12 +161,12 @@ map_evidence(const char *path, size_t len)
 /* The constructors of libraries may run before the C library's own, which sets
    environ. */
 static const char *
-setting(char **env)
+setting(char **env, const char *name)
 {
-	const size_t len = strlen(HG_VARIABLE);
+	const size_t len = strlen(name);
 
 	for (; env != NULL && *env != NULL; env++)
-		if (strncmp(*env, HG_VARIABLE, len) == 0 &&
+		if (strncmp(*env, name, len) == 0 &&
 		    (*env)[len] == '=')
 			return *env + len + 1;
 	return NULL;
@@ -187,7 +187,8 @@ look_at_program(void)
 static void
 begin(int argc, char **argv, char **env)
 {
-	const char *text = setting(env);
+	const char *text = setting(env, HG_VARIABLE),
+	    *temporary = setting(env, "TMPDIR");
 	const size_t len = text == NULL ? 0 : strcspn(text, " ");
 	enum hg_hello how;
 
@@ -198,7 +199,8 @@ begin(int argc, char **argv, char **env)
 	hg_state.quarantine = strtoull(text + len, NULL, 10);
 	how = look_at_program();
 	hg_state.cxx = hg_cxx_look();
-	hg_program_image(argc, argv, &hg_state.image);
+	hg_program_image(argc, argv, temporary != NULL ? temporary : "",
+	    &hg_state.image);
 	hg_program_hello(how);
 	if (how == HG_GUARDED)
 		hg_watch_begin();

@@ -6,6 +6,8 @@
 
 struct hg_state hg_state;
 
+static const char *temporary = "";
+
 static struct hg_image
 image(const char *first, const char *second)
 {
@@ -13,7 +15,7 @@ image(const char *first, const char *second)
 		NULL};
 	struct hg_image of;
 
-	hg_program_image(2, argv, &of);
+	hg_program_image(2, argv, temporary, &of);
 	return of;
 }
 
@@ -47,6 +49,34 @@ TEST(names_of_temporary_files_do_not)
 		if (image("as", other[i][0]).arguments ==
 		    image("as", other[i][1]).arguments)
 			fail_msg("the same: %s", other[i][1]);
+}
+
+TEST(nor_do_those_in_the_directory_that_tmpdir_names)
+{
+	static const char *const same[][3] = {
+		{"/scratch", "/scratch/ccAb.s", "/scratch/ccXy.s"},
+		{"/home/u/t//", "-o/home/u/t/a/x", "-o/home/u/t/b/x"},
+		{"/var/tmp", "/var/tmp/a:/tmp/b", "/var/tmp/c:/tmp/d"},
+		{"/tmp/run.1", "/tmp/run.1/ccAb.s", "/tmp/run.1/ccXy.s"},
+	};
+	static const char *const other[][3] = {
+		{"/scratch", "/scratch/a/in", "/scratch/a/out"},
+		{"/scratch", "/scratcha", "/scratchb"},
+		{"/", "/a", "/b"}, {"tmp", "tmp/a", "tmp/b"},
+	};
+
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+		temporary = same[i][0];
+		if (image("as", same[i][1]).arguments !=
+		    image("as", same[i][2]).arguments)
+			fail_msg("another: %s", same[i][2]);
+	}
+	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
+		temporary = other[i][0];
+		if (image("as", other[i][1]).arguments ==
+		    image("as", other[i][2]).arguments)
+			fail_msg("the same: %s", other[i][2]);
+	}
 }
 
 RUN_TESTS()
