@@ -1,6 +1,7 @@
 // heap: does one wrong thing to its heap, or none, as its argument says; ends
 // with status 3, unless it crashes.
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -400,6 +401,45 @@ struct alignas(64) wide {
 	char text[100];
 };
 
+static void
+expect_errno(const char *what)
+{
+	if (errno != EXDEV) {
+		std::printf("%s sets errno to %d\n", what, errno);
+		std::abort();
+	}
+}
+
+// Frees what is whole, what is not, and what is none.
+static void
+keep_errno()
+{
+	char *volatile p = make_block();
+
+	for (int i = 0; i < 20000; i++) {
+		void *volatile block = std::malloc(i % 500 == 0 ?
+		    1 << 20 : i % 1000);
+
+		errno = EXDEV;
+		std::free(block);
+		expect_errno("free");
+	}
+	p[41] = 'e';
+	errno = EXDEV;
+	drop_block(p);
+	expect_errno("free of a damaged block");
+	drop_block(p);
+	expect_errno("a second free");
+	std::thread([] {
+		void *volatile block = new wide;
+
+		errno = EXDEV;
+		delete static_cast<wide *>(block);
+		expect_errno("delete");
+	}).join();
+}
+
+
 // All that is allowed.
 static void
 nothing()
@@ -457,7 +497,8 @@ static const struct {
 	{"many", many_bugs}, {"handler", handler}, {"late-frees", late_frees},
 	{"read", by_read}, {"new-array", new_array},
 	{"reads", reads}, {"queue", in_queue}, {"two-writers", two_writers},
-	{"serves", serves}, {"kill", before_kill}, {"forks", forks}, {"leaves", leaves}, {"nothing", nothing},
+	{"serves", serves}, {"kill", before_kill}, {"forks", forks}, {"leaves", leaves},
+	{"errno", keep_errno}, {"nothing", nothing},
 };
 
 int

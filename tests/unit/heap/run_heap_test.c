@@ -185,6 +185,23 @@ TEST(threads_and_handlers_come_to_their_end)
 	}
 }
 
+/* As POSIX wants it of free since 2024; with the findings that are made. */
+TEST(free_keeps_errno)
+{
+	static const char *const sizes[] = {"0", "64K", "1G"};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct outcome o;
+
+		guard_once(&o, LIST("--heap-quarantine", sizes[i],
+		    "--no-cache"), LIST(victim("heap"), "errno"));
+		expect_report(&o);
+		if (o.status != 3 || count_of(&o, "finding") != 2)
+			fail_msg("%s: %d %s%s", sizes[i], o.status, o.out,
+			    o.err);
+	}
+}
+
 TEST(a_text_says_where_the_damage_is)
 {
 	struct outcome o;

@@ -1,0 +1,167 @@
+/* quarantine: freed blocks are kept in their order, and when there is no room a
+   part of them goes at once. */
+#include "test.h"
+
+#include <string.h>
+
+/* the guard is a library that replaces malloc: only this part of it is here */
+#include "guard/block.c"	/* NOLINT(bugprone-suspicious-include) */
+#include "guard/alloc.c"	/* NOLINT(bugprone-suspicious-include) */
+
+enum { SIZE = 1024, ROOM = AT_ONCE * SIZE, MANY = HG_RING + 10 };
+
+struct hg_state hg_state = {.quarantine = ROOM, .share = ROOM};
+struct hg_ledger hg_ledger;
+struct hg_next hg_next;
+struct hg_calls *hg_calls;
+_Thread_local struct hg_thread *hg_self
+    __attribute__((tls_model("initial-exec")));
+_Atomic uint64_t hg_rules[HG_RULES];
+
+static struct hg_thread thread;
+static struct hg_entry entries[MANY];
+static char memory[SIZE + 64] __attribute__((aligned(16)));
+static unsigned freed, reports;
+static struct hg_entry *reported;
+
+static void
+count_free(void *raw)
+{
+	assert_ptr_equal(raw, memory);
+	freed++;
+}
+
+void
+hg_report_block(struct hg_entry *e, uint64_t block, enum hg_when when,
+    const struct hg_record *from)
+{
+	(void)block;
+	(void)from;
+	assert_int_equal(when, HG_AT_REUSE);
+	reports++;
+	reported = e;
+}
+
+/* All blocks are in the same place, which does not matter here. */
+static void
+keep_one(uint32_t number, size_t size)
+{
+	const uint64_t block = (uintptr_t)memory + HG_HEAD;
+	struct hg_entry *e = &entries[number];
+
+	*e = (struct hg_entry){
+		.block = block, .size = size, .pad = 4, .state = HG_FREED,
+	};
+	keep(&thread, e);
+}
+
+static void
+begin(void)
+{
+	memset(&thread, 0, sizeof(thread));
+	hg_ledger.all = entries;
+	atomic_store(&hg_ledger.used, MANY);
+	hg_next.free = count_free;
+	freed = reports = 0;
+	reported = NULL;
+}
+
+TEST(a_part_goes_at_once_the_oldest_first)
+{
+	begin();
+	for (uint32_t i = 1; i <= AT_ONCE; i++)
+		keep_one(i, SIZE);
+	assert_int_equal(freed, 0);
+	assert_int_equal(thread.held, ROOM);
+	keep_one(AT_ONCE + 1, SIZE);
+	assert_int_equal(freed, 2);
+	assert_int_equal(thread.held, ROOM - SIZE);
+	for (uint32_t i = 1; i <= AT_ONCE + 1; i++)
+		assert_int_equal(atomic_load(&entries[i].state), i <= 2 ?
+		    HG_NONE : HG_FREED);
+	keep_one(AT_ONCE + 2, SIZE);
+	assert_int_equal(freed, 2);
+	assert_int_equal(thread.spare[0], 1);
+	assert_int_equal(thread.spare[1], 2);
+}
+
+TEST(each_that_goes_is_looked_at)
+{
+	begin();
+	for (uint32_t i = 1; i <= AT_ONCE + 1; i++)
+		keep_one(i, SIZE);
+	/* neither was filled */
+	assert_int_equal(reports, 2);
+	assert_ptr_equal(reported, &entries[2]);
+}
+
+TEST(one_that_is_larger_than_all_goes_alone)
+{
+	begin();
+	keep_one(1, SIZE);
+	keep_one(2, ROOM + 1);
+	assert_int_equal(freed, 1);
+	assert_int_equal(atomic_load(&entries[1].state), HG_FREED);
+	assert_int_equal(thread.held, SIZE);
+}
+
+TEST(there_are_no_more_than_the_ring_has_room_for)
+{
+	begin();
+	for (uint32_t i = 1; i < MANY; i++)
+		keep_one(i, 0);
+	assert_int_equal(thread.last - thread.first, HG_RING);
+	assert_int_equal(freed, MANY - 1 - HG_RING);
+}
+
+/* --- not called here --- */
+
+void
+hg_report_free(enum hg_kind kind, struct hg_entry *e, uint64_t block,
+    enum hg_family family, const struct hg_record *from)
+{
+	fail_msg("%d %p %lx %d %p", kind, (void *)e, (unsigned long)block,
+	    family, (const void *)from);
+}
+
+uint32_t
+hg_site_learn(struct hg_site *s, uint64_t sum, const struct hg_record *from,
+    unsigned frames)
+{
+	fail_msg("%p %lx %p %u", (void *)s, (unsigned long)sum,
+	    (const void *)from, frames);
+	return 0;
+}
+
+struct hg_rule
+hg_rule_learn(uint64_t pc)
+{
+	fail_msg("%lx", (unsigned long)pc);
+	return (struct hg_rule){0};
+}
+
+#define NOT_CALLED(type, name, parameters, result)			\
+	type								\
+	name parameters							\
+	{								\
+		fail_msg(#name);					\
+		return result;						\
+	}
+NOT_CALLED(struct hg_thread *, hg_thread_make, (void), NULL)
+NOT_CALLED(bool, hg_arena_has, (const void *p), p == NULL)
+NOT_CALLED(bool, hg_early_has, (uint64_t block), block == 0)
+NOT_CALLED(void *, hg_early_note, (void *p), p)
+NOT_CALLED(void, hg_early_forget, (uint64_t block), (void)block)
+NOT_CALLED(void, hg_ledger_refill, (struct hg_thread *t), (void)t)
+NOT_CALLED(void, hg_ledger_drain, (struct hg_thread *t), (void)t)
+NOT_CALLED(struct hg_entry *, hg_ledger_search, (uint64_t block),
+    &entries[block])
+NOT_CALLED(struct hg_entry *, hg_ledger_around, (uint64_t address),
+    &entries[address])
+NOT_CALLED(void, hg_watch_end, (const struct hg_entry *e), (void)e)
+NOT_CALLED(void, hg_watch_allocated, (struct hg_entry *e, uint64_t block),
+    (void)(e->size + block))
+NOT_CALLED(void, hg_watch_freed, (struct hg_entry *e, uint64_t block),
+    (void)(e->size + block))
+
+RUN_TESTS()
