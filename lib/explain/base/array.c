@@ -6,11 +6,11 @@
 #include <sys/mman.h>
 
 #define FIRST 16		/* elements of a new array */
-#define LARGE ((size_t)1 << 22)	/* bytes: less gains nothing */
+#define LARGE ((size_t)1 << 22)	/* bytes; smaller arrays gain nothing */
 #define PAGE ((uintptr_t)4096)
 
-/* Memory that is going to be written from one end to the other: the kernel may
-   give it out in larger pieces, so that there are fewer page faults. */
+/* The memory will be written from start to end, so let the kernel use huge
+   pages, with fewer page faults. */
 static void
 expect_fill(void *at, size_t size)
 {
@@ -36,7 +36,7 @@ ex_array_room(void *array, size_t n, size_t more, size_t *cap,
 		wanted = max;
 	if (wanted < n + more)
 		wanted = n + more;
-	/* the pointer's own type is the caller's */
+	/* *array is of the caller's pointer type */
 	memcpy(&at, array, sizeof(at));
 	if ((bigger = reallocarray(at, wanted, element_size)) == NULL)
 		return false;
@@ -68,16 +68,16 @@ ex_array_upto(const void *array, size_t n, size_t element_size, size_t offset,
 
 /* --- sorting --- */
 
-/* An element's number, and where it was. */
+/* A sort key and the index of its element. */
 struct key {
 	uint64_t value;
 	size_t index;
 };
 
-enum { DIGIT = 11, DIGITS = 1 << DIGIT };	/* bits, and values of them */
+enum { DIGIT = 11, DIGITS = 1 << DIGIT };  /* bits of a digit, and its values */
 
-/* Sort keys by one digit of theirs, from one array into another.  False: all
-   have the same, and nothing was done. */
+/* Sort keys by one digit, from one array into another.  Returns false, having
+   done nothing, if all have the same digit. */
 static bool
 sort_digit(const struct key *from, struct key *to, size_t n, unsigned shift)
 {
@@ -118,8 +118,8 @@ is_sorted(const uint8_t *array, size_t n, size_t element_size, size_t offset)
 	return true;
 }
 
-/* By the digits of the numbers, the lowest first: there are many elements, and
-   moving them is what takes time. */
+/* A radix sort, least significant digit first, because there are many elements
+   and moving them takes most of the time. */
 bool
 ex_array_sort(void *array, size_t n, size_t element_size, size_t offset)
 {

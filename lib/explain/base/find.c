@@ -6,8 +6,8 @@
 #include <string.h>
 
 enum {
-	BLOCK = 256,		/* positions that are examined together */
-	PROBES = 3,		/* bytes that are compared at each */
+	BLOCK = 256,		/* positions that are tested together */
+	PROBES = 3,		/* bytes compared at each */
 };
 
 struct probe {
@@ -22,8 +22,7 @@ rarity(uint8_t byte)
 	return byte == 0 ? 0 : byte < ' ' || byte == UINT8_MAX ? 1 : 2;
 }
 
-/* Choose the rarest bytes; the first one also in place of those that are not
-   there. */
+/* Choose the rarest bytes; if there are too few, repeat the first one. */
 static void
 choose(const uint8_t *bytes, size_t len, struct probe probe[PROBES])
 {
@@ -37,8 +36,8 @@ choose(const uint8_t *bytes, size_t len, struct probe probe[PROBES])
 				probe[n++] = (struct probe){i, bytes[i]};
 }
 
-/* Whether all probes fit at one of the positions of a block.  Without branches,
-   so that compilers make it compare many positions at a time. */
+/* Whether all probes match at one of the positions of a block.  Without
+   branches, so that compilers vectorize it. */
 static bool
 may_hold(const uint8_t *block, const struct probe probe[PROBES])
 {

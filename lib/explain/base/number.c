@@ -82,14 +82,15 @@ ex_number_balance(struct ex_number *a, struct ex_number *b)
 	*a = ex_number_promote(a);
 	*b = ex_number_promote(b);
 	size = a->size > b->size ? a->size : b->size;
-	/* the wider one's sign; of two as wide, the unsigned one's */
+	/* the sign of the wider one; of two with the same size, unsigned
+	   wins */
 	is_signed = a->size == b->size ? a->is_signed && b->is_signed :
 	    a->size > b->size ? a->is_signed : b->is_signed;
 	*a = ex_number_integer(a->bits, size, is_signed);
 	*b = ex_number_integer(b->bits, size, is_signed);
 }
 
-/* Whether an integer of this type can be it, without its fraction. */
+/* Whether the integer part fits this type. */
 static bool
 fits(long double real, unsigned size, bool is_signed)
 {
@@ -137,7 +138,7 @@ shift(enum ex_operator operator, const struct ex_number *left,
 	return true;
 }
 
-/* Of two that are balanced. */
+/* Compare two numbers of the same type. */
 static bool
 compare(enum ex_operator operator, const struct ex_number *a,
     const struct ex_number *b)
@@ -160,7 +161,8 @@ compare(enum ex_operator operator, const struct ex_number *a,
 	}
 }
 
-/* One operation in each type, so that it is rounded once. */
+/* Each operation is done in its own type, so that the result is rounded
+   once. */
 #define IN_ITS_TYPE(a, operator, b)					\
 	((a)->size == sizeof(float) ?					\
 	    (long double)((float)(a)->real operator (float)(b)->real) :	\

@@ -5,16 +5,17 @@
 
 #include <asm/perf_regs.h>
 
-/* A rep string instruction may be stopped after a group of steps, not after
-   the very one that touched the watch: at most this many bytes later. */
+/* A rep string instruction may be stopped after a group of steps rather than
+   after the step that touched the watch.  This is the largest distance in
+   bytes. */
 #define REP_GROUP	64
 
-/* An XSAVE area's size depends on the processor; none is larger (AMX's is
+/* The size of an XSAVE area depends on the processor; none is larger (AMX needs
    11 KB). */
 #define XSAVE_MAX	(16U << 10)
 
-/* Of the 512 bytes of an FXSAVE area these are saved: in 64-bit code, and with
-   the eight registers of 32-bit code.  The rest is reserved. */
+/* Bytes of the 512-byte FXSAVE area that are saved in 64-bit code, and with the
+   eight registers of 32-bit code.  The rest is reserved. */
 #define FXSAVE_USED	416
 #define FXSAVE_USED_32	288
 
@@ -112,7 +113,7 @@ ex_code_is_resumed(const struct ex_code *c)
 	}
 }
 
-/* Names memory without touching it. */
+/* Instructions that name memory without accessing it. */
 static bool
 is_hint(const struct ex_code *c)
 {
@@ -128,8 +129,8 @@ is_hint(const struct ex_code *c)
 	}
 }
 
-/* How many bytes from its address on an operand may touch, when what it does
-   touch depends on more than the registers sampled; 0: that is known. */
+/* The number of bytes, from its address on, that an operand may touch if that
+   depends on more than the registers in the sample; otherwise 0. */
 static uint32_t
 vague_size(const struct ex_code *c, const ZydisDecodedOperand *op)
 {
@@ -162,7 +163,8 @@ vague_size(const struct ex_code *c, const ZydisDecodedOperand *op)
 	return 0;
 }
 
-/* Bytes that an operand surely touches, from its address on. */
+/* The number of bytes, from its address on, that an operand certainly
+   touches. */
 static uint32_t
 sure_size(const struct ex_query *q, const struct ex_code *c,
     const ZydisDecodedOperand *op)
@@ -178,7 +180,7 @@ sure_size(const struct ex_query *q, const struct ex_code *c,
 	}
 }
 
-/* Does it move the stack pointer, and access memory there without saying so? */
+/* Whether it moves the stack pointer, and accesses memory there implicitly. */
 static bool
 is_stack(const struct ex_code *c)
 {
@@ -195,7 +197,8 @@ is_hidden(const ZydisDecodedOperand *op)
 	return op->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN;
 }
 
-/* The address of that memory, from the stack pointer left behind. */
+/* The address of that memory, computed from the stack pointer after the
+   instruction. */
 static bool
 stack_address(const struct ex_query *q, const struct ex_code *c,
     const ZydisDecodedOperand *op, uint64_t *addr)
@@ -218,7 +221,7 @@ stack_address(const struct ex_query *q, const struct ex_code *c,
 	return true;
 }
 
-/* The element that a string instruction's last step was at. */
+/* The element of a string instruction's last step. */
 static bool
 string_address(const struct ex_query *q, const ZydisDecodedOperand *op,
     uint64_t *addr)
@@ -236,7 +239,7 @@ string_address(const struct ex_query *q, const ZydisDecodedOperand *op,
 	return true;
 }
 
-/* A register as an instruction found it when it computed an address. */
+/* The value of a register when the instruction computed an address. */
 static bool
 register_before(const struct ex_query *q, const struct ex_code *c,
     ZydisRegister reg, uint64_t *value)
@@ -250,8 +253,9 @@ register_before(const struct ex_query *q, const struct ex_code *c,
 		const ZydisDecodedOperand *op = &c->op[i];
 
 		if (number == EX_SP && is_stack(c)) {
-			/* push and call computed it before they moved the
-			   stack pointer down, pop after it moved it up */
+			/* push and call computed the address before they
+			   decremented the stack pointer, pop after it
+			   incremented it */
 			if (is_memory(op) && is_hidden(op) && op_writes(op))
 				*value += op->size / 8;
 		} else if (op->type == ZYDIS_OPERAND_TYPE_REGISTER &&
@@ -264,8 +268,8 @@ register_before(const struct ex_query *q, const struct ex_code *c,
 	return true;
 }
 
-/* bt, bts, btr, btc with a register reach beyond their operand: that holds a
-   bit number of either sign. */
+/* bt, bts, btr and btc with a register operand may reach beyond the memory
+   operand: the register holds a signed bit number. */
 static bool
 add_bit_offset(const struct ex_query *q, const struct ex_code *c,
     uint64_t *addr)
@@ -288,8 +292,8 @@ add_bit_offset(const struct ex_query *q, const struct ex_code *c,
 	return true;
 }
 
-/* What a segment begins at.  One of the two that do not begin at 0 is at the
-   thread's control block.  False: it is not known. */
+/* The base of a segment.  All are 0 except two, one of which is that of the
+   thread control block.  Returns false if it is not known. */
 static bool
 segment_base(const struct ex_query *q, ZydisRegister segment, uint64_t *base)
 {
@@ -301,7 +305,8 @@ segment_base(const struct ex_query *q, ZydisRegister segment, uint64_t *base)
 	    segment != ZYDIS_REGISTER_GS);
 }
 
-/* The address of a memory operand; false: not available from the sample. */
+/* The address of a memory operand.  Returns false if the sample does not have
+   all registers. */
 static bool
 operand_address(const struct ex_query *q, const struct ex_code *c,
     const ZydisDecodedOperand *op, uint64_t *addr)
@@ -351,9 +356,9 @@ ex_query_overlaps(const struct ex_query *q, uint64_t addr, uint64_t size)
 	return addr - q->addr < q->len || q->addr - addr < size;
 }
 
-/* From the element of the last step back to the one that touched the watch.
-   Unless that is the last one it was stopped late, and which others were
-   touched since the stop before is not known: *addr and *size become 0. */
+/* Step back from the last element to the one that touched the watch.  If that
+   was not the last one, the stop came late, and it is not known which others
+   were touched since the previous stop: *addr and *size become 0. */
 static bool
 rep_overlaps(const struct ex_query *q, uint64_t *addr, uint32_t *size)
 {
@@ -373,7 +378,7 @@ rep_overlaps(const struct ex_query *q, uint64_t *addr, uint32_t *size)
 	return false;
 }
 
-/* Some of an operand's bytes may be touched. */
+/* The operand may touch some of these bytes. */
 static enum ex_touch
 touches_some(const struct ex_query *q, uint64_t addr, uint32_t size,
     struct ex_finding *f)
@@ -386,7 +391,7 @@ touches_some(const struct ex_query *q, uint64_t addr, uint32_t size,
 	return EX_TOUCH_MAYBE;
 }
 
-/* One operand. */
+/* Whether an operand touches the watch. */
 static enum ex_touch
 touches(const struct ex_query *q, const struct ex_code *c,
     const ZydisDecodedOperand *op, struct ex_finding *f)
@@ -411,7 +416,7 @@ touches(const struct ex_query *q, const struct ex_code *c,
 	    touches_some(q, f->addr, op->size / 8, f);
 }
 
-/* clzero has no operand: it clears the cache line that rax lies in. */
+/* clzero has no operand: it clears the cache line at the address in rax. */
 static struct ex_finding
 clzero_touch(const struct ex_query *q, const struct ex_code *c)
 {
@@ -429,7 +434,7 @@ clzero_touch(const struct ex_query *q, const struct ex_code *c)
 	return found;
 }
 
-/* Two operands that both touch the watch, or both may. */
+/* Combine two operands that both touch the watch, or may touch it. */
 static struct ex_finding
 both(const struct ex_finding *a, const struct ex_finding *b)
 {
@@ -441,7 +446,7 @@ both(const struct ex_finding *a, const struct ex_finding *b)
 	f.reads = a->reads || b->reads;
 	f.writes = a->writes || b->writes;
 	f.stores = a->stores || b->stores;
-	/* Stopped late, one may have touched it without the other. */
+	/* if the stop came late, one may have touched it without the other */
 	if (f.touch == EX_TOUCH_YES && (a->size == 0 || b->size == 0))
 		f.touch = EX_TOUCH_MAYBE;
 	if (f.touch == EX_TOUCH_MAYBE) {

@@ -14,7 +14,7 @@ is_high(ZydisRegister reg)
 	return reg >= ZYDIS_REGISTER_AH && reg <= ZYDIS_REGISTER_BH;
 }
 
-/* The value of a general register, or of its part. */
+/* The value of a general register or of a part of one. */
 static bool
 register_value(const struct ex_query *q, ZydisRegister reg, uint64_t *value)
 {
@@ -54,7 +54,7 @@ source_value(const struct ex_query *q, const ZydisDecodedOperand *op,
 	}
 }
 
-/* setcc's condition, the low four bits of its opcode. */
+/* The condition of setcc: the low four bits of its opcode. */
 static bool
 condition(unsigned code, uint64_t flags)
 {
@@ -74,7 +74,7 @@ is_memory(const ZydisDecodedOperand *op)
 	return op->type == ZYDIS_OPERAND_TYPE_MEMORY;
 }
 
-/* Bytes from least to most significant, as memory has them. */
+/* Bytes in the order of memory, least significant first. */
 static void
 put_bytes(uint8_t to[EX_EFFECT_MAX], uint64_t low, uint64_t high)
 {
@@ -102,7 +102,7 @@ swapped(uint64_t value, unsigned size)
 	return size > 8 ? value : __builtin_bswap64(value) >> (64 - 8 * size);
 }
 
-/* mov and push: a register, or a constant. */
+/* mov and push: the source is a register or a constant. */
 static void
 store_source(const struct ex_query *q, const ZydisDecodedOperand *op,
     struct ex_effect *effect)
@@ -132,8 +132,8 @@ push(const struct ex_query *q, const struct ex_code *c,
 	store(effect, value);
 }
 
-/* Either it stored the register over the value that was in ax, or ax was
-   loaded with what memory holds, which was then written back. */
+/* If ZF is set, it stored the register over the value in ax; otherwise it
+   loaded ax from memory and wrote the value back. */
 static void
 compare_exchange(const struct ex_query *q, const struct ex_code *c,
     struct ex_effect *effect)
@@ -148,7 +148,7 @@ compare_exchange(const struct ex_query *q, const struct ex_code *c,
 		store(effect, value);
 }
 
-/* The same with pairs of registers: dx and ax, cx and bx. */
+/* The same with register pairs: dx:ax and cx:bx. */
 static void
 compare_exchange_pair(const struct ex_query *q, unsigned size,
     struct ex_effect *effect)
@@ -172,7 +172,7 @@ compare_exchange_pair(const struct ex_query *q, unsigned size,
 		put_bytes(effect->stored, ax, dx);
 }
 
-/* What was loaded into a register that still holds it. */
+/* The value was loaded into a register that still holds it. */
 static void
 load_register(const struct ex_query *q, const ZydisDecodedOperand *op,
     struct ex_effect *effect)
@@ -184,8 +184,8 @@ load_register(const struct ex_query *q, const ZydisDecodedOperand *op,
 		load(effect, value);
 }
 
-/* xchg and xadd: what they stored, or added, was in the register that they
-   loaded. */
+/* xchg and xadd: the register now holds the value that was in memory; it held
+   what they stored or added. */
 static void
 exchange(const struct ex_query *q, const struct ex_code *c,
     struct ex_effect *effect)
@@ -256,7 +256,7 @@ operation_of(ZydisMnemonic mnemonic)
 	}
 }
 
-/* Those that compute, from memory and at most one other operand. */
+/* Instructions that compute from memory and at most one other operand. */
 static void
 compute(const struct ex_query *q, const struct ex_code *c,
     struct ex_effect *effect)
@@ -271,8 +271,8 @@ compute(const struct ex_query *q, const struct ex_code *c,
 	effect->operation = operation;
 }
 
-/* A register that is all of an address, or a part; none is, too.  False: what
-   is there instead varies. */
+/* Add a register that an address consists of.  Returns false if its value may
+   be different at another hit. */
 static bool
 add_base(const struct ex_query *q, ZydisRegister reg, struct ex_effect *effect)
 {
@@ -286,7 +286,8 @@ add_base(const struct ex_query *q, ZydisRegister reg, struct ex_effect *effect)
 	return true;
 }
 
-/* A store by mov, which changes no register: whether it is a plain one. */
+/* Determine whether a store by mov, which changes no register, is a plain
+   one. */
 static void
 find_plain(const struct ex_query *q, const struct ex_code *c,
     struct ex_effect *effect)
@@ -307,7 +308,7 @@ find_plain(const struct ex_query *q, const struct ex_code *c,
 	effect->plain = true;
 }
 
-/* By what it does, in the order of how often programs do it. */
+/* In the order of how often programs use them. */
 static void
 by_mnemonic(const struct ex_query *q, const struct ex_code *c,
     struct ex_effect *effect)
@@ -369,7 +370,8 @@ read_only(const struct ex_query *q, const struct ex_code *c,
 	}
 }
 
-/* Whether no other processor's access can have come into the middle of it. */
+/* Whether no access by another processor can have come in between its load and
+   its store. */
 static bool
 is_atomic(const struct ex_code *c, const struct ex_finding *found)
 {

@@ -4,7 +4,7 @@
  */
 #include "insn/effect.h"
 
-/* Bits of the flags register. */
+/* Bits of the flags register, in the order of eflags. */
 enum {
 	CF = 1 << 0,
 	PF = 1 << 2,
@@ -14,12 +14,12 @@ enum {
 	OF = 1 << 11,
 };
 
-/* A computation at a width, and which flags it defines. */
+/* The result of a computation, and the flags that it defines. */
 struct result {
 	unsigned bits;		/* 8, 16, 32 or 64 */
-	uint64_t mask;		/* of this many bits */
+	uint64_t mask;		/* all bits of that width */
 	uint64_t value;
-	uint32_t flags;		/* of those defined, the ones that are set */
+	uint32_t flags;		/* those of `defined' that are set */
 	uint32_t defined;
 };
 
@@ -36,7 +36,7 @@ define(struct result *r, uint32_t flag, bool set)
 	r->flags |= set ? flag : 0;
 }
 
-/* The flags that depend on the value alone. */
+/* Flags that depend on the value alone. */
 static void
 define_value(struct result *r)
 {
@@ -73,7 +73,7 @@ logic(struct result *r, uint64_t value)
 	define(r, CF | OF, false);
 }
 
-/* inc and dec leave the carry as it was. */
+/* inc and dec do not change the carry. */
 static void
 forget_carry(struct result *r)
 {
@@ -81,7 +81,7 @@ forget_carry(struct result *r)
 	r->flags &= ~(uint32_t)CF;
 }
 
-/* Shifts and rotations by none leave everything as it was. */
+/* A shift or rotation by 0 changes nothing. */
 static unsigned
 count_of(const struct result *r, uint64_t operand)
 {
@@ -114,7 +114,7 @@ static void
 shift_signed(struct result *r, uint64_t a, unsigned count)
 {
 	const uint64_t sign = top_bit(r, a) ? ~r->mask : 0;
-	const uint64_t wide = a | sign;		/* 64 bits of it */
+	const uint64_t wide = a | sign;		/* extended to 64 bits */
 	const uint64_t fill = top_bit(r, a) ? ~UINT64_C(0) : 0;
 
 	r->value = ((wide >> count) | (fill << 1 << (63 - count))) & r->mask;
@@ -161,7 +161,7 @@ shift(struct result *r, enum ex_operation operation, uint64_t a,
 	}
 }
 
-/* The carry shows what the bit was. */
+/* The carry is the previous value of the bit. */
 static void
 bit(struct result *r, enum ex_operation operation, uint64_t a,
     uint64_t operand)
@@ -173,7 +173,7 @@ bit(struct result *r, enum ex_operation operation, uint64_t a,
 	    operation == EX_OP_BTR ? a & ~one : a ^ one;
 }
 
-/* False: not one of those that compute. */
+/* Returns false if the operation is not a computation. */
 static bool
 compute(struct result *r, enum ex_operation operation, uint64_t a, uint64_t b,
     unsigned carry)
@@ -238,7 +238,8 @@ ex_effect_derive(const struct ex_effect *e, uint64_t old, uint64_t *value)
 	if (e->size == 0 || e->size > 8 || (e->size & (e->size - 1)) != 0 ||
 	    (with_carry && !e->has_flags))
 		return EX_NOT_DERIVED;
-	/* the carry that went in is lost, but the flags may show it */
+	/* the carry that was added is lost, but the flags may show which it
+	   was */
 	for (unsigned carry = 0; carry < (with_carry ? 2 : 1); carry++) {
 		struct result r = { .bits = bits,
 		    .mask = ~UINT64_C(0) >> (64 - bits) };
@@ -295,7 +296,7 @@ ex_effect_invert(const struct ex_effect *e, uint64_t value, uint64_t *old)
 	default:
 		return false;
 	}
-	/* flags contradict: value is not what it left */
+	/* the flags contradict: value is not what it left */
 	return ex_effect_derive(&back, value, old) == EX_DERIVED &&
 	    ex_effect_derive(e, *old, &again) == EX_DERIVED && again == value;
 }

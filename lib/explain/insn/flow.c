@@ -18,12 +18,12 @@ struct ex_flow {
 	ZydisMachineMode mode;
 	uint32_t size;		/* bytes of code */
 	uint8_t *code;
-	uint8_t *len;		/* of the instruction that begins at a byte, if
-				   it is reached; else 0 */
-	struct offsets left;	/* to be followed */
-	struct offsets jumps;	/* through memory */
-	struct offsets exits;	/* to other code, for all that is known */
-	bool falls;		/* goes on beyond its end */
+	uint8_t *len;		/* of the instruction at this byte, if it is
+				   reached; else 0 */
+	struct offsets left;	/* still to be followed */
+	struct offsets jumps;	/* jumps through memory */
+	struct offsets exits;	/* to other code, as far as is known */
+	bool falls;		/* continues beyond its end */
 };
 
 void
@@ -63,7 +63,7 @@ is_memory_jump(const ZydisDecodedInstruction *insn)
 	    insn->opcode == 0xff && insn->raw.modrm.mod != 3;
 }
 
-/* Keep in mind what an instruction is where the code may be left. */
+/* Note an instruction at which the code may be left. */
 static bool
 note_jump(struct ex_flow *flow, const ZydisDecodedInstruction *insn,
     uint64_t at)
@@ -82,9 +82,9 @@ note_jump(struct ex_flow *flow, const ZydisDecodedInstruction *insn,
 }
 
 /*
- * Does an instruction that may branch to an offset also go on to the next?  A
- * call comes back.  But one into the middle of its own function is a way to
- * push an address: what follows may be data.
+ * Whether the code continues after an instruction that may branch.  A call
+ * returns, but one into the middle of its own function is a way to push an
+ * address: what follows may be data.
  */
 static bool
 goes_on(const struct ex_flow *flow, const ZydisDecodedInstruction *insn,
@@ -121,12 +121,13 @@ is_padding(const ZydisDecodedInstruction *insn)
 	    (insn->mnemonic == ZYDIS_MNEMONIC_XCHG && insn->length <= 2);
 }
 
-/* Follow straight on from an offset, up to code that is known already. */
+/* Follow the code from an offset until it meets code that is known. */
 static bool
 follow(struct ex_flow *flow, const ZydisDecoder *decoder, uint64_t at)
 {
 	ZydisDecodedInstruction insn;
-	bool called = false;	/* maybe for good: only padding follows */
+	bool called = false;	/* the call may not return, if only padding
+				   follows */
 	uint64_t target;
 
 	while (at < flow->size && flow->len[at] == 0) {
@@ -161,7 +162,7 @@ follow_all(struct ex_flow *flow, const ZydisDecoder *decoder)
 	return true;
 }
 
-/* Look for jumps in what is not reached. */
+/* Look for jumps in bytes that were not reached. */
 static bool
 scan_rest(struct ex_flow *flow, const ZydisDecoder *decoder)
 {

@@ -13,24 +13,24 @@
 
 #include "insn/insn.h"
 
-#ifdef __aarch64__	/* static checks see it elsewhere, too */
+#ifdef __aarch64__	/* static checkers also read it on other processors */
 
 enum { CODE_LEN = 4, REGS_MAX = 4 };
 
 /* What an instruction does at its memory operand. */
 enum kind {
-	KIND_NONE,		/* it has none */
+	KIND_NONE,		/* it has no memory operand */
 	KIND_LOAD,
 	KIND_STORE,
 	KIND_STORE_EXCLUSIVE,	/* only if the monitor is still held */
-	KIND_ATOMIC,		/* loads, computes and stores */
-	KIND_ZERO,		/* a whole block, dc zva */
+	KIND_ATOMIC,		/* load, compute and store */
+	KIND_ZERO,		/* dc zva clears a whole block */
 };
 
 static const struct atomic {
-	const char *name;	/* as the mnemonic begins */
+	const char *name;	/* the beginning of the mnemonic */
 	enum ex_operation operation;
-	bool inverted;		/* the operand's bits count as the opposite */
+	bool inverted;		/* the operand is inverted first */
 } atomics[] = {
 	{"ldadd", EX_OP_ADD, false}, {"stadd", EX_OP_ADD, false},
 	{"ldclr", EX_OP_AND, true}, {"stclr", EX_OP_AND, true},
@@ -44,16 +44,17 @@ static const struct atomic {
 	{"cas", EX_OP_UNKNOWN, false},
 };
 
-/* An instruction, and what it says of its operand. */
+/* An instruction and its memory operand. */
 struct access {
 	const struct ex_sample *sample;
 	const cs_insn *insn;
 	const cs_arm64 *detail;
-	const cs_arm64_op *memory;	/* NULL: none, or not by a register */
+	const cs_arm64_op *memory;	/* NULL if there is none, or it has
+					   no base register */
 	enum kind kind;
 	const struct atomic *atomic;
-	arm64_reg data[REGS_MAX];	/* what is stored, or loaded into */
-	unsigned ndata, each;		/* bytes of each; 0: not known */
+	arm64_reg data[REGS_MAX];  /* registers that are stored or loaded */
+	unsigned ndata, each;	/* each: bytes of each; 0 if not known */
 };
 
 static bool
@@ -62,7 +63,7 @@ begins(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* x0 to x30 and sp by their numbers in samples; the zero register has none. */
+/* The number of x0 to x30 or sp in samples; the zero register has none. */
 static bool
 number_of(arm64_reg reg, unsigned *number)
 {
@@ -90,7 +91,7 @@ value_of(const struct access *a, arm64_reg reg, uint64_t *value)
 	    ex_regs_get(&a->sample->user, number, value));
 }
 
-/* The bytes of a vector register's elements; 0: not known. */
+/* The size of a vector register's elements in bytes, or 0 if not known. */
 static unsigned
 vector_bytes(const cs_arm64_op *op)
 {
@@ -118,7 +119,8 @@ vector_bytes(const cs_arm64_op *op)
 	}
 }
 
-/* The bytes that a register stands for in this instruction; 0: not known. */
+/* The bytes that a register contributes in this instruction, or 0 if not
+   known. */
 static unsigned
 register_bytes(const struct access *a, const cs_arm64_op *op)
 {
@@ -174,8 +176,8 @@ find_kind(struct access *a)
 		a->kind = KIND_ZERO;
 }
 
-/* Registers in front of the memory operand; an exclusive store's first one says
-   whether it was done, and of an atomic one only the operand counts. */
+/* Find the registers before the memory operand.  The first one of an exclusive
+   store is its status; of an atomic operation only the operand counts. */
 static void
 find_data(struct access *a)
 {
@@ -200,12 +202,12 @@ find_data(struct access *a)
 	}
 }
 
-/* The first byte touched; false: it cannot be computed. */
+/* The first byte touched.  Returns false if it cannot be computed. */
 static bool
 address_of(const struct access *a, uint64_t *addr)
 {
 	const arm64_op_mem *m = &a->memory->mem;
-	/* post-indexed: what is added is for the next one */
+	/* post-indexed: the offset is added after the access */
 	const bool post = strstr(a->insn->op_str, "], ") != NULL;
 	uint64_t index = 0;
 
@@ -224,7 +226,7 @@ address_of(const struct access *a, uint64_t *addr)
 	return true;
 }
 
-/* What a store, or an atomic operation, makes of the bytes. */
+/* What a store or an atomic operation does to the bytes. */
 static void
 find_effect(const struct access *a, struct ex_effect *effect)
 {
@@ -282,7 +284,7 @@ find_access(const struct access *a, uint64_t addr, uint32_t len,
 	find_effect(a, &out->effect);
 }
 
-/* The code at a place of the process, if it is what its module has there. */
+/* Read the code at this pc, if it is the same as in its module. */
 static bool
 read_code(struct ex_process *process, uint64_t pc, uint8_t code[CODE_LEN])
 {
@@ -295,7 +297,7 @@ read_code(struct ex_process *process, uint64_t pc, uint8_t code[CODE_LEN])
 	    ex_process_is_original(process, pc + CODE_LEN);
 }
 
-/* Opened once: it allocates, and is needed at each hit. */
+/* Opened once, because it allocates memory and is needed for each hit. */
 static bool
 decoder(csh *handle)
 {

@@ -27,15 +27,16 @@
 #include "symbol/symbol.h"
 #include "unwind/regs.h"
 
-/* The candidates that are not ruled out. */
+/* The candidates that have not been ruled out. */
 struct candidates {
-	struct ex_code code[2];	/* the best so far, and the one looked at */
-	unsigned kept;		/* which is the best, 0 or 1 */
-	struct ex_finding best;	/* its; EX_TOUCH_NO: there is none */
-	unsigned n;		/* how many, with those that have no name */
-	uint64_t jump;		/* one of those is a jump to where these bytes
-				   said, which the best candidate wrote; 0: none
-				   is, or it may have read others */
+	struct ex_code code[2];	/* the best so far, and the current one */
+	unsigned kept;		/* index of the best: 0 or 1 */
+	struct ex_finding best;	/* of the best; EX_TOUCH_NO if there is none */
+	unsigned n;	/* their number, including those that cannot be named */
+	uint64_t jump;		/* one of those is a jump whose target was in
+				   these bytes, which the best candidate
+				   wrote; 0 if there is none, or it may have
+				   read others */
 };
 
 /* Decode the instruction at an address of the process. */
@@ -92,7 +93,7 @@ is_function_start(const struct ex_query *q, uint64_t pc)
 	    ex_symbol_function_start(module, vaddr, &start) && start == vaddr;
 }
 
-/* Where the next candidate is to be decoded. */
+/* The place for the next candidate. */
 static struct ex_code *
 next(struct candidates *all)
 {
@@ -111,7 +112,7 @@ add(struct candidates *all, struct ex_finding found)
 	}
 }
 
-/* How often a rep instruction is still to be repeated. */
+/* The remaining repetitions of a rep instruction. */
 static bool
 rep_left(const struct ex_query *q, const struct ex_code *c, uint64_t *left)
 {
@@ -122,7 +123,7 @@ rep_left(const struct ex_query *q, const struct ex_code *c, uint64_t *left)
 	return true;
 }
 
-/* Can the instruction that ends at pc have gone on there? */
+/* Whether the instruction that ends at pc can have been completed there. */
 static bool
 goes_on(const struct ex_query *q, const struct ex_code *c)
 {
@@ -134,15 +135,15 @@ goes_on(const struct ex_query *q, const struct ex_code *c)
 	case ZYDIS_CATEGORY_UNCOND_BR:
 		return false;
 	default:
-		/* movs and the like are done when nothing is left; cmps and
-		   scas may end before. */
+		/* movs and similar ones are complete when nothing is left; cmps
+		   and scas may end earlier */
 		return !ex_code_is_rep(c) ||
 		    (c->insn->attributes & ZYDIS_ATTRIB_HAS_REP) == 0 ||
 		    !rep_left(q, c, &left) || left == 0;
 	}
 }
 
-/* Whether a jump read its target from the bytes that an instruction wrote. */
+/* Whether a jump read its target from the bytes that the instruction wrote. */
 static bool
 reads_same(const struct ex_finding *jump, const struct ex_finding *found)
 {
@@ -151,15 +152,16 @@ reads_same(const struct ex_finding *jump, const struct ex_finding *found)
 	    jump->size == sizeof(uint64_t) && found->size == jump->size;
 }
 
-/* Can a jump that read its target from the watch have led to pc, where code
-   goes on from another instruction?  It left all registers as they were. *from:
-   where it read it, if that is what the other instruction wrote; else 0. */
+/* Whether a jump that read its target from the watch may have led to pc, to
+   which the code also continues from another instruction.  It would have
+   changed no register.  *from is set to where it read the target if the other
+   instruction wrote there, else to 0. */
 static bool
 may_be_jump(const struct ex_query *q, const struct ex_code *before,
     const struct ex_finding *found, uint64_t *from)
 {
-	bool may = before->last;	/* from another function, to its
-					   start */
+	bool may = before->last;	/* from another function to the start
+					   of this one */
 	struct ex_code c;
 
 	*from = may ? 0 : found->addr;
@@ -193,11 +195,11 @@ add_before(const struct ex_query *q, struct candidates *all)
 		all->n += q->reads_too && may_be_jump(q, c, &found, &all->jump);
 		return;
 	}
-	/* If the code was misread it may be another one.  But functions do not
-	   begin by going on from what happens to lie before them. */
+	/* If the code was misread, it may be another instruction.  But the
+	   start of a function is not reached from whatever precedes it. */
 	if ((!known || !c->certain) && !is_function_start(q, q->pc))
 		all->n++;
-	/* After a call, a return may have come here, and read where to. */
+	/* After a call, a return may have led here, which reads its target. */
 	if (known && c->insn->meta.category == ZYDIS_CATEGORY_CALL &&
 	    q->reads_too && ex_query_reg(q, EX_SP, &sp) &&
 	    ex_query_overlaps(q, sp - q->word, q->word))
@@ -229,7 +231,7 @@ add_unfinished(const struct ex_query *q, struct candidates *all)
 	add(all, found);
 }
 
-/* Did this call go to pc? */
+/* Whether this call went to pc. */
 static enum ex_touch
 called(const struct ex_query *q, const struct ex_code *c)
 {
@@ -252,15 +254,15 @@ called(const struct ex_query *q, const struct ex_code *c)
 			return EX_TOUCH_MAYBE;
 		return value == q->pc ? EX_TOUCH_YES : EX_TOUCH_NO;
 	default:
-		/* Memory held the target, and may hold another by now.
-		   Functions' starts are what calls go to. */
+		/* Memory held the target, and may hold another one now.  Calls
+		   go to starts of functions. */
 		return is_function_start(q, q->pc) ? EX_TOUCH_YES :
 		    EX_TOUCH_MAYBE;
 	}
 }
 
-/* Does code before an address end in a call?  To ask first is cheap, and keeps
-   what is no code from being swept. */
+/* Whether the code before an address ends in a call.  This check is cheap, and
+   keeps data from being swept. */
 static bool
 is_after_call(const struct ex_query *q, uint64_t pc)
 {
@@ -304,9 +306,9 @@ add_call(const struct ex_query *q, struct candidates *all)
 	add(all, found);
 }
 
-/* The text of an instruction, as Zydis prints AT&T syntax; what would be too
-   long is cut off.  Memory that is the only operand of an instruction says its
-   size, which Zydis leaves out ("inc (%rdi)"). */
+/* Format an instruction as Zydis does in AT&T syntax; a text that is too long
+   is cut off.  The size of memory that is the only operand, which Zydis leaves
+   out, is added ("inc (%rdi)"). */
 static void
 format(const struct ex_code *c, char *text, size_t size)
 {
@@ -353,7 +355,8 @@ set_insn(const struct ex_code *c, struct ex_insn *out)
 	memcpy(out->text, decoded->text, sizeof(out->text));
 }
 
-/* Is what was decoded what was executed?  Programs can change their code. */
+/* Whether the decoded code is what was executed; programs can change their
+   code. */
 static bool
 is_original(const struct ex_query *q, const struct ex_code *c)
 {

@@ -7,7 +7,7 @@
 #include "symbol/line.h"
 #include "insn/jump.h"
 
-/* The signed number of words in these bits, in bytes. */
+/* The signed offset in these bits, in bytes. */
 static uint64_t
 distance(uint32_t insn, unsigned low, unsigned bits)
 {
@@ -38,7 +38,7 @@ ex_jump_looks_like(const uint8_t *code, size_t len, uint64_t vaddr,
 	return true;
 }
 
-/* All instructions are as long; what is no code is taken for a jump, too. */
+/* All instructions have the same length, so data may be taken for a jump. */
 bool
 ex_jump_is_code(struct ex_module *m, const struct ex_direct_jump *jump)
 {
@@ -61,7 +61,7 @@ ex_jump_looks_like_pointer(const uint8_t *code, size_t len, uint64_t vaddr,
 	return (insn & 0xfffffc1f) == 0xd61f0000;
 }
 
-/* Jumps through it are two instructions: those of stubs. */
+/* A jump through a slot takes two instructions, and is only in stubs. */
 const char *
 ex_jump_slot(struct ex_module *m, uint64_t end)
 {
@@ -79,7 +79,7 @@ ex_jump_leads_anywhere(struct ex_module *m, uint64_t start, uint64_t end,
 	return ex_line_jump(m, *jump, sizeof(uint32_t)) != EX_JUMP_INSIDE;
 }
 
-/* Two instructions make an address, and others may be between them. */
+/* An address is made by two instructions, with others possibly in between. */
 bool
 ex_jump_sees_addresses(struct ex_module *m)
 {

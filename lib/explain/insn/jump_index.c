@@ -22,13 +22,13 @@
 #include "symbol/symbol.h"
 #include "base/array.h"
 
-#define WAY_MAX 1024		/* functions that are asked about */
-#define WAY_ALL_MAX 64		/* of them, if stubs are looked for for each */
+#define WAY_MAX 1024		/* functions that are examined */
+#define WAY_ALL_MAX 64	/* of those, if stubs have to be found for each */
 #define NAMES_MAX 128		/* of one function */
 #define JUMPS_MAX (1U << 22)	/* of one module */
 #define SLOT_JUMP 6		/* bytes of a jump through a slot */
 
-/* Order by target, then by place. */
+/* Sorted by target, then by place. */
 struct table {
 	struct ex_direct_jump *jump;
 	size_t n, cap;
@@ -59,7 +59,7 @@ add(struct table *table, struct ex_direct_jump jump)
 	return true;
 }
 
-/* Where functions begin in a segment: a bit for each byte. */
+/* The starts of functions in a segment: a bit for each byte. */
 struct starts {
 	const struct ex_segment *segment;
 	uint8_t *bit;
@@ -92,7 +92,7 @@ is_start(const struct starts *starts, uint64_t vaddr)
 	    (starts->bit[at / 8] >> at % 8 & 1) != 0;
 }
 
-/* Find out where they begin.  False: out of memory. */
+/* Find the starts.  Returns false if there is no memory. */
 static bool
 starts_find(struct starts *starts, struct ex_module *m,
     const struct ex_segment *segment)
@@ -106,7 +106,7 @@ starts_find(struct starts *starts, struct ex_module *m,
 	return true;
 }
 
-/* Go through the code of one segment. */
+/* Scan the code of a segment for jumps. */
 static bool
 scan(struct ex_module *m, const struct ex_segment *s, struct table *table)
 {
@@ -125,7 +125,7 @@ scan(struct ex_module *m, const struct ex_segment *s, struct table *table)
 	return room;
 }
 
-/* The module's jumps; NULL: out of memory. */
+/* The jumps of a module, or NULL if there is no memory. */
 static const struct table *
 table_of(struct ex_module *m)
 {
@@ -153,13 +153,13 @@ struct addresses {
 	size_t n, cap;
 };
 
-/* What a module has to do with pointers. */
+/* How a module uses pointers to functions. */
 struct pointers {
-	struct addresses ends;	/* of what look like jumps through them */
-	struct addresses pointed;	/* functions that it may point to: in
-					   order */
-	struct addresses exported;	/* that others reach by name: the
-					   same */
+	struct addresses ends;	/* ends of code that looks like a jump
+				   through a pointer */
+	struct addresses pointed;  /* functions that it may point to, sorted */
+	struct addresses exported;	/* functions that others find by
+					   name, sorted */
 	bool incomplete;	/* there are more */
 };
 
@@ -202,12 +202,12 @@ has(const struct addresses *a, uint64_t vaddr)
 	    compare_addresses) != NULL;
 }
 
-/* What points into the code of one segment. */
+/* State of the search for pointers into the code of a segment. */
 struct pointing {
 	struct ex_module *module;
 	struct pointers *to;
 	struct starts starts;
-	bool fixed;		/* the module cannot be moved */
+	bool fixed;		/* the module cannot be relocated */
 };
 
 static void
@@ -248,7 +248,7 @@ scan_data(struct pointing *s, const struct ex_segment *in)
 	}
 }
 
-/* Relocations have addresses that are not in the data. */
+/* Relocations may contain addresses that are not in the data. */
 static void
 scan_relocations(struct pointing *s, Elf *elf)
 {
@@ -290,7 +290,7 @@ scan_exported(struct pointing *s, Elf *elf)
 	}
 }
 
-/* All that points into one segment. */
+/* Find everything that points into a segment. */
 static void
 scan_pointers(struct ex_module *m, const struct ex_segment *segment,
     struct pointers *to)
@@ -315,7 +315,7 @@ scan_pointers(struct ex_module *m, const struct ex_segment *segment,
 	free(s.starts.bit);
 }
 
-/* The module's pointers; NULL: out of memory. */
+/* The pointers of a module, or NULL if there is no memory. */
 static const struct pointers *
 pointers_of(struct ex_module *m)
 {

@@ -33,20 +33,21 @@
 
 #define MAGIC_SWAPPED 0x50455246494c4532ULL
 
-#define AROUND (64U << 10)	/* bytes that the kernel maps at a fault; if
-				   they are fewer, there are more faults */
-#define HEAD_LINES 8		/* of a record: registers, and the stack's
-				   top */
+#define AROUND (64U << 10)	/* bytes that the kernel maps at a page
+				   fault; if they are fewer, there are more
+				   faults */
+#define HEAD_LINES 8		/* lines of a record: registers and the top
+				   of the stack */
 #define LINE 64
 
-/* One entry of the build-id table; pointers go into the file. */
+/* An entry of the build-id table; pointers are into the file. */
 struct build_id {
 	const char *path;
 	const uint8_t *id;
 	size_t len;
 };
 
-/* A record: when, and where in the file. */
+/* The time of a record, and its offset in the file. */
 struct record_place {
 	uint64_t time;
 	uint64_t offset;
@@ -60,24 +61,25 @@ struct record_places {
 struct ex_perfdata {
 	const uint8_t *map;
 	size_t size;		/* of the file */
-	size_t paged;		/* so much of it has been walked or will be
-				   soon, and its pages are there */
+	size_t paged;		/* pages up to here are mapped, and have been
+				   or will soon be walked */
 	struct ex_formats *formats;
-	struct ex_perf_event *events;	/* ids and names belong to them */
+	struct ex_perf_event *events;	/* with ids and names allocated */
 	size_t nevents, events_cap;
 	uint64_t nids;		/* of all events */
 	struct build_id *build_ids;
 	size_t nbuild_ids, build_ids_cap;
-	struct record_places untimed, timed;	/* the latter in time order, */
-	bool disordered;	/* or not yet */
-	size_t next;		/* record to give next: of both, in turn */
-	bool damaged;		/* what follows the last place cannot be read */
+	struct record_places untimed, timed;	/* timed: sorted by time, */
+	bool disordered;	/* unless this is set */
+	size_t next;  /* index of the next record: untimed first, then timed */
+	bool damaged;	/* the file cannot be read after the last record */
 	uint64_t skipped;
-	char host[HOST_MAX];	/* "": not known */
-	uint64_t wall, clock;	/* one instant, ns; wall 0: not known */
+	char host[HOST_MAX];	/* "" if not known */
+	uint64_t wall, clock;	/* the same instant on both clocks, ns; wall
+				   0: not known */
 	bool ranked;
 	unsigned rank;		/* if it is ranked */
-	const char *why;	/* what to tell the user of a failure */
+	const char *why;	/* description of a failure */
 };
 
 static int
@@ -93,7 +95,7 @@ no_memory(struct ex_perfdata *d)
 	return fail(d, -ENOMEM, "there is not enough memory for it");
 }
 
-/* A part of the file; it is bad when the file has no such part. */
+/* A part of the file; the cursor is bad if the file has no such part. */
 static struct cursor
 part(const struct ex_perfdata *d, uint64_t offset, uint64_t size)
 {
@@ -111,7 +113,7 @@ part(const struct ex_perfdata *d, uint64_t offset, uint64_t size)
  * Events and features.
  */
 
-/* An attribute, of whatever size its version has; at most all that is left. */
+/* Read an attribute of any version's size, at most the rest of the section. */
 static bool
 take_attr(struct cursor *c, struct perf_event_attr *attr)
 {
@@ -134,7 +136,7 @@ take_attr(struct cursor *c, struct perf_event_attr *attr)
 	return true;
 }
 
-/* Add an event whose ids are all that the cursor has. */
+/* Add an event with all ids in the cursor. */
 static int
 add_event(struct ex_perfdata *d, const struct perf_event_attr *attr,
     struct cursor *c)
@@ -143,7 +145,7 @@ add_event(struct ex_perfdata *d, const struct perf_event_attr *attr,
 	uint64_t *ids;
 	int result;
 
-	/* sections may lie on top of each other, but not to fill memory */
+	/* sections may overlap, but must not be used to exhaust memory */
 	d->nids += nids;
 	if (d->nids > d->size / sizeof(uint64_t))
 		return fail(d, -EBADMSG, "its events' ids are damaged");
@@ -171,7 +173,8 @@ add_event(struct ex_perfdata *d, const struct perf_event_attr *attr,
 	return 0;
 }
 
-/* The length and the characters of a header string; NULL: none. */
+/* Read the length and the characters of a header string.  NULL if there is
+   none. */
 static char *
 take_header_string(struct cursor *c)
 {
@@ -201,7 +204,7 @@ read_event_desc(struct ex_perfdata *d, struct cursor c)
 	}
 }
 
-/* Entries of the build-id table, until one that is none. */
+/* Read entries of the build-id table until one is invalid. */
 static int
 read_build_ids(struct ex_perfdata *d, struct cursor c)
 {
@@ -211,13 +214,13 @@ read_build_ids(struct ex_perfdata *d, struct cursor c)
 		uint16_t misc, size;
 		const uint8_t *id;
 
-		(void)take32(&entry);	/* type: not set by all writers */
+		(void)take32(&entry);	/* type: some writers do not set it */
 		misc = take16(&entry);
 		size = take16(&entry);
 		if (take(&c, size, 1) == NULL)
 			return 0;
 		entry.left = c.p > entry.p ? (size_t)(c.p - entry.p) : 0;
-		(void)take32(&entry);	/* pid: this machine, or a guest */
+		(void)take32(&entry);	/* pid: the host or a guest */
 		id = take(&entry, 1, 24);
 		b.path = take_string(&entry);
 		if (entry.bad)
@@ -244,11 +247,11 @@ read_host(struct ex_perfdata *d, struct cursor c)
 	free(host);
 }
 
-/* One instant by the time of day and by the records' clock. */
+/* The same instant by the time of day and by the records' clock. */
 static void
 read_clock(struct ex_perfdata *d, struct cursor c)
 {
-	(void)take64(&c);	/* version, clock */
+	(void)take64(&c);	/* version and clock id */
 	d->wall = take64(&c);
 	d->clock = take64(&c);
 	if (c.bad)
@@ -265,7 +268,8 @@ read_rank(struct ex_perfdata *d, struct cursor c)
 	free(text);
 }
 
-/* A feature: what is damaged in it is only missing.  0 or -ENOMEM. */
+/* Read a feature.  If it is damaged, it counts as missing.  Returns 0 or
+   -ENOMEM. */
 static int
 read_feature(struct ex_perfdata *d, uint64_t feature, struct cursor c)
 {
@@ -294,8 +298,8 @@ read_feature(struct ex_perfdata *d, uint64_t feature, struct cursor c)
  */
 
 /*
- * A record of perf's own.  *extra is set to the bytes that follow the record
- * without being counted in its size.
+ * Read a record made by perf itself.  *extra is set to the number of bytes that
+ * follow it and are not part of its size.
  */
 static int
 read_user_record(struct ex_perfdata *d, const struct ex_record *r,
@@ -346,9 +350,9 @@ add_place(struct ex_perfdata *d, uint64_t time, const uint8_t *record)
 	return 0;
 }
 
-/* Have the pages behind an offset in the file, which are about to be walked:
-   what is not there is not prefetched.  The kernel maps more at a fault than
-   one page; to ask it for many at once (MADV_POPULATE_READ) takes longer. */
+/* Touch the pages after this offset, which are about to be walked, because
+   pages that are not mapped cannot be prefetched.  At a fault the kernel maps
+   several pages; to ask for more at once (MADV_POPULATE_READ) takes longer. */
 static void
 have_pages(struct ex_perfdata *d, size_t offset)
 {
@@ -359,9 +363,8 @@ have_pages(struct ex_perfdata *d, size_t offset)
 		(void)map[d->paged];
 }
 
-/* Ask for what will be looked at of a record that may begin at an offset, and
-   be of this size: its first lines and its end.  (gcc removes calls of
-   functions that do nothing else.) */
+/* Prefetch a record that may start at this offset and have this size: its first
+   lines and its end.  (gcc removes calls of functions that do nothing else.) */
 __attribute__((always_inline)) static inline void
 prefetch(const struct ex_perfdata *d, uint64_t offset, size_t size)
 {
@@ -375,7 +378,7 @@ prefetch(const struct ex_perfdata *d, uint64_t offset, size_t size)
 	__builtin_prefetch(record + size - 1);
 }
 
-/* Learn from all records in c, and where they are. */
+/* Learn from all records, and list them. */
 static int
 read_records(struct ex_perfdata *d, struct cursor c)
 {
@@ -388,7 +391,7 @@ read_records(struct ex_perfdata *d, struct cursor c)
 		result = ex_record_decode(d->formats, c.p, c.left, &r);
 		if (result == -EBADMSG)
 			break;
-		/* most are as large as the one before */
+		/* most records have the size of the previous one */
 		prefetch(d, (uint64_t)(c.p - d->map) + 4U * r.size, r.size);
 		if (r.type >= USER_TYPES)
 			err = read_user_record(d, &r, &extra);
@@ -441,7 +444,7 @@ read_attrs(struct ex_perfdata *d, const struct file_header *h)
 	return 0;
 }
 
-/* The features: a table of sections, one for each bit that is set. */
+/* The features: a table of sections, one for each bit set. */
 static int
 read_features(struct ex_perfdata *d, const struct file_header *h,
     uint64_t offset)
@@ -486,8 +489,7 @@ read_file(struct ex_perfdata *d)
 	if (data.bad)
 		return fail(d, -EBADMSG, "its records are missing");
 	data.left = d->size - h.data.offset;
-	/* size 0: a recorder that was killed has not recorded how much it
-	   wrote */
+	/* size 0: the recorder was killed before it wrote the size */
 	if (h.data.size > data.left || h.data.size == 0) {
 		d->damaged = true;
 	} else {
@@ -618,7 +620,7 @@ ex_perfdata_build_ids(const struct ex_perfdata *d,
 		    d->build_ids[i].len);
 }
 
-/* Record i of all that the file has; NULL: there are not so many. */
+/* Record i of the file, or NULL. */
 static const struct record_place *
 place_of(const struct ex_perfdata *d, size_t i)
 {
@@ -642,7 +644,7 @@ ex_perfdata_next(struct ex_perfdata *d, struct ex_record *out)
 			prefetch(d, later->offset, out->size);
 		return 1;
 	}
-	/* it could be read before events were named that now contradict it */
+	/* it was decoded before an event was known that contradicts it */
 	d->damaged = true;
 	d->next = d->untimed.n + d->timed.n;
 	return -EBADMSG;

@@ -24,17 +24,17 @@ struct blob {
 
 struct ex_perfwriter {
 	int fd;
-	int err;		/* the first -errno; 0: none */
+	int err;		/* the first -errno, or 0 */
 	struct file_header header;
 	bool has_clock;		/* records use clockid */
 	clockid_t clockid;
-	struct timespec wall, clock;	/* one instant on both clocks */
+	struct timespec wall, clock;	/* the same instant on both clocks */
 	struct blob event_desc, build_ids;	/* features, as they grow */
-	char host[HOST_MAX];	/* "": not to be named */
+	char host[HOST_MAX];	/* "" if not written */
 	bool ranked;
 	unsigned rank;
-	uint64_t at;		/* file offset of the buffer's start */
-	size_t used;		/* of the buffer */
+	uint64_t at;		/* file offset of the buffer */
+	size_t used;		/* bytes of the buffer in use */
 	uint8_t buffer[BUFFER_SIZE];
 };
 
@@ -89,9 +89,9 @@ position(const struct ex_perfwriter *w)
 	return w->at + w->used;
 }
 
-/* The file is written in pieces that begin and end at multiples of the buffer's
-   size, as far as nobody wants it flushed: of such pieces the kernel keeps many
-   pages as one, which makes reading them cheaper. */
+/* The file is written in pieces aligned to the buffer's size unless it has to
+   be flushed.  For such pieces the kernel uses large folios, which are cheaper
+   to read. */
 static int
 append(struct ex_perfwriter *w, const void *bytes, size_t n)
 {
@@ -136,7 +136,7 @@ blob_put64(struct ex_perfwriter *w, struct blob *b, uint64_t v)
 	blob_put(w, b, &v, sizeof(v));
 }
 
-/* A string, its NUL, and more of them up to a multiple of 8. */
+/* A string, NUL-terminated and padded to a multiple of 8. */
 static void
 blob_put_padded(struct ex_perfwriter *w, struct blob *b, const char *s)
 {
@@ -154,7 +154,7 @@ blob_put_string(struct ex_perfwriter *w, struct blob *b, const char *s)
 	blob_put_padded(w, b, s);
 }
 
-/* The header, with no sizes yet, then ids, then events. */
+/* Write the header, still without sizes, then the ids and the events. */
 static void
 write_head(struct ex_perfwriter *w, const struct ex_perf_event *events,
     size_t n)
@@ -181,12 +181,12 @@ write_head(struct ex_perfwriter *w, const struct ex_perf_event *events,
 	}
 	w->header.attrs.size = n * w->header.attr_size;
 	w->header.data.offset = position(w);
-	/* whatever happens from here on, the file can be read */
+	/* from here on the file can be read in any case */
 	(void)flush(w);
 	(void)write_at(w, &w->header, sizeof(w->header), 0);
 }
 
-/* The events' names.  When one has none perf had better make up all. */
+/* The names of the events; if one has none, perf makes up all of them. */
 static void
 describe_events(struct ex_perfwriter *w, const struct ex_perf_event *events,
     size_t n)
@@ -298,14 +298,15 @@ ex_perfwriter_build_id(struct ex_perfwriter *w, const char *path,
 	return w->err;
 }
 
-/* The features' sections, with offsets from the first, and their contents. */
+/* The sections of the features, with offsets relative to the first, and their
+   contents. */
 struct features {
 	struct section where[10];
 	unsigned n;
 	struct blob contents;
 };
 
-/* Features are added in the order of their bits. */
+/* Features have to be added in the order of their bits. */
 static void
 add_feature(struct ex_perfwriter *w, struct features *f, enum feature bit,
     const struct blob *b)
@@ -337,7 +338,7 @@ add_cpus(struct ex_perfwriter *w, struct features *f)
 	free(b.p);
 }
 
-/* The rank, as a command line that sets it: there is no feature of its own. */
+/* The rank is recorded as a command line, since there is no feature for it. */
 static void
 add_rank(struct ex_perfwriter *w, struct features *f)
 {
@@ -357,7 +358,8 @@ nanoseconds(const struct timespec *t)
 	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
 }
 
-/* Resolution of the records' clock; one instant on it and on the wall's. */
+/* The resolution of the records' clock, and an instant on it and on the wall
+   clock. */
 static void
 add_clock(struct ex_perfwriter *w, struct features *f)
 {
@@ -429,7 +431,7 @@ ex_perfwriter_close(struct ex_perfwriter *w)
 		.type = USER_FINISHED_ROUND, .size = sizeof(round)};
 	int err;
 
-	/* no size at all would mean that the recorder was killed */
+	/* a size of 0 would mean that the recorder was killed */
 	if (position(w) == w->header.data.offset)
 		(void)append(w, &round, sizeof(round));
 	w->header.data.size = position(w) - w->header.data.offset;

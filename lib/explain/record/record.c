@@ -21,23 +21,23 @@
 static_assert(sizeof(struct perf_event_header) == 8, "header of a record");
 static_assert(sizeof(struct perf_branch_entry) == 24, "a branch's entry");
 
-/* Linux 6.8: a u64 of counters for each branch, after all branches. */
+/* Since Linux 6.8: a u64 of counters for each branch follows all branches. */
 #define BRANCH_COUNTERS (1ULL << 19)
 
-/* What this decoder knows of an attribute's masks. */
+/* The bits that this decoder knows. */
 #define KNOWN_SAMPLE ((PERF_SAMPLE_WEIGHT_STRUCT << 1) - 1ULL)
 #define KNOWN_READ ((PERF_FORMAT_LOST << 1) - 1ULL)
 #define KNOWN_BRANCH ((BRANCH_COUNTERS << 1) - 1)
 
-/* The fields that follow all records but samples, with sample_id_all. */
+/* Fields that end all records except samples, with sample_id_all. */
 #define TRAILER (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | \
 	PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)
 
 #define BUILD_ID_MAX 20
 #define BPF_TAG_LEN 8
 
-/* One event: its attribute, how many registers its samples have, and whether
-   any id of it is known. */
+/* An event: its attribute, the number of registers in its samples, and whether
+   any of its ids is known. */
 struct event {
 	struct perf_event_attr attr;
 	unsigned user_regs, intr_regs;
@@ -47,10 +47,10 @@ struct event {
 struct ex_formats {
 	struct event *events;
 	size_t count, cap;
-	bool uniform;		/* all events have the layout of the first */
-	int sample_id, trailer_id;	/* where samples and other records have
-					   their ids; -1: nowhere */
-	struct ex_table ids;	/* by id: the event's number, from 1 */
+	bool uniform;		/* all events have the same layout */
+	int sample_id, trailer_id;	/* offsets of the ids in samples and
+					   in other records; -1: none */
+	struct ex_table ids;	/* by id: event number + 1 */
 };
 
 static unsigned
@@ -102,7 +102,7 @@ ex_formats_find(const struct ex_formats *f, uint64_t id)
 	return (int)(uintptr_t)ex_table_get(&f->ids, id) - 1;
 }
 
-/* Whether event attr may have these ids, and there is room for them. */
+/* Whether an event can have these ids, and there is room for them. */
 static int
 check_ids(struct ex_formats *f, int attr, const uint64_t *ids, size_t nids)
 {
@@ -144,7 +144,7 @@ ex_formats_ids(struct ex_formats *f, int attr, const uint64_t *ids,
 	return err;
 }
 
-/* Where a sample has its id: u64s after the header; -1: nowhere. */
+/* The offset of a sample's id: u64s after the header; -1 if it has none. */
 static int
 sample_id_at(const struct perf_event_attr *attr)
 {
@@ -156,7 +156,7 @@ sample_id_at(const struct perf_event_attr *attr)
 	    PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR));
 }
 
-/* Where other records have it: u64s before their end; -1: nowhere. */
+/* The offset in other records: u64s before the end; -1 if they have none. */
 static int
 trailer_id_at(const struct perf_event_attr *attr)
 {
@@ -183,8 +183,8 @@ same_layout(const struct perf_event_attr *a, const struct perf_event_attr *b)
 	    ((a->branch_sample_type ^ b->branch_sample_type) & parts) == 0;
 }
 
-/* Whether the id of any record of a and b can be found before it is known
-   whose record it is. */
+/* Whether the id of any record of both events can be found before its event is
+   known. */
 static bool
 same_id_place(const struct perf_event_attr *a, const struct perf_event_attr *b)
 {
@@ -231,7 +231,7 @@ ex_formats_add(struct ex_formats *f, const struct perf_event_attr *attr,
 	return event;
 }
 
-/* The event of a record, which may carry an id; -1: unknown. */
+/* The event of a record, which may have an id; -1 if unknown. */
 static int
 event_of(const struct ex_formats *f, bool carried, uint64_t id)
 {
@@ -244,7 +244,7 @@ event_of(const struct ex_formats *f, bool carried, uint64_t id)
  * Samples.
  */
 
-/* n registers, the mask's. */
+/* Take the n registers of the mask. */
 static void
 take_regs(struct cursor *c, uint64_t mask, unsigned n,
     struct ex_perf_regs *regs)
@@ -253,12 +253,12 @@ take_regs(struct cursor *c, uint64_t mask, unsigned n,
 	if (regs->abi == PERF_SAMPLE_REGS_ABI_NONE)
 		return;
 	if (regs->abi > PERF_SAMPLE_REGS_ABI_64)
-		cursor_fail(c);	/* a newer kernel's layout */
+		cursor_fail(c);	/* the layout of a newer kernel */
 	regs->mask = mask;
 	regs->values = take(c, n, sizeof(uint64_t));
 }
 
-/* What read(2) of an event gives. */
+/* The values of read(2) on an event. */
 struct counts {
 	uint64_t value, enabled, running, id, lost;
 };
@@ -311,7 +311,7 @@ take_stack(struct cursor *c, struct ex_sample *s)
 		cursor_fail(c);
 }
 
-/* The fields up to PERIOD: one number each.  The id is known by now. */
+/* The fields up to PERIOD, one number each.  The id is known already. */
 static void
 take_numbers(struct cursor *c, uint64_t type, struct ex_record *r)
 {
@@ -335,7 +335,7 @@ take_numbers(struct cursor *c, uint64_t type, struct ex_record *r)
 		r->sample.period = take64(c);
 }
 
-/* From READ to STACK_USER: parts that give their own length. */
+/* READ to STACK_USER: fields of variable length. */
 static void
 take_parts(struct cursor *c, const struct event *event, struct ex_sample *s)
 {
@@ -353,7 +353,7 @@ take_parts(struct cursor *c, const struct event *event, struct ex_sample *s)
 		s->callchain = take(c, s->callchain_len, sizeof(uint64_t));
 	}
 	if (type & PERF_SAMPLE_RAW) {
-		/* the length includes what pads it to 8 bytes */
+		/* the length includes padding to 8 bytes */
 		s->raw_len = take32(c);
 		s->raw = take(c, s->raw_len, 1);
 	}
@@ -366,8 +366,8 @@ take_parts(struct cursor *c, const struct event *event, struct ex_sample *s)
 		take_stack(c, s);
 }
 
-/* From WEIGHT on.  AUX is last: the kernel writes it so, whatever the order in
-   the comment of its header. */
+/* From WEIGHT on.  AUX comes last: the kernel writes it there, contrary to the
+   comment in its header. */
 static void
 take_rest(struct cursor *c, const struct event *event, struct ex_sample *s)
 {
@@ -425,8 +425,8 @@ decode_sample(const struct ex_formats *f, struct cursor c, struct ex_record *r)
 }
 
 /*
- * Records of other types: a body, perhaps fields that newer kernels have added
- * to it, then the trailer.
+ * Records of other types: a body, possibly with fields added by newer kernels,
+ * followed by the trailer.
  */
 
 static void
@@ -587,7 +587,7 @@ decode_poke(struct cursor *c, struct ex_record *r)
 	r->poke.bytes = take(c, (uint64_t)r->poke.old_len + r->poke.new_len, 1);
 }
 
-/* READ alone has a body that depends on its event. */
+/* The body of READ depends on its event. */
 static void
 decode_read(struct cursor *c, uint64_t format, struct ex_record *r)
 {
@@ -604,7 +604,7 @@ decode_read(struct cursor *c, uint64_t format, struct ex_record *r)
 	r->read.lost = counts.lost;
 }
 
-/* How to read the body of any other type. */
+/* Decodes the body of any other type. */
 typedef void body_decoder(struct cursor *, struct ex_record *);
 
 static body_decoder *const bodies[] = {
@@ -636,18 +636,19 @@ is_known_type(uint32_t type)
 	    (type < sizeof(bodies) / sizeof(bodies[0]) && bodies[type] != NULL);
 }
 
-/* The attribute whose layout a record with this trailer has; NULL: unknown. */
+/* The attribute that determines the layout of the record's trailer, or NULL if
+   unknown. */
 static const struct perf_event_attr *
 layout_of(const struct ex_formats *f, const struct ex_record *r)
 {
 	if (r->attr >= 0)
 		return &f->events[r->attr].attr;
-	/* records that perf made up itself have the id 0, and the layout of
-	   the first event */
+	/* records that perf made up have id 0 and the layout of the first
+	   event */
 	return f->uniform || r->id == 0 ? &f->events[0].attr : NULL;
 }
 
-/* Cut the trailer off the body and read it. */
+/* Read the trailer and remove it from the body. */
 static void
 split_trailer(struct cursor *body, const struct perf_event_attr *attr,
     struct ex_record *r)
@@ -675,7 +676,7 @@ split_trailer(struct cursor *body, const struct perf_event_attr *attr,
 	if (type & PERF_SAMPLE_IDENTIFIER)
 		r->id = take64(&c);
 	if (trailer_id_at(attr) >= 0 && r->id == 0) {
-		/* made up by perf: of such zeros only a time would count */
+		/* made up by perf; of such zeros only the time counts */
 		r->pid = r->tid = -1;
 		r->cpu = UINT32_MAX;
 	}

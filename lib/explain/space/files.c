@@ -23,20 +23,19 @@
 #include "proc/regular_file.h"
 #include "proc/roots.h"
 
-/* A path's build id, from a recording's table. */
+/* The build id of a path, from the table of a recording. */
 struct named_id {
 	char *path;		/* malloc'd */
 	uint8_t id[20];
 	uint8_t len;
-	bool unclear;		/* the table has two of them */
+	bool unclear;		/* the table has two different ones */
 };
 
 struct ex_files {
 	enum ex_source source;
-	void *modules;		/* a tree of search.h, by path and file id */
-	void *build_ids;	/* another, by path */
-	bool unreported;	/* there may be a module with something to
-				   report */
+	void *modules;		/* of search.h, by path and file id */
+	void *build_ids;	/* of search.h, by path */
+	bool unreported;  /* a rejected module may not have been reported */
 	struct wp_roots roots;
 };
 
@@ -138,8 +137,8 @@ ex_files_find_id(const struct ex_files *files, const char *path,
 	return named->len;
 }
 
-/* The build id that the recording's table has for a path, unless the record
-   had one.  False: it has two. */
+/* The build id in the recording's table, unless the record had one.  Returns
+   false if the table has two. */
 static bool
 id_of_table(const struct ex_files *files, const char *path,
     struct ex_file_id *id)
@@ -166,8 +165,8 @@ id_of_record(struct ex_file_id *id, const struct ex_mmap *map)
 	memcpy(id->build_id, map->build_id, map->build_id_len);
 }
 
-/* A live file's id is what it is now, so that a file that was rewritten in
-   place differs from what it was. */
+/* The id of a live file is its present state, so that a file rewritten in place
+   counts as another one. */
 static void
 id_of_file(struct ex_file_id *id, int fd)
 {
@@ -183,7 +182,7 @@ id_of_file(struct ex_file_id *id, int fd)
 	id->size = (uint64_t)st.st_size;
 }
 
-/* The module with this path and id, or a new one: *is_new.  NULL: out of
+/* The module with this path and id, or a new one.  NULL if there is no
    memory. */
 static struct ex_module *
 files_intern(struct ex_files *files, const char *path,
@@ -202,7 +201,7 @@ files_intern(struct ex_files *files, const char *path,
 	return found != NULL ? *found : NULL;
 }
 
-/* Keep in *arg a module whose rejection has not been reported yet. */
+/* Set *arg to a module whose rejection has not been reported. */
 static void
 find_unreported(const void *node, VISIT visit, void *arg)
 {
@@ -227,7 +226,7 @@ ex_files_rejected_debug(struct ex_files *files)
 	return m;
 }
 
-/* Open a mapped file of a running process. */
+/* Open a file that a running process has mapped. */
 static int
 open_live(pid_t pid, int root, const struct ex_mmap *map, const char *path,
     const char **problem)
@@ -260,8 +259,8 @@ open_live(pid_t pid, int root, const struct ex_mmap *map, const char *path,
 	return fd;
 }
 
-/* Open a file of a recording.  Without a build id, which is checked when the
-   file is parsed, it must be the very file, on this machine. */
+/* Open a file of a recording.  Unless a build id will be checked when it is
+   parsed, it must be the same file on the same machine. */
 static int
 open_recorded(const struct ex_mmap *map, const char *path, bool has_build_id,
     const char **problem)
@@ -276,7 +275,7 @@ open_recorded(const struct ex_mmap *map, const char *path, bool has_build_id,
 	}
 	if (has_build_id || map->ino == 0)
 		return fd;
-	/* some file systems report another device in maps than in stat(2) */
+	/* on some file systems maps has another device than stat(2) */
 	if (fstat(fd, &st) == 0 && st.st_ino == map->ino &&
 	    (major(st.st_dev) == 0 || st.st_dev == makedev(map->maj, map->min)))
 		return fd;
@@ -286,8 +285,8 @@ open_recorded(const struct ex_mmap *map, const char *path, bool has_build_id,
 	return -1;
 }
 
-/* Separate debug files of a process with another root are looked for in that
-   root, then in ours. */
+/* Separate debug files of a process with another root are searched there first,
+   then in our own root. */
 static void
 module_set_root(struct ex_module *m, int root)
 {
@@ -300,8 +299,7 @@ module_set_root(struct ex_module *m, int root)
 		m->debug_path = NULL;
 }
 
-/* Fill a new module from its open file, or else from what its process has of it
-   in memory. */
+/* Fill a new module from its open file, or else from the process's memory. */
 static void
 module_fill(struct ex_module *m, int fd, pid_t pid, const struct ex_mmap *map)
 {
@@ -349,8 +347,8 @@ files_open(struct ex_files *files, pid_t pid, int root,
 	return m;
 }
 
-/* The vDSO is no file.  That of a running process is in its memory; ours
-   serves for a recording if the build id says so. */
+/* The vDSO is not a file.  It is read from the memory of a running process; for
+   a recording ours is used if the build id matches. */
 static struct ex_module *
 files_vdso(struct ex_files *files, pid_t pid, const struct ex_mmap *map)
 {
@@ -368,7 +366,7 @@ files_vdso(struct ex_files *files, pid_t pid, const struct ex_mmap *map)
 		if (id_of_table(files, map->path, &id) && id.build_id_len > 0)
 			image = ex_image_of_vdso(0, 0, map->len, &size);
 	}
-	/* 32-bit and 64-bit programs have their own */
+	/* 32-bit and 64-bit programs have different ones */
 	id.size = size;
 	if (image != NULL && size > EI_CLASS)
 		id.ino = ((const uint8_t *)image)[EI_CLASS];
@@ -393,7 +391,7 @@ ex_files_module(struct ex_files *files, pid_t pid, int root,
 
 	if (strcmp(map->path, "[vdso]") == 0)
 		return files_vdso(files, pid, map);
-	/* "//anon", "[heap]", shared memory */
+	/* "//anon", "[heap]", shared memory and the like */
 	if (map->path[0] != '/' || map->path[1] == '/' ||
 	    strncmp(map->path, "/anon_hugepage", 14) == 0 ||
 	    strncmp(map->path, "/SYSV", 5) == 0 ||

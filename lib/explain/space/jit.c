@@ -13,34 +13,33 @@
 #include "proc/perf_map.h"
 #include "base/array.h"
 
-#define TEXT_MAX ((off_t)64 << 20)	/* bytes that are read of a process's
-					   files in all */
+#define TEXT_MAX ((off_t)64 << 20)	/* bytes read of one process's files */
 #define NAME_MAX_ 1024			/* of a name */
-#define LOOKS_NS 1000000u		/* it is not looked at more often */
+#define LOOKS_NS 1000000u		/* ns between checks of the file */
 
-/* The lines that were there at one look. */
+/* The lines read at one time. */
 struct map_text {
 	struct map_text *next;
 	char bytes[];
 };
 
-/* A function. */
+/* A function of generated code. */
 struct entry {
 	uint64_t start, end;
-	const char *name;	/* in a text */
+	const char *name;	/* points into a text */
 };
 
 struct ex_jit {
 	struct wp_perf_map file;
 	struct ex_module *module;
-	uint64_t looked;	/* ns; when it was last looked at */
+	uint64_t looked;	/* ns, last check of the file */
 	uint64_t edition;
-	dev_t dev;		/* the file that was read, */
-	ino_t ino;		/* 0: none yet */
-	off_t done;		/* up to here */
+	dev_t dev;		/* identify the file that was read; */
+	ino_t ino;		/* 0 if none was */
+	off_t done;		/* offset read up to */
 	off_t held;		/* bytes of all texts */
 	struct map_text *texts;
-	struct entry *entry;	/* in the file's order */
+	struct entry *entry;	/* in the order of the file */
 	size_t n, cap;
 };
 
@@ -80,7 +79,7 @@ ex_jit_free(struct ex_jit *jit)
 	free(jit);
 }
 
-/* Take an entry from a line.  False: out of memory. */
+/* Add the entry of a line.  Returns false if there is no memory. */
 static bool
 take_line(struct ex_jit *jit, char *line)
 {
@@ -106,7 +105,7 @@ take_line(struct ex_jit *jit, char *line)
 	return true;
 }
 
-/* Whole lines; the last may still be being written. */
+/* Only whole lines: the last one may be incomplete. */
 static void
 take_text(struct ex_jit *jit, struct map_text *text, size_t len)
 {
@@ -124,7 +123,7 @@ take_text(struct ex_jit *jit, struct map_text *text, size_t len)
 	jit->edition++;
 }
 
-/* What has been added. */
+/* Read what has been appended. */
 static void
 read_more(struct ex_jit *jit, int fd, off_t size)
 {
@@ -172,7 +171,7 @@ ex_jit_look(struct ex_jit *jit)
 	(void)close(fd);
 }
 
-/* NULL: none, or several. */
+/* NULL if there is none, or more than one. */
 static const struct entry *
 find(const struct ex_jit *jit, uint64_t addr)
 {

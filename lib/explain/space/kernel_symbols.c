@@ -12,29 +12,29 @@
 #include "base/array.h"
 #include "proc/regular_file.h"
 
-#define FUNCTION_MAX (1u << 20)	/* bytes: what lies further from the nearest
-				   symbol is no part of it */
+#define FUNCTION_MAX (1u << 20)	/* bytes: what is further from the nearest
+				   symbol is not part of its function */
 
 struct ksym {
 	uint64_t addr;
-	char *name;		/* in the file's text, which is kept */
+	char *name;		/* points into the text of the file */
 	bool global;
 };
 
-/* Read once and kept: the same for all. */
+/* Read once, and shared. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct ksym *ksyms;	/* by address; NULL: not known */
+static struct ksym *ksyms;	/* by address; NULL if not known */
 static size_t nksyms;
 
-/* Whether the kernel's code ends there. */
+/* Whether this symbol marks the end of the kernel's code. */
 static bool
 ends_code(const char *name)
 {
 	return strcmp(name, "_etext") == 0;
 }
 
-/* One line, "address type name", maybe with "\t[module]" after it.  False: no
-   function, nor the end of them, which may count as data. */
+/* Parse a line "address type name", possibly followed by "\t[module]".  Returns
+   false unless it is a function or the end of code, which may count as data. */
 static bool
 ksym_parse(char *line, struct ksym *out)
 {
@@ -50,7 +50,7 @@ ksym_parse(char *line, struct ksym *out)
 	    (strchr("tTwW", rest[1]) != NULL || ends_code(out->name));
 }
 
-/* By address, of several at one address the better one last. */
+/* By address; of several at one address, the best one last. */
 static int
 ksym_compare(const void *pa, const void *pb)
 {
@@ -76,7 +76,7 @@ open_file(const char *path)
 	return f;
 }
 
-/* The whole file; malloc'd, NULL: it cannot be read. */
+/* Read the whole file.  NULL if that is not possible. */
 static char *
 kernel_text(void)
 {
@@ -103,14 +103,14 @@ kernel_read(void)
 	while ((line = strsep(&rest, "\n")) != NULL) {
 		if (!ex_array_room(&ksyms, nksyms, 1, &cap, sizeof(*ksyms),
 		    SIZE_MAX)) {
-			nksyms = 0;	/* better none than some */
+			nksyms = 0;	/* no symbols are better than some */
 			break;
 		}
 		nksyms += ksym_parse(line, &ksyms[nksyms]);
 	}
 	if (nksyms > 0)
 		qsort(ksyms, nksyms, sizeof(*ksyms), ksym_compare);
-	/* users that may not know the addresses see 0 for all of them */
+	/* users who may not see the addresses get 0 for all of them */
 	if (nksyms == 0 || ksyms[nksyms - 1].addr == 0) {
 		free(ksyms);
 		free(text);

@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 
-#define PAGE ((uint64_t)4096)	/* what segments are rounded to */
+#define PAGE ((uint64_t)4096)	/* segments are rounded to this */
 
 static void
 maps_forget_places(struct ex_maps *maps)
@@ -79,8 +79,8 @@ maps_insert(struct ex_maps *maps, size_t i, struct ex_mapping mapping)
 	maps->n++;
 }
 
-/* Take start..end out.  Result: the index where that leaves a gap.  Needs room
-   for one more, for the middle of a mapping. */
+/* Remove start..end.  Returns the index of the gap.  There must be room for one
+   more mapping, in case one is split. */
 static size_t
 maps_cut(struct ex_maps *maps, uint64_t start, uint64_t end)
 {
@@ -108,7 +108,7 @@ ex_maps_set(struct ex_maps *maps, const struct ex_mapping *mapping)
 {
 	size_t i;
 
-	/* for what is left of one on both sides, and the new one */
+	/* one may be split in two, and the new one is added */
 	if (!ex_array_room(&maps->at, maps->n, 2, &maps->cap,
 	    sizeof(*maps->at), SIZE_MAX))
 		return false;
@@ -122,11 +122,11 @@ ex_maps_set(struct ex_maps *maps, const struct ex_mapping *mapping)
 	return true;
 }
 
-/* Where one mapping puts its module. */
+/* The module of a mapping, and its base. */
 static struct ex_image
 mapping_image(struct ex_mapping *mapping)
 {
-	/* of a file that cannot be read, at least offsets can be given */
+	/* if the file cannot be read, at least offsets can be shown */
 	if (!mapping->placed && !ex_module_base(mapping->module,
 	    mapping->first, mapping->pgoff, &mapping->base))
 		mapping->base = mapping->first - mapping->pgoff;
@@ -140,8 +140,8 @@ page_up(uint64_t addr)
 	return (addr + PAGE - 1) & ~(PAGE - 1);
 }
 
-/* Add the segments of an image.  What an executable one has of the file is a
-   mapping that is known, or was. */
+/* Add the segments of an image.  The file contents of an executable one are a
+   mapping that is or was known. */
 static bool
 maps_place_segments(struct ex_maps *maps, size_t which)
 {
@@ -161,8 +161,8 @@ maps_place_segments(struct ex_maps *maps, size_t which)
 	return true;
 }
 
-/* The index of an image among those seen; nimages: not yet.  Mappings of one
-   module are neighbours nearly always: look from the end. */
+/* The index of an image, or nimages if it is new.  Mappings of one module are
+   almost always neighbours, so search from the end. */
 static size_t
 maps_image(const struct ex_maps *maps, struct ex_image image)
 {
@@ -174,7 +174,8 @@ maps_image(const struct ex_maps *maps, struct ex_image image)
 	return maps->nimages;
 }
 
-/* Work out which modules lie where.  For lack of memory fewer are known. */
+/* Determine where each module is loaded.  If there is no memory, fewer are
+   known. */
 static void
 maps_place(struct ex_maps *maps)
 {

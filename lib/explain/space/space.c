@@ -17,28 +17,27 @@
 #include "space/maps.h"
 #include "proc/proc.h"
 
-#define ENDED_MAX 1024	/* ended threads that stay known */
-#define COMM_MAX 64	/* a thread's name, with its NUL */
-#define CODE_BITS 6	/* places of code known to be the file's: 2 to this
-			   power */
+#define ENDED_MAX 1024	/* ended threads that are remembered */
+#define COMM_MAX 64	/* size of a thread's name */
+#define CODE_BITS 6  /* log2 of the number of places kept as unchanged code */
 #define KERNEL "[kernel.kallsyms]"
 
 struct ex_process {
 	pid_t pid;
-	unsigned nthreads;	/* known, ended ones too */
-	struct ex_maps *maps;	/* NULL: empty */
+	unsigned nthreads;	/* including ended ones */
+	struct ex_maps *maps;	/* NULL if empty */
 	uint64_t generation;
-	uint64_t mapped;	/* of ex_space_mapped; 0: not known */
-	size_t hint;		/* into maps: the mapping that answered last */
+	uint64_t mapped;	/* as of ex_space_mapped; 0: not known */
+	size_t hint;		/* index of the mapping found last */
 	int root;		/* for ex_files_module */
-	bool root_asked;	/* root is its own, not that of its parent */
-	bool live;		/* a running one */
-	struct ex_jit *jit;	/* names of its own making; NULL: not known */
-	void *objects;		/* what is declared to be in it (object.c); */
-	void (*release)(void *);	/* NULL: nothing is */
-	uint64_t *original;	/* ends of code that has been compared, by a
-				   hash, malloc'd: 2 to CODE_BITS of them, 0 for
-				   none; NULL: none has */
+	bool root_asked;	/* the root is its own, not its parent's */
+	bool live;		/* it is running */
+	struct ex_jit *jit;	/* names of generated code; NULL if not known */
+	void *objects;	/* objects declared to be in it (declared_object.c); */
+	void (*release)(void *);	/* NULL if there are none */
+	uint64_t *original;	/* a hash table of the ends of code that was
+				   compared, 2 to CODE_BITS entries, 0 if
+				   free; NULL if none was */
 };
 
 struct thread {
@@ -48,7 +47,7 @@ struct thread {
 	char comm[COMM_MAX];
 };
 
-/* A mapping whose record is to come: its file is open already. */
+/* A mapping whose record is still to come; its file is already open. */
 struct foreseen {
 	struct foreseen *next;
 	struct ex_module *module;
@@ -59,17 +58,18 @@ struct foreseen {
 struct ex_space {
 	enum ex_source source;
 	struct ex_files *files;
-	void *processes;	/* a tree of search.h, by pid */
-	void *threads;		/* another, by tid */
-	struct ex_process *last;	/* asked for last; NULL: none */
+	void *processes;	/* of search.h, by pid */
+	void *threads;		/* of search.h, by tid */
+	struct ex_process *last;	/* found last, or NULL */
 	struct foreseen *first, *newest;	/* in the order of their
-						   records; NULL: none */
-	pid_t ended[ENDED_MAX];	/* tids in the order of their end; 0: none */
-	size_t nended;		/* all that ever were put there */
-	uint64_t generation;	/* the last one given to a process */
-	char kernel_symbol[32];	/* a recording's: a function of its kernel, */
-	uint64_t kernel_addr;	/* and where it was; "": not known */
-	bool kernel_asked;	/* the next is known */
+						   records, or NULL */
+	pid_t ended[ENDED_MAX];	/* tids in the order of their end, or 0 */
+	size_t nended;		/* total number of ended threads */
+	uint64_t generation;	/* the last one assigned to a process */
+	char kernel_symbol[32];	/* a function of a recording's kernel; "":
+				   not known */
+	uint64_t kernel_addr;	/* and its address */
+	bool kernel_asked;	/* kernel_same is valid */
 	bool kernel_same;	/* the recorded kernel is the running one */
 };
 
@@ -149,7 +149,7 @@ ex_space_build_id(struct ex_space *space, const char *path, const uint8_t *id,
 	space->kernel_asked = false;
 }
 
-/* Code that was compared may be other code now. */
+/* The code compared before may have been replaced. */
 static void
 process_code_changed(struct ex_process *p)
 {

@@ -13,8 +13,8 @@ enum { PROLOGUE_MAX = 1024 };	/* bytes of code */
 
 /* --- functions --- */
 
-/* Whether the frame's base is the CFA, which is there from the first
-   instruction on; else it is a register that has to be set. */
+/* Whether the frame base is the CFA, which is valid from the first instruction
+   on; otherwise it is a register that has to be set first. */
 static bool
 has_cfa_base(Dwarf_Die *frame)
 {
@@ -37,8 +37,8 @@ ex_code_is_put(Dwarf_Die *frame, const Dwarf_Op *ops, size_t n)
 	return false;
 }
 
-/* Whether one of its arguments is in one place throughout, that has to be
-   filled first. */
+/* Whether an argument has one location for the whole function, which the
+   prologue has to fill first. */
 static bool
 puts_arguments(Dwarf_Die *function)
 {
@@ -58,7 +58,7 @@ puts_arguments(Dwarf_Die *function)
 	return false;
 }
 
-/* Whether nothing is said of the address of a row: it is behind the code. */
+/* Whether a row marks the end of the code. */
 static bool
 is_end(Dwarf_Line *row)
 {
@@ -68,7 +68,7 @@ is_end(Dwarf_Line *row)
 	return end;
 }
 
-/* The first row of a table at an address.  n: there is none. */
+/* The first row at an address, or n if there is none. */
 static size_t
 row_at(Dwarf_Lines *lines, size_t n, Dwarf_Addr addr)
 {
@@ -78,14 +78,15 @@ row_at(Dwarf_Lines *lines, size_t n, Dwarf_Addr addr)
 	for (i = 0; i < n; i++) {
 		Dwarf_Line *row = dwarf_onesrcline(lines, i);
 
-		/* what lies before may end there, in a section of its own */
+		/* an end row may belong to preceding code in another section */
 		if (dwarf_lineaddr(row, &at) == 0 && at == addr && !is_end(row))
 			break;
 	}
 	return i;
 }
 
-/* Behind what compilers mark, or else where the second line begins. */
+/* The address after the prologue, as marked by the compiler, or else where the
+   second line begins. */
 static Dwarf_Addr
 behind_prologue(Dwarf_Lines *lines, size_t n, size_t first, Dwarf_Addr start)
 {
@@ -124,14 +125,14 @@ ex_code_entry(struct ex_module *m, uint64_t start)
 		return start;
 	first = row_at(lines, n, start + bias);
 	entry = behind_prologue(lines, n, first, start + bias) - bias;
-	/* it must be the same function's */
+	/* it must be in the same function */
 	return ex_line_function(m, entry, &function, &begin, &bias) &&
 	    begin == start ? entry : start;
 }
 
 /* --- lines --- */
 
-/* Whether a path ends in this one. */
+/* Whether the path ends in this one. */
 static bool
 is_called(const char *path, const char *file)
 {
@@ -151,10 +152,10 @@ struct line_search {
 	void *arg;
 	int *near;
 	uint64_t bias;
-	bool found;		/* the file */
+	bool found;		/* the file was found */
 };
 
-/* Code that the linker threw away is at address 0 or thereabouts. */
+/* Code discarded by the linker is at address 0 or close to it. */
 static bool
 is_code(const struct line_search *s, uint64_t vaddr)
 {
@@ -170,7 +171,7 @@ note_near(const struct line_search *s, int line)
 		*s->near = line;
 }
 
-/* Rows of the file, with what was before each. */
+/* Collect the rows of the file, each with the line before it. */
 static void
 search_rows(struct line_search *s, Dwarf_Lines *lines, size_t n)
 {
@@ -203,7 +204,7 @@ search_rows(struct line_search *s, Dwarf_Lines *lines, size_t n)
 	}
 }
 
-/* Whether one of the files of a unit is meant; own: its main one. */
+/* Whether a unit has the file; own: as its main one. */
 static bool
 has_file(Dwarf_Die *unit, const char *file, bool own)
 {
@@ -246,7 +247,7 @@ ex_code_lines(struct ex_module *m, const char *file, int line,
 	if (ex_module_dwarf(m, &s.bias) == NULL)
 		return false;
 	search_units(&s, true);
-	/* a header's code may be anywhere */
+	/* the code of a header may be in any unit */
 	if (!s.found)
 		search_units(&s, false);
 	return s.found;

@@ -15,8 +15,8 @@
 
 #include "symbol/symbol.h"
 
-#define MANGLED_MAX 16384	/* longer names stay as they are */
-#define TEXT_MAX 65536		/* those that would become longer, too */
+#define MANGLED_MAX 16384	/* longer names are not demangled */
+#define TEXT_MAX 65536		/* nor those whose result would be longer */
 
 struct text {
 	jmp_buf full;
@@ -47,7 +47,7 @@ text_demangle(struct text *text, demangler *demangle, const char *raw,
 	return demangle(raw, options, text_add, text) != 0;
 }
 
-/* Demangle with one of these, or the other; NULL: neither can. */
+/* Try one demangler, then the other.  NULL if neither knows the name. */
 static char *
 demangle_by(demangler *first, demangler *second, const char *raw, int options)
 {
@@ -68,7 +68,7 @@ demangle_by(demangler *first, demangler *second, const char *raw, int options)
 const char *
 ex_demangle(const char *raw, char **owned)
 {
-	/* Rust's older names are valid C++ ones as well */
+	/* names of Rust's older scheme are valid C++ names, too */
 	*owned = demangle_by(rust_demangle_callback,
 	    cplus_demangle_v3_callback, raw, DMGL_NO_OPTS);
 	return *owned != NULL ? *owned : raw;
@@ -81,7 +81,7 @@ ex_demangle_whole(const char *raw)
 	    DMGL_PARAMS | DMGL_ANSI);
 }
 
-/* The last `const` before p with which a type begins; NULL: there is none. */
+/* The last `const' before p that starts a type, or NULL. */
 static const char *
 leading_const(const char *name, const char *p)
 {
@@ -97,8 +97,8 @@ leading_const(const char *name, const char *p)
 	return NULL;
 }
 
-/* Where the type that p is in ends: before its '*' or '&', or what closes or
-   separates it. */
+/* The end of the type that p is in: before its '*' or '&', or at a bracket or
+   comma. */
 static const char *
 type_end(const char *p)
 {
@@ -122,8 +122,7 @@ ex_demangle_form(const char *name, char **owned)
 	if (leading_const(name, name + strlen(name)) == NULL ||
 	    (text = strdup(name)) == NULL)
 		return name;
-	/* from the last on: what is inside <> is done before what contains
-	   it */
+	/* from the end, so that what is inside <> is done first */
 	at = text + strlen(text);
 	while ((at = leading_const(text, at)) != NULL) {
 		for (end = type_end(at + 6); end[-1] == ' '; end--)

@@ -20,9 +20,9 @@
 #include "module/section.h"
 
 enum {
-	HEADER = 12,		/* bytes before the table: both pointers take
-				   4 */
-	ROWS_MAX = 4096,	/* of an entry: no more are looked through */
+	HEADER = 12,		/* bytes before the table, whose two pointers
+				   take 4 each */
+	ROWS_MAX = 4096,	/* rows of an entry that are searched */
 };
 
 static bool
@@ -40,7 +40,8 @@ find_phdr(Elf *elf, GElf_Phdr *out)
 	return false;
 }
 
-/* How many entries the table at base has; 0: it is not of the usual form. */
+/* The number of entries in the table, or 0 if it does not have the usual
+   form. */
 static uint64_t
 table_size(struct ex_module *m, const GElf_Phdr *ph)
 {
@@ -69,8 +70,8 @@ table_start(struct ex_module *m, uint64_t base, uint64_t i, uint64_t *start)
 	return true;
 }
 
-/* Whether the nearest entry below reaches so far, and where the row that holds
-   vaddr ends. */
+/* Whether the entry found extends to vaddr; *end is set to the end of its
+   row. */
 static bool
 has_entry(struct ex_module *m, uint64_t vaddr, uint64_t *end)
 {
@@ -86,7 +87,7 @@ has_entry(struct ex_module *m, uint64_t vaddr, uint64_t *end)
 	return true;
 }
 
-/* The last entry has no next one: it ends where its last row does. */
+/* The last entry has no successor, so it ends where its last row does. */
 static uint64_t
 last_end(struct ex_module *m, uint64_t row)
 {
@@ -129,13 +130,13 @@ table_find(struct ex_module *m, const GElf_Phdr *ph, uint64_t vaddr,
 
 /* --- without a table --- */
 
-/* .eh_frame, and the entry with the encodings that was looked at last. */
+/* .eh_frame, and the CIE used last. */
 struct frames {
 	const unsigned char *ident;
 	Elf_Data *data;
 	uint64_t vaddr;
-	uint64_t cie;		/* its offset; UINT64_MAX: none yet */
-	uint8_t encoding;	/* of its entries' addresses */
+	uint64_t cie;		/* offset; UINT64_MAX: none yet */
+	uint8_t encoding;	/* of the addresses in its FDEs */
 };
 
 static bool
@@ -152,7 +153,7 @@ find_frames(Elf *elf, struct frames *f)
 	return f->ident != NULL && f->data != NULL && f->data->d_buf != NULL;
 }
 
-/* Take 4 or 8 bytes of an encoded address, or of a length. */
+/* Read an encoded address or a length of 4 or 8 bytes. */
 static bool
 take(const uint8_t **at, const uint8_t *end, uint8_t format, uint64_t *value)
 {
@@ -184,8 +185,7 @@ take(const uint8_t **at, const uint8_t *end, uint8_t format, uint64_t *value)
 	return true;
 }
 
-/* How entries of a CIE with augmentation "zR", "zPLR", ... encode their
-   addresses. */
+/* The address encoding of a CIE with augmentation "zR", "zPLR", and so on. */
 static uint8_t
 encoding_of(const Dwarf_CIE *cie)
 {
@@ -249,7 +249,7 @@ add_frame(struct frames *f, const Dwarf_FDE *fde, struct ex_ranges *ranges)
 		(void)ex_ranges_add(ranges, start, start + len, 0);
 }
 
-/* All entries of .eh_frame; read once. */
+/* All entries of .eh_frame, read once. */
 static const struct ex_ranges *
 frames_of(struct ex_module *m, Elf *elf)
 {

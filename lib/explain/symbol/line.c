@@ -25,24 +25,22 @@
 
 /* A compilation unit. */
 struct unit {
-	Dwarf_Die die;		/* with its ranges and lines */
-	struct ex_ranges code;	/* what: nothing */
-	Dwarf_Die tree;		/* with its functions; once scanned */
+	Dwarf_Die die;		/* has its ranges and lines */
+	struct ex_ranges code;	/* what: unused */
+	Dwarf_Die tree;		/* has its functions; set when scanned */
 	bool scanned;
-	bool lacks;		/* functions: they were split off, and are not
-				   there */
-	struct ex_ranges functions;	/* what: the function's DIE offset */
-	struct ex_table sources;	/* paths, by the address of the name
-					   that libdw has for them */
+	bool lacks;	/* its functions were split off, and are missing */
+	struct ex_ranges functions;	/* what: offset of the function's DIE */
+	struct ex_table sources;	/* paths, by address of libdw's name */
 };
 
 struct lines {
 	struct ex_module *module;
 	bool usable;		/* there is debug information */
-	uint64_t bias;		/* DWARF's address less vaddr */
-	struct ex_table units;	/* those that are known, by offset */
-	bool complete;		/* they are all; what follows is made of them */
-	struct ex_ranges code;	/* of the units; what: the unit */
+	uint64_t bias;		/* DWARF address minus vaddr */
+	struct ex_table units;	/* those known, by offset */
+	bool complete;		/* all are known, and code has been filled */
+	struct ex_ranges code;	/* of all units; what: the unit */
 };
 
 static void
@@ -65,9 +63,9 @@ lines_release(void *arg)
 	ex_ranges_free(&lines->code);
 }
 
-/* Add the ranges of a unit or function.  Code that the linker threw away
-   remains in DWARF, at address 0 or thereabouts: only what lies in an
-   executable segment counts. */
+/* Add the ranges of a unit or function.  Code discarded by the linker remains
+   in DWARF at address 0 or close to it, so only ranges in executable segments
+   count. */
 static bool
 add_ranges(const struct lines *lines, Dwarf_Die *die, uint64_t what,
     struct ex_ranges *to)
@@ -88,7 +86,7 @@ add_ranges(const struct lines *lines, Dwarf_Die *die, uint64_t what,
 	return true;
 }
 
-/* The module's debug information; NULL: there is none. */
+/* The debug information of the module, or NULL. */
 static struct lines *
 lines_of(struct ex_module *m)
 {
@@ -105,7 +103,7 @@ lines_of(struct ex_module *m)
 	return lines->usable ? lines : NULL;
 }
 
-/* A unit that begins at an offset.  NULL: out of memory. */
+/* A unit at this offset.  NULL if there is no memory. */
 static struct unit *
 unit_new(struct lines *lines, uint64_t offset, const Dwarf_Die *die)
 {
@@ -122,7 +120,7 @@ unit_new(struct lines *lines, uint64_t offset, const Dwarf_Die *die)
 	return unit;
 }
 
-/* The unit that begins at an offset; NULL: none does. */
+/* The unit that starts at this offset, or NULL. */
 static struct unit *
 unit_begins(struct lines *lines, uint64_t offset)
 {
@@ -133,7 +131,7 @@ unit_begins(struct lines *lines, uint64_t offset)
 	    unit : unit_new(lines, offset, &die);
 }
 
-/* Learn of all units, and where their code is. */
+/* Find all units and their code. */
 static void
 learn_all(struct lines *lines)
 {
@@ -174,7 +172,7 @@ holds_functions(Dwarf_Die *die)
 	}
 }
 
-/* Make the table of a unit's functions. */
+/* Make the table of the unit's functions. */
 static void
 unit_scan(const struct lines *lines, struct unit *unit)
 {
@@ -196,7 +194,7 @@ unit_scan(const struct lines *lines, struct unit *unit)
 	ex_ranges_sort(&unit->functions);
 }
 
-/* Whether it is a part of a function's code. */
+/* Whether it is a scope within a function. */
 static bool
 is_scope(Dwarf_Die *die)
 {
@@ -212,7 +210,7 @@ is_scope(Dwarf_Die *die)
 	}
 }
 
-/* The scope directly inside of *die that holds an address, into *die. */
+/* Replace *die by the scope directly inside it that contains the address. */
 static bool
 scope_inside(Dwarf_Die *die, Dwarf_Addr addr)
 {
@@ -229,7 +227,7 @@ scope_inside(Dwarf_Die *die, Dwarf_Addr addr)
 	return false;
 }
 
-/* The inlined calls at an address of a function, the outermost first. */
+/* The inlined calls at an address of a function, outermost first. */
 static unsigned
 inlined_at(const Dwarf_Die *function, Dwarf_Addr addr,
     Dwarf_Die out[EX_LINES_MAX - 1])
@@ -253,7 +251,7 @@ attr_string(Dwarf_Die *die, unsigned name)
 	return dwarf_formstring(dwarf_attr_integrate(die, name, &attr));
 }
 
-/* A function's name: its linkage name, else its plain one, qualified. */
+/* The linkage name of a function, or else its qualified name. */
 static const char *
 function_name(struct ex_module *m, Dwarf_Die *die)
 {
@@ -266,7 +264,7 @@ function_name(struct ex_module *m, Dwarf_Die *die)
 	return name;
 }
 
-/* A number of an attribute; 0: absent, or too large to be one. */
+/* The value of an attribute; 0 if missing or too large. */
 static int
 attr_number(Dwarf_Die *die, unsigned name)
 {
@@ -276,8 +274,8 @@ attr_number(Dwarf_Die *die, unsigned name)
 	    (int)value : 0;
 }
 
-/* The path of a source file of a unit; libdw's name of it is from where it was
-   compiled, or whole already.  NULL: not known. */
+/* The path of a source file.  libdw's name is relative to the compilation
+   directory, or absolute.  NULL if not known. */
 static const char *
 source_of(struct unit *unit, const char *name)
 {
@@ -285,7 +283,7 @@ source_of(struct unit *unit, const char *name)
 	Dwarf_Attribute directory;
 	char *path = ex_table_get(&unit->sources, key);
 
-	/* libdw's name for no file */
+	/* libdw's name for an unknown file */
 	if (path != NULL || name == NULL || strcmp(name, "???") == 0)
 		return path;
 	path = ex_source_path(dwarf_formstring(dwarf_attr(&unit->die,
@@ -298,8 +296,8 @@ source_of(struct unit *unit, const char *name)
 	return path;
 }
 
-/* Where an inlined function was called.  What was split off may have a table of
-   files of its own. */
+/* The place of an inlined call.  A split unit may have a file table of its
+   own. */
 static void
 call_place(struct unit *unit, Dwarf_Die *inlined, struct ex_line *out)
 {
@@ -329,8 +327,8 @@ line_place(struct unit *unit, Dwarf_Addr addr, struct ex_line *out)
 	(void)dwarf_linecol(line, &out->column);
 }
 
-/* The unit at vaddr by the name of the function there; NULL: not known.  *none:
-   no unit has it. */
+/* Find the unit by the name of the function at vaddr.  NULL if not known;
+   *none: no unit has it. */
 static struct unit *
 unit_named(struct lines *lines, uint64_t vaddr, bool *none)
 {
@@ -352,7 +350,7 @@ unit_named(struct lines *lines, uint64_t vaddr, bool *none)
 	return NULL;
 }
 
-/* The unit whose code lies at vaddr; NULL: none. */
+/* The unit whose code contains vaddr, or NULL. */
 static struct unit *
 unit_find(struct lines *lines, uint64_t vaddr)
 {
@@ -382,7 +380,7 @@ unit_find(struct lines *lines, uint64_t vaddr)
 	return range != NULL ? (struct unit *)(uintptr_t)range->what : NULL;
 }
 
-/* The same, with its functions scanned. */
+/* The same with its functions scanned. */
 static struct unit *
 unit_at(struct lines *lines, uint64_t vaddr)
 {
@@ -393,7 +391,7 @@ unit_at(struct lines *lines, uint64_t vaddr)
 	return unit;
 }
 
-/* The function whose code lies at vaddr; *start: where it begins.  False:
+/* The function that contains vaddr, and its start.  Returns false if there is
    none. */
 static bool
 function_at(const struct unit *unit, uint64_t vaddr, Dwarf_Die *function,
@@ -476,7 +474,7 @@ is_set(Dwarf_Attribute *flag)
 	return dwarf_formflag(flag, &is) == 0 && is;
 }
 
-/* Whether all of a function's tail calls are described. */
+/* Whether all tail calls of a function are described. */
 static bool
 has_all_calls(Dwarf_Die *function)
 {
@@ -501,8 +499,8 @@ is_tail_call(Dwarf_Die *call)
 	    is_set(dwarf_attr(call, DW_AT_GNU_tail_call, &attr));
 }
 
-/* Where a call is, or where it would come back to: is it at addr, or behind the
-   len bytes there? */
+/* Whether the address of a call is addr, or its return address is after the len
+   bytes there. */
 static bool
 is_call_at(Dwarf_Die *call, Dwarf_Addr addr, unsigned len)
 {

@@ -11,8 +11,8 @@ is_part(const char *part, size_t len, const char *name)
 	return len == strlen(name) && memcmp(part, name, len) == 0;
 }
 
-/* Remove the last part of a path that is len long.  False: it has none but
-   "..". */
+/* Remove the last part of a path of length len.  Returns false if only ".." is
+   left. */
 static bool
 remove_last(const char *path, size_t *len)
 {
@@ -26,8 +26,7 @@ remove_last(const char *path, size_t *len)
 	return true;
 }
 
-/* Append the parts of another to a path that is len long.  Result: how long it
-   is then. */
+/* Append the parts of another path.  Returns the new length. */
 static size_t
 append_parts(char *path, size_t len, const char *from)
 {
@@ -49,8 +48,8 @@ append_parts(char *path, size_t len, const char *from)
 	return len;
 }
 
-/* Whether a name is from that directory on already: a prefix map may have made
-   relative ones of both ("./nptl", "./nptl/a.c"). */
+/* Whether the name already includes the directory: a prefix map may have made
+   both relative ("./nptl", "./nptl/a.c"). */
 static bool
 has_it(const char *name, const char *directory)
 {

@@ -24,24 +24,24 @@
 #include "base/array.h"
 #include "base/table.h"
 
-enum { ASKED_SELDOM = 8 };	/* names looked for before they are sorted */
+enum { ASKED_SELDOM = 8 };	/* names searched before they are sorted */
 
-/* A mangled name and what it means. */
+/* A name and its demangled form. */
 struct pretty {
 	const char *raw;
-	const char *text;	/* raw itself when it is not mangled */
-	char *owned;		/* malloc'd; NULL: text is raw */
+	const char *text;	/* raw itself if it is not mangled */
+	char *owned;		/* allocated, or NULL */
 };
 
-/* An answer of ex_symbol_frames. */
+/* A cached answer of ex_symbol_frames. */
 struct kept_frames {
 	uint64_t vaddr, lookup;	/* the question */
 	struct ex_frames frames;
 	struct ex_frame frame[];
 };
 
-/* An answer of ex_symbol_function.  Most hits are at few addresses, and several
-   questions are asked about each hit. */
+/* Cached answers of ex_symbol_function.  Most hits are at few addresses, and
+   several questions are asked about each hit. */
 enum { FUNCTIONS_KEPT = 64 };
 
 struct kept_function {
@@ -52,17 +52,18 @@ struct kept_function {
 
 struct symbols {
 	struct ex_module *module;
-	struct ex_symbol *at;	/* by value; of those at one value, the best
-				   last */
+	struct ex_symbol *at;	/* by value; of those with the same value,
+				   the best last */
 	size_t n, cap;
-	const struct ex_symbol **named;	/* n of at, by name; NULL: not asked
-					   often */
-	unsigned asked;		/* for names */
+	const struct ex_symbol **named;	/* n pointers into at, sorted by
+					   name; NULL until there were enough
+					   questions */
+	unsigned asked;		/* number of names asked for */
 	struct ex_ranges sized;	/* what: index in at */
-	struct ex_ranges unsized;	/* each up to the next symbol */
-	void *pretty;		/* a tree of search.h, by raw */
+	struct ex_ranges unsized;	/* each extends to the next symbol */
+	void *pretty;		/* of search.h, by raw */
 	struct ex_table answers;	/* by vaddr */
-	struct kept_function functions[FUNCTIONS_KEPT];	/* asked for last */
+	struct kept_function functions[FUNCTIONS_KEPT];	/* found last */
 };
 
 /* --- demangled names --- */
@@ -99,7 +100,7 @@ pretty_stub(struct pretty *pretty, const char *suffix)
 	free(name);
 }
 
-/* The demangled name; raw lives as long as the module. */
+/* The demangled name; raw must live as long as the module. */
 static const char *
 pretty_name(struct symbols *symbols, const char *raw)
 {
@@ -139,7 +140,7 @@ symbols_release(void *arg)
 	free(symbols->at);
 }
 
-/* A copy of len bytes of s, then a suffix.  NULL: out of memory. */
+/* Copy len bytes of s, followed by a suffix.  NULL if there is no memory. */
 static const char *
 name_copy(struct ex_module *m, const char *s, size_t len, const char *suffix)
 {
@@ -152,7 +153,7 @@ name_copy(struct ex_module *m, const char *s, size_t len, const char *suffix)
 	return text;
 }
 
-/* Many names begin alike. */
+/* Of the length, the middle and the end, as many names start alike. */
 static uint16_t
 sum_of(const char *name)
 {
@@ -186,8 +187,8 @@ add_stub(void *arg, uint64_t vaddr, uint64_t size, const char *name)
 	});
 }
 
-/* Fill *out from symbol i of the file; false: no symbol of ours.  *file is the
-   source file that local ones come from, until the next is named. */
+/* Fill *out from symbol i of the file.  Returns false if it is of no use.
+   *file is the source file of local symbols, until the next one is named. */
 static bool
 elf_symbol(struct ex_module *m, int i, const char **file, struct ex_symbol *out)
 {
@@ -252,8 +253,8 @@ underscores(const char *name)
 	return (unsigned)strspn(name, "_");
 }
 
-/* Of symbols at one address the better one comes last: function or object,
-   sized, global, and then as a person would call it. */
+/* The better of two symbols at one address comes last: functions or objects,
+   with a size, global, and then by name. */
 static int
 symbol_compare(const void *pa, const void *pb)
 {
@@ -268,7 +269,7 @@ symbol_compare(const void *pa, const void *pb)
 	return strcmp(b->name, a->name);
 }
 
-/* Sort by value, and those at one value. */
+/* Sort by value, then those with the same value. */
 static void
 symbols_sort(struct symbols *symbols)
 {
@@ -286,7 +287,7 @@ symbols_sort(struct symbols *symbols)
 	}
 }
 
-/* Where the section or segment that holds vaddr ends. */
+/* The end of the section or segment that contains vaddr. */
 static uint64_t
 section_end(struct ex_module *m, const struct ex_ranges *sections,
     uint64_t vaddr)
@@ -316,8 +317,8 @@ add_sections(struct ex_module *m, struct ex_ranges *sections)
 	ex_ranges_sort(sections);
 }
 
-/* Make both range tables.  A symbol without a size is taken to reach up to the
-   next one, at most to its section's end. */
+/* Fill both range tables.  A symbol without a size extends to the next one, but
+   not beyond its section. */
 static void
 symbols_index(struct ex_module *m, struct symbols *symbols)
 {
@@ -355,7 +356,7 @@ symbols_index(struct ex_module *m, struct symbols *symbols)
 	ex_ranges_free(&sections);
 }
 
-/* The same symbol may be in two tables. */
+/* The same symbol may be in both .symtab and .dynsym. */
 static void
 symbols_unique(struct symbols *symbols)
 {
@@ -372,7 +373,8 @@ symbols_unique(struct symbols *symbols)
 	symbols->n = n;
 }
 
-/* The module's table; empty when it cannot be used.  NULL: out of memory. */
+/* The table of the module; empty if there are no symbols.  NULL if there is no
+   memory. */
 static struct symbols *
 symbols_of(struct ex_module *m)
 {
@@ -462,7 +464,7 @@ ex_symbol_function_start(struct ex_module *m, uint64_t vaddr, uint64_t *start)
 	return true;
 }
 
-/* The frame of the function whose code lies at the lookup address. */
+/* The frame of the function at the lookup address. */
 static void
 frame_function(struct symbols *symbols, const struct kept_frames *answer,
     const struct ex_line *line, struct ex_frame *frame)
@@ -560,7 +562,7 @@ named_compare(const void *a, const void *b)
 	    (*(const struct ex_symbol *const *)b)->name);
 }
 
-/* Sort pointers to all symbols by their names. */
+/* Sort pointers to all symbols by name. */
 static bool
 symbols_name(struct symbols *symbols)
 {
@@ -576,7 +578,7 @@ symbols_name(struct symbols *symbols)
 	return true;
 }
 
-/* A few names are looked for one by one: sorting all takes longer. */
+/* Sorting takes longer than a few searches without it. */
 static int
 find_unsorted(const struct symbols *symbols, const char *name,
     int (*fn)(void *, const struct ex_symbol *), void *arg)
@@ -620,9 +622,9 @@ ex_symbol_find_raw(struct ex_module *m, const char *name,
 	return result;
 }
 
-/* The word that a symbol's mangled name must hold to mean this name: its last
-   identifier before template arguments or parameters.  False: none is
-   known. */
+/* The word that a mangled name must contain if it means this one: its last
+   identifier before template arguments or parameters.  Returns false if there
+   is none. */
 static bool
 telling_word(const char *name, char word[256])
 {
@@ -640,8 +642,8 @@ telling_word(const char *name, char word[256])
 	return true;
 }
 
-/* Whether a demangled name is this one.  Spaces are a matter of taste, and ABI
-   tags, "gm[abi:cxx11]", are not in the source and may be left out. */
+/* Whether a demangled name is this one.  Spaces do not count, and ABI tags, as
+   in "gm[abi:cxx11]", may be left out, as they are not in the source. */
 static bool
 is_named(const char *demangled, const char *name)
 {

@@ -18,21 +18,20 @@
 
 enum {
 	ARGS = 6,
-	VECTOR_MAX = 1024,	/* UIO_MAXIOV: the kernel takes no more */
-	READS_MAX = 2048,	/* of the process's memory, for one sample */
+	VECTOR_MAX = 1024,	/* UIO_MAXIOV, the kernel's limit */
+	READS_MAX = 2048,  /* reads of the process's memory for one sample */
 };
 
-/* One sample, as its parts are looked through. */
+/* The state while the parts of a system call are examined. */
 struct look {
 	const struct ex_syscall_sample *sample;
 	uint64_t arg[ARGS];
-	unsigned reads;		/* of memory, so far */
-	unsigned found;		/* parts that hold watched bytes */
-	bool sure;		/* the one that holds the byte reached */
-	bool partial;		/* there are parts of which it is not known
-				   where they end */
-	bool narrow;		/* it is made as 32-bit programs do, */
-	bool headless;		/* and its first argument is not known */
+	unsigned reads;		/* reads of memory so far */
+	unsigned found;		/* parts that contain watched bytes */
+	bool sure;		/* the part with the byte reached is known */
+	bool partial;		/* the end of some part is not known */
+	bool narrow;		/* made in the way of 32-bit programs, */
+	bool headless;		/* with an unknown first argument */
 	struct ex_syscall *out;
 };
 
@@ -44,9 +43,9 @@ begins(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* The name that programs know: newfstat serves fstat, and newuname uname; only
-   newfstatat is called that.  A part of a function that compilers set apart has
-   their word for it behind a dot; NULL: then the call is not known. */
+/* The name that programs use: newfstat is called fstat, and newuname uname;
+   only newfstatat keeps its name.  Functions that a compiler has split off have
+   a suffix after a dot.  NULL if the call is not known. */
 static const char *
 call_name(const char *name, bool narrow)
 {
@@ -65,9 +64,9 @@ call_name(const char *name, bool narrow)
 }
 
 /*
- * A kernel function's name as that of the system call it serves, or NULL.  The
- * forms of entries come first; a call's own entry may have jumped to one of the
- * others, and left no frame.  *old: it is one for 32-bit programs, which pass
+ * The system call that a kernel function serves, or NULL.  The forms of entry
+ * points come first; a call's entry may have jumped to one of the others
+ * without leaving a frame. *old: it is for 32-bit programs, which pass
  * arguments in other registers.  *vague: another call may have jumped there.
  */
 static const char *
@@ -106,14 +105,14 @@ syscall_name(const char *function, bool *old, bool *vague)
 			*vague = true;
 			return jumped[i][1];
 		}
-	/* how they get in, whatever program it is */
+	/* entry points of 32-bit calls in any program */
 	*old |= begins(function, "do_int80_") ||
 	    strcmp(function, "do_fast_syscall_32") == 0;
 	return NULL;
 }
 
-/* What the kernel does with a program's memory besides system calls, by the
-   functions for it. */
+/* Work of the kernel on a program's memory outside of system calls, by its
+   functions. */
 static const char *
 work_name(const char *function)
 {
@@ -134,9 +133,8 @@ work_name(const char *function)
 	return NULL;
 }
 
-/* The outermost function that names a call says which one was made.  Work that
-   is done inside a call is the call's; but io_uring's was asked for by
-   another. */
+/* The outermost function that names a call determines it.  Work inside a call
+   belongs to that call, except io_uring's, which another call has requested. */
 static void
 name_it(const struct ex_stack *stack, struct ex_syscall *out, bool *old,
     bool *vague)
@@ -181,13 +179,14 @@ static const unsigned arg_reg[ARGS] = {
 	PERF_REG_ARM64_X0, PERF_REG_ARM64_X1, PERF_REG_ARM64_X2,
 	PERF_REG_ARM64_X3, PERF_REG_ARM64_X4, PERF_REG_ARM64_X5,
 };
-#define narrow_arg_reg arg_reg		/* there is no table of those calls */
+#define narrow_arg_reg arg_reg		/* these calls have no table */
 #define STACK_REG PERF_REG_ARM64_SP
 #define RESULT_REG PERF_REG_ARM64_X0
 #endif
 
-/* The number by the code, of a call that has not come back, or has just done
-   so, when no other code of the program can have run. */
+/* The number of the call according to the code, for a call that has not
+   returned, or has just returned so that no other code of the program can have
+   run. */
 static int
 number_of(const struct ex_syscall_sample *s)
 {
@@ -204,7 +203,7 @@ number_of(const struct ex_syscall_sample *s)
 	return ex_syscall_number(s->process, pc);
 }
 
-/* The first argument, which is in a register that was not sampled. */
+/* The first argument, whose register was not sampled. */
 static bool
 first_of(const struct look *look, uint64_t *value)
 {
@@ -237,7 +236,7 @@ get_args(struct look *look)
 	return true;
 }
 
-/* Memory as it was during the call: see syscall.h. */
+/* Memory as it was during the call; see syscall.h. */
 static bool
 get_memory(struct look *look, uint64_t addr, void *to, size_t len)
 {
@@ -265,7 +264,7 @@ overlap(uint64_t a, uint64_t alen, uint64_t b, uint64_t blen)
 	return a <= b ? b - a < alen : a - b < blen;
 }
 
-/* What is known of the direction when several parts might be meant. */
+/* The direction when several parts are possible. */
 static void
 take_way(struct ex_syscall *out, unsigned way)
 {
@@ -273,7 +272,7 @@ take_way(struct ex_syscall *out, unsigned way)
 	out->writes |= (way & EX_SYSCALL_WRITES) != 0;
 }
 
-/* Widen the bytes in which all is that a call which has come back touched. */
+/* Extend the range that contains everything a returned call has touched. */
 static void
 bound(struct ex_syscall *out, uint64_t at, uint64_t done)
 {
@@ -286,9 +285,9 @@ bound(struct ex_syscall *out, uint64_t at, uint64_t done)
 	out->bounded = true;
 }
 
-/* Here are memory and way of a part; known: bytes is what was asked for, else
-   what it is at most; done of them were touched at most.  If several hold
-   watched bytes, the copy shows which. */
+/* A part at this address.  known: bytes is its length, otherwise an upper
+   bound; at most done bytes were touched.  If several parts contain watched
+   bytes, the progress of the copy shows which it is. */
 static void
 consider_done(struct look *look, unsigned way, uint64_t at, uint64_t bytes,
     uint64_t done, bool known)
@@ -324,7 +323,7 @@ consider(struct look *look, unsigned way, uint64_t at, uint64_t bytes,
 	consider_done(look, way, at, bytes, bytes, known);
 }
 
-/* How many bytes a call that has come back wrote at most, if its result is that
+/* The largest number of bytes that a returned call wrote, if its result is that
    number. */
 static uint64_t
 written(const struct look *look, unsigned way)
@@ -340,7 +339,7 @@ written(const struct look *look, unsigned way)
 	return result > 0 && result <= INT64_MAX ? result : UINT64_MAX;
 }
 
-/* n words of the program's memory. */
+/* Read n words of the program's memory. */
 static bool
 get_words(struct look *look, uint64_t addr, uint64_t *to, size_t n)
 {
@@ -355,7 +354,7 @@ get_words(struct look *look, uint64_t addr, uint64_t *to, size_t n)
 	return true;
 }
 
-/* left: how many bytes were written at most, of all its parts. */
+/* left: the largest number of bytes written to all elements. */
 static void
 consider_vector(struct look *look, unsigned way, uint64_t at, uint64_t n,
     uint64_t left)
@@ -377,7 +376,7 @@ consider_vector(struct look *look, unsigned way, uint64_t at, uint64_t n,
 	}
 }
 
-/* Bytes of a struct msghdr, and what it holds. */
+/* The size of a struct msghdr. */
 static uint64_t
 message_size(const struct look *look)
 {
@@ -432,8 +431,8 @@ consider_messages(struct look *look, unsigned way, uint64_t at, uint64_t n)
 	}
 }
 
-/* The number of a request has its direction, as seen by the program, and its
-   size; those of old requests do not. */
+/* A request's number encodes its direction, as seen by the program, and its
+   size, except in old requests. */
 static void
 consider_ioctl(struct look *look, const struct ex_syscall_part *part,
     uint64_t at,
@@ -457,7 +456,7 @@ times(uint64_t n, uint64_t size)
 	return __builtin_mul_overflow(n, size, &product) ? UINT64_MAX : product;
 }
 
-/* The result of a call that has returned may show how many bytes it wrote. */
+/* The result of a returned call may show how many bytes it wrote. */
 static void
 take_result(struct look *look, const struct ex_syscall_part *part, uint64_t at)
 {
@@ -469,7 +468,7 @@ take_result(struct look *look, const struct ex_syscall_part *part, uint64_t at)
 		out->done = result;
 }
 
-/* Whether a part is not known without the first argument. */
+/* Whether the part cannot be found without the first argument. */
 static bool
 needs_first(const struct ex_syscall_part *part)
 {
@@ -487,8 +486,8 @@ needs_first(const struct ex_syscall_part *part)
 	}
 }
 
-/* As many as the memory at another argument counts; where that is not known, up
-   to the room for them. */
+/* Its length is in memory at another argument; if that cannot be read, it is
+   the room for it at most. */
 static void
 consider_pointed(struct look *look, const struct ex_syscall_part *part,
     uint64_t at, uint64_t counted_at)
@@ -501,7 +500,7 @@ consider_pointed(struct look *look, const struct ex_syscall_part *part,
 		consider(look, part->way, at, part->size, false);
 }
 
-/* Of each element only what happened is written. */
+/* Only revents of each element is written. */
 static void
 consider_poll(struct look *look, const struct ex_syscall_part *part,
     uint64_t at, uint32_t count)
@@ -513,7 +512,7 @@ consider_poll(struct look *look, const struct ex_syscall_part *part,
 	}
 }
 
-/* Bits, in whole words of the program's. */
+/* Bits, in whole words of the program. */
 static void
 consider_set(struct look *look, const struct ex_syscall_part *part, uint64_t at)
 {
@@ -580,7 +579,7 @@ consider_part(struct look *look, const struct ex_syscall_part *part)
 
 /* --- the descriptor --- */
 
-/* The end of a long path says more. */
+/* The end of a long path is more useful. */
 static void
 take_file(struct ex_syscall *out, const char *file)
 {
@@ -616,8 +615,9 @@ take_fd(const struct look *look, const struct ex_syscall_row *row)
 	out->file_later = out->file[0] != '\0' && !s->stopped;
 }
 
-/* 32-bit programs' calls of sockets are one, whose first argument says which,
-   and whose second points to that one's.  NULL: that is not known. */
+/* 32-bit programs may make the calls of sockets through one, whose first
+   argument is the call and whose second points to its arguments.  NULL if that
+   is not known. */
 static const struct ex_syscall_row *
 socket_call(struct look *look)
 {

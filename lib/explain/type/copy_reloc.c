@@ -6,10 +6,11 @@
 #include "symbol/symbol.h"
 
 struct copied {
-	struct ex_module *program, *library;	/* library: being asked */
+	struct ex_module *program, *library;	/* library: the one being
+						   searched */
 	const char *name;
-	uint64_t start;		/* where it lies in the program */
-	uint64_t off, len;	/* what is asked for */
+	uint64_t start;		/* start of the copy in the program */
+	uint64_t off, len;	/* the bytes in question */
 	struct ex_subobject *sub;
 };
 
@@ -24,7 +25,7 @@ is_copy(Elf *elf, const GElf_Rela *rela)
 	    (eh.e_machine == EM_AARCH64 && type == R_AARCH64_COPY));
 }
 
-/* Whether one section of relocations has something copied to this place. */
+/* Whether a relocation section copies something to this address. */
 static bool
 copies_to(Elf *elf, Elf_Scn *scn, uint64_t vaddr)
 {
@@ -61,7 +62,7 @@ ex_copy_reloc(struct ex_module *m, uint64_t vaddr)
 	return false;
 }
 
-/* The library's own; its place becomes the program's. */
+/* Find the variable in the library; its address becomes that of the copy. */
 static int
 original(void *arg, const struct ex_symbol *symbol)
 {

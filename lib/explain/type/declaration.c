@@ -15,14 +15,14 @@
 #include "type/type_name.h"
 
 enum {
-	STEPS_MAX = 64,		/* members of members without names */
-	TRIALS_MAX = 1 << 16,	/* members looked at */
+	STEPS_MAX = 64,		/* nested members without names */
+	TRIALS_MAX = 1 << 16,	/* members examined */
 	CANDIDATES_MAX = 1024,	/* symbols that may be of a variable */
 };
 
 /* --- variables --- */
 
-/* The declaration of the variable that begins there; NULL: there is none. */
+/* The declaration of the variable that starts at this address, or NULL. */
 static const struct ex_declared *
 declared_at(struct ex_module *m, uint64_t vaddr)
 {
@@ -49,10 +49,10 @@ take_declared(struct ex_module *m, const struct ex_declared *declared,
 	};
 }
 
-/* The library's declaration of a variable that a program has a copy of. */
+/* The library's declaration of a variable that was copied to the program. */
 struct original {
 	const struct ex_module *program;
-	struct ex_module *library;	/* being asked */
+	struct ex_module *library;	/* the one being searched */
 	const char *name;
 	struct ex_declaration *d;
 };
@@ -110,15 +110,16 @@ ex_declaration_known(struct ex_module *m)
 struct search {
 	struct ex_module *module;
 	const char *name;	/* qualified */
-	const char *file;	/* that it is of; NULL: any */
-	const char *last;	/* its last part, */
+	const char *file;	/* of this file; NULL: of any */
+	const char *last;	/* the last part of name, */
 	size_t len;		/* without template arguments */
 	unsigned tried, found;
 	uint64_t vaddr;
 	struct ex_declaration d;
 };
 
-/* Whether it is a word there, or, in a mangled name, behind its length. */
+/* Whether the word is at this place as an identifier, or in a mangled name
+   after its length. */
 static bool
 is_word_at(const char *name, const char *at, size_t len)
 {
@@ -142,7 +143,7 @@ has_word(const char *name, const char *word, size_t len)
 	return false;
 }
 
-/* Whether a symbol's name has the word in it; Fortran's are all in lower
+/* Whether a symbol's name contains the word.  Fortran's names are in lower
    case. */
 static bool
 holds_word(const char *name, const char *word, size_t len)
@@ -158,7 +159,8 @@ holds_word(const char *name, const char *word, size_t len)
 	return has_word(name, lower, len);
 }
 
-/* Whether a type's unit, and so what is declared in it, is of a source file. */
+/* Whether the unit of a type, and so of a variable declared in it, is of this
+   source file. */
 static bool
 is_of_file(const Dwarf_Die *type, const char *file)
 {
@@ -174,8 +176,8 @@ is_of_file(const Dwarf_Die *type, const char *file)
 	    (len == own || name[len - own - 1] == '/');
 }
 
-/* Whether a declaration is of that name.  What is in a namespace without a name
-   is in what that is in, too. */
+/* Whether a declaration has this name.  Members of an unnamed namespace are
+   also members of the enclosing one. */
 static bool
 is_called(const struct ex_declared *declared, const char *name)
 {
@@ -237,7 +239,7 @@ ex_declaration_find(struct ex_module *m, const char *name, const char *file,
 
 /* --- what types are --- */
 
-/* Of an array that ex_type_array made. */
+/* The element of an array made by ex_type_array. */
 static struct ex_type
 made_element(const struct ex_type *array)
 {
@@ -326,7 +328,7 @@ ex_type_put(const struct ex_type *type, char *text, size_t size)
 
 /* --- steps --- */
 
-/* A type that another one is made of. */
+/* A type that is part of another one. */
 static struct ex_type
 inner(const struct ex_type *of, const struct ex_layout *layout, Dwarf_Die die)
 {
@@ -336,7 +338,7 @@ inner(const struct ex_type *of, const struct ex_layout *layout, Dwarf_Die die)
 	};
 }
 
-/* The place of a member's first and last byte. */
+/* Set *part to the place of a member. */
 static void
 take_member(const struct ex_type *holder, const struct ex_member *m,
     uint64_t offset, uint64_t size, struct ex_part *part)
@@ -352,7 +354,7 @@ take_member(const struct ex_type *holder, const struct ex_member *m,
 	part->size = (part->bit + m->bits + 7) / 8;
 }
 
-/* Whether a base class is the one that is named, NULL: any is. */
+/* Whether a base class has this name; NULL matches any. */
 static bool
 is_base(const struct ex_member *m, const char *base)
 {
@@ -365,11 +367,11 @@ is_base(const struct ex_member *m, const char *base)
 
 struct member_search {
 	const struct ex_type *holder;
-	const char *base;	/* a class that it is to be of; NULL: any */
+	const char *base;	/* the base class it must be of; NULL: any */
 	const char *name;
-	unsigned depth;		/* classes and unnamed members that it is in */
-	unsigned trials;	/* left */
-	unsigned found;		/* with different places */
+	unsigned depth;	/* of nested classes and unnamed members to look in */
+	unsigned trials;	/* trials left */
+	unsigned found;		/* members at different places */
 	struct ex_part *part;
 };
 
@@ -390,7 +392,7 @@ note_member(struct member_search *s, const struct ex_member *m, uint64_t offset,
 		take_member(s->holder, m, offset, size, s->part);
 }
 
-/* Look at those of one depth. */
+/* Search the members at one depth. */
 static void
 find_member(struct member_search *s, const struct ex_layout *layout,
     uint64_t offset, uint64_t size, unsigned depth, bool of_base)
@@ -414,7 +416,7 @@ find_member(struct member_search *s, const struct ex_layout *layout,
 	}
 }
 
-/* What is in fewer others comes first. */
+/* Members that are less deeply nested come first. */
 static unsigned
 search_member(struct member_search *s, uint64_t size, bool of_base)
 {
@@ -438,7 +440,8 @@ ex_type_member(const struct ex_type *type, uint64_t size, const char *name,
 
 	if (ex_type_kind(type) != EX_STRUCT)
 		return 0;
-	if (*name >= '0' && *name <= '9') {	/* Rust's tuples */
+	if (*name >= '0' && *name <= '9') {	/* a member of one of Rust's
+						   tuples */
 		(void)snprintf(number, sizeof(number), "__%.20s", name);
 		s.name = number;
 		return search_member(&s, size, true);
@@ -450,7 +453,7 @@ ex_type_member(const struct ex_type *type, uint64_t size, const char *name,
 	(void)snprintf(base, sizeof(base), "%.*s", (int)(last - name) - 2,
 	    name);
 	s.base = ex_qualified_last(base);
-	/* it may be of the class itself */
+	/* the name may be that of the class itself */
 	die = type->layout->type;
 	return search_member(&s, size, dwarf_diename(&die) != NULL &&
 	    ex_qualified_same(dwarf_diename(&die), s.base, false));
@@ -468,7 +471,7 @@ ex_type_base(const struct ex_type *type, unsigned i, struct ex_type *base)
 	for (size_t k = 0; k < n; k++) {
 		Dwarf_Die die = member[k].type;
 
-		/* unions without a name are members like these */
+		/* unnamed unions are members of the same form */
 		if (member[k].name != NULL || member[k].bits != 0 ||
 		    dwarf_diename(&die) == NULL || i-- > 0)
 			continue;
@@ -527,7 +530,7 @@ ex_type_element(const struct ex_type *type, struct ex_type *element,
 	*first = array->first;
 	*count = array->open ? 0 : array->count;
 	if (array->element->type.addr == die.addr) {
-		/* the other order would have to be known */
+		/* not known without the order of dimensions */
 		if (type->columns)
 			return false;
 		*element = inner(type, array->element, die);
@@ -557,8 +560,8 @@ find_definition(void *arg, struct ex_module *m, uint64_t base)
 	return ex_type_find(m, s->name, s->tag, s->type);
 }
 
-/* A structure that is only declared there: its definition, if there is one.
-   False: it is not only declared, or nowhere defined. */
+/* Find the definition of a structure that is only declared.  Returns false if
+   it is defined there, or nowhere. */
 static bool
 complete(struct ex_process *process, struct ex_type *type)
 {

@@ -10,18 +10,18 @@
 #include "type/type_name.h"
 #include "base/table.h"
 
-#define OBJECTS_MAX (1 << 14)	/* kept by a module; as they live as long as
-				   it, there are no others */
-#define NAMED_MAX 256		/* declared in a process, and parts of those */
+#define OBJECTS_MAX (1 << 14)	/* kept by a module; no more are found, as
+				   they live as long as the module */
+#define NAMED_MAX 256		/* declared in a process, with their parts */
 
-/* What is known of some bytes. */
+/* The answer for some bytes. */
 struct kept_object {
 	struct ex_object object;
-	uint64_t vaddr, len;	/* what was asked for */
+	uint64_t vaddr, len;	/* the question */
 	bool known;		/* there is an object */
-	bool copied;		/* there may be: where a library's variable was
-				   copied to, as far as libraries were known, */
-	uint64_t generation;	/* at this generation of its process */
+	bool copied;		/* the bytes may be a copy of a library's
+				   variable, of libraries known */
+	uint64_t generation;	/* at this generation of the process */
 };
 
 static void
@@ -55,7 +55,7 @@ object_fill(struct kept_object *kept, struct ex_module *m,
 	kept->known = kept->object.path != NULL && kept->object.type != NULL;
 }
 
-/* Find out about some bytes.  NULL: out of memory. */
+/* Find the object of some bytes.  NULL if there is no memory. */
 static struct kept_object *
 object_new(struct ex_module *m, uint64_t vaddr, uint64_t len)
 {
@@ -73,7 +73,7 @@ object_new(struct ex_module *m, uint64_t vaddr, uint64_t len)
 	return kept;
 }
 
-/* Look in the libraries that the process has by now. */
+/* Search the libraries that the process has now. */
 static void
 object_look(struct kept_object *kept, struct ex_process *process,
     struct ex_module *m)
@@ -88,7 +88,8 @@ object_look(struct kept_object *kept, struct ex_process *process,
 		object_fill(kept, m, &sub);
 }
 
-/* What is kept of some bytes of a module, or is now.  NULL: out of memory. */
+/* The answer that a module keeps for some bytes.  NULL if there is no
+   memory. */
 static struct kept_object *
 object_of(struct ex_module *m, uint64_t vaddr, uint64_t len)
 {
@@ -116,7 +117,7 @@ object_of(struct ex_module *m, uint64_t vaddr, uint64_t len)
 /* A part of a declared object. */
 struct part {
 	struct part *next;
-	uint64_t addr, len;	/* what was asked for */
+	uint64_t addr, len;	/* the question */
 	struct ex_object object;
 	char path[];
 };
@@ -129,7 +130,7 @@ struct named {
 	struct part *parts;
 	unsigned nparts;
 	char *path;		/* malloc'd */
-	char name[256];		/* its type's */
+	char name[256];		/* name of its type */
 };
 
 static void
@@ -184,7 +185,7 @@ ex_object_declare(struct ex_process *process, uint64_t addr, const char *path,
 	*objects = named;
 }
 
-/* The part of a declared object that some bytes are; NULL: out of memory. */
+/* The part of a declared object at these bytes.  NULL if there is no memory. */
 static struct part *
 part_new(struct named *named, uint64_t addr, uint64_t len,
     const struct ex_subobject *sub)

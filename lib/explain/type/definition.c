@@ -12,8 +12,8 @@
 
 enum {
 	CLASSES_MAX = 1 << 20,
-	WALK_MAX = 1 << 23,	/* entries looked at */
-	TRIALS_MAX = 1024,	/* classes of one name, in different scopes */
+	WALK_MAX = 1 << 23,	/* entries examined */
+	TRIALS_MAX = 1024,	/* classes with one name in different scopes */
 };
 
 struct definition {
@@ -23,7 +23,7 @@ struct definition {
 
 struct ex_definitions {
 	struct ex_module *module;
-	struct definition *at;	/* by name, once they are read */
+	struct definition *at;	/* sorted by name once read */
 	size_t n, cap;
 	bool read;
 };
@@ -60,7 +60,7 @@ is_class(Dwarf_Die *die)
 	}
 }
 
-/* Whether classes with a name of their own may be found inside. */
+/* Whether named classes may be found inside. */
 static bool
 holds_classes(Dwarf_Die *die)
 {
@@ -85,7 +85,7 @@ is_cxx(Dwarf_Die *die)
 	}
 }
 
-/* False: there is no room. */
+/* Returns false if there is no room. */
 static bool
 add_class(struct ex_definitions *definitions, Dwarf_Die *die)
 {
@@ -132,7 +132,7 @@ read_units(struct ex_definitions *definitions)
 	definitions->read = true;
 }
 
-/* The first of a name; n: there is none. */
+/* The first definition with a name, or n. */
 static size_t
 first_of(const struct ex_definitions *definitions, const char *name)
 {

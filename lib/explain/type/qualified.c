@@ -21,8 +21,8 @@ ex_qualified_last(const char *name)
 	return last;
 }
 
-enum { CANONICAL_MAX = 2048 };	/* characters; longer names are compared as they
-				   are */
+enum { CANONICAL_MAX = 2048 };	/* characters; longer names are compared
+				   unchanged */
 
 static bool
 is_word(char c)
@@ -31,7 +31,7 @@ is_word(char c)
 	    (unsigned char)c >= 0x80;
 }
 
-/* What C's words for numbers say, in any order. */
+/* The words that make up the name of one of C's number types, in any order. */
 struct numbers {
 	unsigned n, longs, shorts, chars, ints;
 	bool is_unsigned, is_signed;
@@ -43,7 +43,7 @@ is_word_of(const char *p, size_t len, const char *word)
 	return strlen(word) == len && memcmp(p, word, len) == 0;
 }
 
-/* False: it is none of these words. */
+/* Returns false if it is not one of these words. */
 static bool
 take(struct numbers *numbers, const char *p, size_t len)
 {
@@ -65,7 +65,7 @@ take(struct numbers *numbers, const char *p, size_t len)
 	return true;
 }
 
-/* As short as it can be said: at most as long as it was. */
+/* Writes the shortest form, which is never longer than the original. */
 static char *
 put(char *out, const struct numbers *numbers)
 {
@@ -87,7 +87,7 @@ put(char *out, const struct numbers *numbers)
 	return out;
 }
 
-/* The words at *p that are of one number; NULL: there are none. */
+/* Replace the words of one number type at *p.  NULL if there are none. */
 static char *
 put_numbers(char *out, const char **p)
 {
@@ -108,8 +108,8 @@ put_numbers(char *out, const char **p)
 	return numbers.n > 0 ? put(out, &numbers) : NULL;
 }
 
-/* The name without blanks but between words, and numbers' types as short as
-   they can be.  False: it is too long. */
+/* Write the name with blanks only between words, and number types in their
+   shortest form.  Returns false if it is too long. */
 static bool
 canonical(const char *name, char text[CANONICAL_MAX], bool any_case)
 {

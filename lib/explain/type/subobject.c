@@ -13,20 +13,21 @@
 #include "symbol/symbol.h"
 
 enum {
-	STEPS_MAX = 64,		/* members of members, elements of elements */
-	NAME_SHOWN = 256,	/* of a variable's name that is too long */
-	TRIALS_MAX = 1 << 16,	/* members looked at for the best one */
+	STEPS_MAX = 64,		/* nested members and elements */
+	NAME_SHOWN = 256,	/* characters kept of a name that is too long */
+	TRIALS_MAX = 1 << 16,	/* members examined to find the best one */
 };
 
-/* Where the walk is: bytes from off on of the part found so far. */
+/* The state of the walk: the bytes from off on in the part found so far. */
 struct walk {
 	struct ex_subobject *sub;
-	uint64_t off, len;	/* of the bytes asked for */
-	unsigned trials;	/* left */
+	uint64_t off, len;	/* of the bytes in question */
+	unsigned trials;	/* trials left */
 	bool columns;
-	bool inner;		/* the path's last name is a library's own */
-	size_t wrapped;		/* length of the path up to an object that is */
-	Dwarf_Die wrapper;	/* all that follows; its type; 0: none is */
+	bool inner;  /* the last name of the path is a library's internal one */
+	size_t wrapped;		/* length of the path up to an object that
+				   consists of what follows; */
+	Dwarf_Die wrapper;	/* its type; 0 if there is none */
 };
 
 /* --- variables --- */
@@ -58,7 +59,7 @@ ex_declared_language(struct ex_declared *declared, Dwarf_Die *die)
 	}
 }
 
-/* Whether something ends in an array that does not say how long it is. */
+/* Whether the type ends in an array of unspecified length. */
 static bool
 is_open(const struct ex_layout *layout)
 {
@@ -132,7 +133,7 @@ static bool is_exact(const struct ex_layout *, uint64_t size, uint64_t off,
 static bool is_used(const struct ex_layout *, uint64_t off, uint64_t len,
     unsigned depth, unsigned *trials);
 
-/* Whether a member has anything in these bytes of its holder. */
+/* Whether a member occupies some of these bytes of its holder. */
 static bool
 is_used_by(const struct ex_member *m, uint64_t off, uint64_t len,
     unsigned depth, unsigned *trials)
@@ -146,7 +147,7 @@ is_used_by(const struct ex_member *m, uint64_t off, uint64_t len,
 	    trials);
 }
 
-/* Whether anything of an object is in these of its bytes. */
+/* Whether anything in an object occupies some of these bytes. */
 static bool
 is_used(const struct ex_layout *layout, uint64_t off, uint64_t len,
     unsigned depth, unsigned *trials)
@@ -165,8 +166,8 @@ is_used(const struct ex_layout *layout, uint64_t off, uint64_t len,
 	return *trials == 0;
 }
 
-/* Whether these are padding of a base class: there, a class that is derived
-   from it may have members of its own. */
+/* Whether the bytes are padding of a base class, where the derived class may
+   have members. */
 static bool
 is_padding(const struct ex_member *m, uint64_t off, uint64_t len,
     unsigned depth, unsigned *trials)
@@ -175,8 +176,8 @@ is_padding(const struct ex_member *m, uint64_t off, uint64_t len,
 	    !is_used(m->layout, off - m->offset, len, depth, trials);
 }
 
-/* Whether others have some of these bytes as well: in padding of a base class,
-   or of a member without an address of its own, there may be more members. */
+/* Whether other members occupy some of these bytes as well: the padding of a
+   base class, or of a [[no_unique_address]] member, may hold more members. */
 static bool
 is_shared(const struct ex_layout *layout, const struct ex_member *m,
     uint64_t off, uint64_t len, unsigned depth, unsigned *trials)
@@ -195,7 +196,7 @@ is_shared(const struct ex_layout *layout, const struct ex_member *m,
 	return false;
 }
 
-/* The member to go into.  NULL: none holds all the bytes. */
+/* Choose the member to enter.  NULL if none contains all of the bytes. */
 static const struct ex_member *
 choose(const struct ex_layout *layout, uint64_t size, uint64_t off,
     uint64_t len,
@@ -222,7 +223,7 @@ choose(const struct ex_layout *layout, uint64_t size, uint64_t off,
 	return first;
 }
 
-/* Whether an object in there has exactly these bytes. */
+/* Whether an object inside has exactly these bytes. */
 static bool
 is_exact(const struct ex_layout *layout, uint64_t size, uint64_t off,
     uint64_t len, unsigned depth, unsigned *trials)
@@ -260,7 +261,7 @@ path_add(struct ex_subobject *sub, const char *format, ...)
 	return false;
 }
 
-/* Go inside, to where the walk goes on. */
+/* Enter a part, where the walk continues. */
 static bool
 enter(struct walk *walk, uint64_t off, uint64_t size,
     const struct ex_layout *layout, const Dwarf_Die *type, unsigned dimension)
@@ -276,8 +277,8 @@ enter(struct walk *walk, uint64_t off, uint64_t size,
 	return true;
 }
 
-/* Whether bytes from start on are bit-fields only: how many, and one of
-   them; 0: they are not. */
+/* The number of bit-fields if the bytes are only those, and one of them;
+   otherwise 0. */
 static unsigned
 count_fields(const struct ex_layout *layout, uint64_t start, uint64_t len,
     const struct ex_member **field, unsigned *trials)
@@ -301,8 +302,8 @@ count_fields(const struct ex_layout *layout, uint64_t start, uint64_t len,
 	return count;
 }
 
-/* Whether these bytes are in a bit-field's storage unit, where there are
-   bit-fields only: how many; 0: not so.  Then they become the unit's. */
+/* If the bytes are in a storage unit that has only bit-fields, extend them to
+   the unit.  Returns the number of bit-fields, or 0. */
 static unsigned
 take_unit(struct walk *walk, const struct ex_member *field, uint64_t *start,
     uint64_t *len)
@@ -322,7 +323,7 @@ take_unit(struct walk *walk, const struct ex_member *field, uint64_t *start,
 	return n;
 }
 
-/* Whether all of any bit-field is in these bytes. */
+/* Whether any bit-field is completely within these bytes. */
 static bool
 has_field(const struct ex_layout *layout, uint64_t start, uint64_t len)
 {
@@ -336,7 +337,7 @@ has_field(const struct ex_layout *layout, uint64_t start, uint64_t len)
 	return false;
 }
 
-/* Let the bytes hold all of a bit-field. */
+/* Extend the bytes to all of a bit-field. */
 static void
 take_field(const struct ex_member *field, uint64_t *start, uint64_t *len)
 {
@@ -347,8 +348,8 @@ take_field(const struct ex_member *field, uint64_t *start, uint64_t *len)
 	*len = (field_end > end ? field_end : end) - *start;
 }
 
-/* The bytes are bit-fields: of those that are asked for one alone, or those of
-   a storage unit, which is where the compiler reads and writes them. */
+/* The bytes are bit-fields: either a single one, or all of a storage unit,
+   which the compiler reads and writes as a whole. */
 static void
 enter_fields(struct walk *walk)
 {
@@ -376,13 +377,13 @@ enter_fields(struct walk *walk)
 		sub->fields = true;
 	sub->within = start;
 	walk->wrapped = 0;
-	/* a structure that is nothing else is itself */
+	/* a structure with nothing else stands for itself */
 	if (start != 0 || len != sub->size || sub->field != NULL)
 		(void)enter(walk, start, len, layout, &field->type, 0);
 }
 
-/* Remember where a path may end that leads into a library's class, and on to
-   what is all of it. */
+/* Note where the path may end if it leads into a library's class, and there to
+   a member that is all of it. */
 static void
 note_wrapper(struct walk *walk, const struct ex_member *m)
 {
@@ -417,7 +418,7 @@ enter_member(struct walk *walk)
 	    &m->type, 0);
 }
 
-/* The type of an array's elements, as it is declared. */
+/* The type of an array's elements as declared. */
 static bool
 element_type(const struct ex_layout *array, Dwarf_Die *type,
     unsigned *dimension)

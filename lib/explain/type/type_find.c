@@ -17,8 +17,9 @@
 #include "type/subobject.h"
 
 enum {
-	UNITS_MAX = 256,	/* that have the name, and something else */
-	ENTRIES_MAX = 1 << 23,	/* looked at */
+	UNITS_MAX = 256,	/* units that have the name, and something
+				   else as well */
+	ENTRIES_MAX = 1 << 23,	/* entries examined */
 };
 
 struct type_search {
@@ -26,12 +27,12 @@ struct type_search {
 	const char *name;	/* qualified */
 	char last[256];		/* its last part, */
 	size_t len;		/* up to template arguments */
-	bool least;		/* it may leave out what need not be said */
+	bool least;		/* leaves out default arguments */
 	bool enumerator;
-	bool variable;	/* that the compiler gave no place */
+	bool variable;	/* a variable without a location */
 	enum ex_tag tag;
-	unsigned left;		/* entries */
-	Dwarf_Die found, holder;	/* holder: of an enumerator */
+	unsigned left;		/* entries left to examine */
+	Dwarf_Die found, holder;  /* holder: enumeration of an enumerator */
 };
 
 static bool
@@ -48,7 +49,7 @@ is_tag(Dwarf_Die *die, enum ex_tag tag)
 	case DW_TAG_typedef:
 	case DW_TAG_template_alias:
 	case DW_TAG_base_type:
-	case DW_TAG_pointer_type:	/* Rust's have names */
+	case DW_TAG_pointer_type:	/* Rust's pointer types have names */
 		return tag == EX_TAG_ANY;
 	default:
 		return false;
@@ -83,8 +84,8 @@ holds_enumerators(Dwarf_Die *die)
 	return holds_types(die) || dwarf_tag(die) == DW_TAG_enumeration_type;
 }
 
-/* Take the last argument away from a template's name.  False: it has one alone,
-   or none. */
+/* Remove the last argument of a template's name.  Returns false if it has at
+   most one. */
 static bool
 drop_argument(char *name)
 {
@@ -104,8 +105,7 @@ drop_argument(char *name)
 	return comma != NULL;
 }
 
-/* How many of a template's arguments, at their end, are those that it has by
-   default. */
+/* The number of trailing template arguments that are defaults. */
 static unsigned
 defaults_of(Dwarf_Die *die)
 {
@@ -123,7 +123,7 @@ defaults_of(Dwarf_Die *die)
 	return n;
 }
 
-/* Whether it is called as is asked for, apart from where it is. */
+/* Whether it has the name in question, apart from its scopes. */
 static bool
 has_name(const struct type_search *s, Dwarf_Die *die, const char *name)
 {
@@ -141,7 +141,8 @@ has_name(const struct type_search *s, Dwarf_Die *die, const char *name)
 	return false;
 }
 
-/* Whether it is what is asked for; above: what it is in, NULL: its unit. */
+/* Whether it is what is searched for.  above: what contains it; NULL: its
+   unit. */
 static bool
 is_it(struct type_search *s, Dwarf_Die *die, Dwarf_Die *above)
 {
@@ -155,7 +156,7 @@ is_it(struct type_search *s, Dwarf_Die *die, Dwarf_Die *above)
 	    (name = dwarf_diename(die)) == NULL ||
 	    strncmp(name, s->last, s->len) != 0 || !has_name(s, die, name))
 		return false;
-	/* of enum { A }, and of enum class E { A } */
+	/* an enumerator of enum { A } or of enum class E { A } */
 	if (s->enumerator && above != NULL) {
 		bool has_scope = dwarf_hasattr(above, DW_AT_enum_class);
 
@@ -164,7 +165,7 @@ is_it(struct type_search *s, Dwarf_Die *die, Dwarf_Die *above)
 			scoped = *above;
 		name = ex_die_qualified(s->module, &scoped, name);
 		if (has_scope && dwarf_diename(above) != NULL) {
-			/* the enumeration is a scope that has no mark */
+			/* the enumeration is a scope without a mark */
 			const char *own = ex_qualified_last(s->name);
 			char outer[512];
 			size_t len = (size_t)(own - s->name);
@@ -201,7 +202,7 @@ search_unit(struct type_search *s, Dwarf_Die *unit)
 	return false;
 }
 
-/* Units that the search does not find, one after the other. */
+/* Search the units that the index does not find. */
 static bool
 search_all(struct type_search *s)
 {
@@ -241,7 +242,7 @@ search(struct type_search *s, struct ex_module *m, const char *name)
 			return true;
 		}
 	}
-	/* of templates, blanks may be elsewhere */
+	/* blanks in template names may differ */
 	return (names.all || units > UNITS_MAX || last[s->len] != '\0') &&
 	    search_all(s);
 }

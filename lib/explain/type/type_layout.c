@@ -11,7 +11,7 @@
 #include "base/array.h"
 
 enum {
-	NAMES_MAX = 64,		/* typedefs and qualifiers of each other */
+	NAMES_MAX = 64,		/* nested typedefs and qualifiers */
 	NESTED_MAX = 16,	/* arrays of arrays */
 	CHILDREN_MAX = 1 << 16,	/* members or enumerators */
 };
@@ -68,8 +68,8 @@ ex_layout_cache_free(struct ex_layout_cache *layouts)
 	free(layouts);
 }
 
-/* Step from names for a type, and from a declaration of it, to the type.
-   False: there is nothing behind them. */
+/* Follow typedefs, qualifiers and declarations to the type itself.  Returns
+   false if there is none. */
 static bool
 strip(Dwarf_Die *type)
 {
@@ -193,8 +193,7 @@ static const struct ex_layout *layout_get(struct ex_layout_cache *,
     Dwarf_Die type,
     unsigned dimension, unsigned nested);
 
-/* Read one dimension of an array: its first index, and how many it has, if it
-   says so. */
+/* Read one dimension of an array: its lower bound and its length, if given. */
 static void
 array_bounds(struct ex_layout *layout, Dwarf_Die *range)
 {
@@ -214,7 +213,7 @@ array_bounds(struct ex_layout *layout, Dwarf_Die *range)
 	}
 }
 
-/* The dimension that this layout is of, and whether there are more. */
+/* Read the dimension of this layout; *more: there are further ones. */
 static bool
 array_dimension(struct ex_layout *layout, bool *more)
 {
@@ -248,7 +247,7 @@ array_layout(struct ex_layout *layout, unsigned nested)
 	Dwarf_Die of;
 	bool more;
 
-	/* Fortran: its elements may lie elsewhere */
+	/* the elements of Fortran's arrays may lie elsewhere */
 	if (nested >= NESTED_MAX ||
 	    dwarf_hasattr(&layout->type, DW_AT_data_location) ||
 	    !array_dimension(layout, &more) ||
@@ -301,8 +300,8 @@ layout_make(struct ex_layout *layout, unsigned nested)
 	}
 }
 
-/* It is put into the tree before it is made: an array of itself then has
-   elements of no size. */
+/* The layout is put into the tree before it is filled, so an array of itself
+   has elements of size 0. */
 static const struct ex_layout *
 layout_get(struct ex_layout_cache *layouts, Dwarf_Die type, unsigned dimension,
     unsigned nested)
@@ -340,7 +339,7 @@ ex_layout_target(const struct ex_layout *layout)
 {
 	Dwarf_Die pointer = layout->type, target;
 
-	/* looking for a definition may take too long for a hit */
+	/* searching for a definition may take too long for a hit */
 	return pointer.addr != NULL &&
 	    ex_die_ref(&pointer, DW_AT_type, &target) && strip(&target) &&
 	    !dwarf_hasattr(&target, DW_AT_declaration) ?
@@ -349,8 +348,8 @@ ex_layout_target(const struct ex_layout *layout)
 
 /* --- what is inside --- */
 
-/* Where a member begins, in bytes.  False: only the running program knows, as
-   with virtual base classes. */
+/* The byte offset of a member.  Returns false if only the running program knows
+   it, as with virtual base classes. */
 static bool
 member_offset(Dwarf_Die *die, uint64_t *offset)
 {
@@ -370,9 +369,9 @@ member_offset(Dwarf_Die *die, uint64_t *offset)
 }
 
 /*
- * A bit-field says where its lowest bit is, counted from its holder's start; or
- * (DWARF 3) how many bits of its storage unit lie above its highest one: less
- * than none where it goes on beyond the unit (clang, packed).
+ * The position of a bit-field is that of its lowest bit from the start of its
+ * holder. In DWARF 3 it is the number of bits in its storage unit above the
+ * highest one, which is negative if it extends beyond the unit (clang, packed).
  */
 static bool
 member_bits(Dwarf_Die *die, struct ex_member *member)
@@ -400,7 +399,7 @@ member_bits(Dwarf_Die *die, struct ex_member *member)
 	return true;
 }
 
-/* Whether it lies inside of its holder. */
+/* Whether a member lies within its holder. */
 static bool
 member_inside(const struct ex_layout *holder, const struct ex_member *member)
 {
@@ -413,7 +412,7 @@ member_inside(const struct ex_layout *holder, const struct ex_member *member)
 	    size <= holder->size - member->offset;
 }
 
-/* Static members are variables elsewhere. */
+/* Static members are variables of their own. */
 static bool
 is_static(Dwarf_Die *die)
 {
@@ -485,9 +484,9 @@ add_enumerator(struct ex_layout *layout, Dwarf_Die *die)
 }
 
 /*
- * Whether values may be several enumerators together: all are bits (or masks of
- * neighbouring bits) of their own.  0, 1, 2 and 1, 2 are, and count as numbers:
- * it takes a bit beyond those.
+ * Whether values may combine several enumerators, because each of those has
+ * bits of its own (or a mask of neighbouring bits).  Enumerations with only 0,
+ * 1, 2 or 1, 2 count as numbers: there has to be a higher bit.
  */
 static bool
 is_flags(const struct ex_layout *layout)
@@ -527,7 +526,7 @@ fill(struct ex_layout *layout)
 size_t
 ex_layout_members(const struct ex_layout *layout, const struct ex_member **out)
 {
-	if (!layout->filled)	/* not a change that a caller could see */
+	if (!layout->filled)	/* the caller sees no change */
 		fill((struct ex_layout *)(uintptr_t)layout);
 	*out = layout->member;
 	return layout->n;

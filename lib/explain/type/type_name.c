@@ -16,22 +16,22 @@
 #include "module/module_private.h"
 
 enum {
-	STEPS_MAX = 64,		/* on the way to the name */
+	STEPS_MAX = 64,		/* steps to the name */
 	PARAMETERS_MAX = 16,	/* of a function */
-	NESTED_MAX = 3,		/* functions as parameters of functions */
+	NESTED_MAX = 3,		/* nested function parameters */
 	SIDE_MAX = 512,		/* characters on each side */
-	LONG = 8192,		/* characters of names that are not shown */
+	LONG = 8192,		/* longer names are not shown */
 };
 
 struct naming {
 	struct ex_module *module;
 	bool tags;
-	char left[SIDE_MAX + 1];	/* from start on; ends in a NUL */
+	char left[SIDE_MAX + 1];	/* from start on, NUL-terminated */
 	size_t start;
-	char right[SIDE_MAX + 1];	/* up to end; ends in a NUL */
+	char right[SIDE_MAX + 1];	/* up to end, NUL-terminated */
 	size_t end;
-	char qualifiers[64];	/* of what comes next; each with a space */
-	bool full;		/* there was more than there is room for */
+	char qualifiers[64];	/* of the next part; each with a space */
+	bool full;		/* something did not fit */
 };
 
 static const char *name_of(struct ex_module *, Dwarf_Die type,
@@ -63,13 +63,15 @@ append(struct naming *naming, const char *text)
 	naming->end += len;
 }
 
-/* A qualifier belongs to what comes next on the way; an array's is its
-   elements' as well. */
+/* A qualifier belongs to the next part of the name; that of an array belongs to
+   its elements, too. */
 static void
 qualify(struct naming *naming, const char *text)
 {
 	size_t len = strlen(naming->qualifiers), more = strlen(text);
-	size_t at = strcmp(text, "const ") == 0 ? 0 : len; /* usual order */
+	size_t at = strcmp(text, "const ") == 0 ? 0 : len; /* `const' comes
+							      first by
+							      convention */
 
 	if (strstr(naming->qualifiers, text) != NULL ||
 	    len + more >= sizeof(naming->qualifiers))
@@ -79,7 +81,7 @@ qualify(struct naming *naming, const char *text)
 	memcpy(naming->qualifiers + at, text, more);
 }
 
-/* A pointer or reference, with its qualifiers behind. */
+/* A pointer or reference, followed by its qualifiers. */
 static void
 star(struct naming *naming, const char *text)
 {
@@ -119,7 +121,7 @@ dimension_name(struct naming *naming, Dwarf_Die *range)
 	append(naming, text);
 }
 
-/* An array's dimensions, from one of them on; its slice has its own first. */
+/* Append the dimensions of an array from this one on; a slice has one more. */
 static void
 array_name(struct naming *naming, Dwarf_Die *type, unsigned dimension,
     uint64_t slice)
@@ -142,7 +144,7 @@ array_name(struct naming *naming, Dwarf_Die *type, unsigned dimension,
 	} while (!naming->full && ex_die_next(&child));
 }
 
-/* A parameter; false: it is none. */
+/* Append a parameter.  Returns false if it is none. */
 static bool
 parameter_name(struct naming *naming, Dwarf_Die *die, unsigned nested)
 {
@@ -202,7 +204,7 @@ to_member(struct naming *naming, Dwarf_Die *type)
 	prepend(naming, name != NULL ? name : "?");
 }
 
-/* A number's name without the words that are not needed; gcc writes them. */
+/* Shorten a number's name, which gcc writes with all words. */
 static const char *
 short_name(const char *name)
 {
@@ -222,7 +224,7 @@ short_name(const char *name)
 	return name;
 }
 
-/* Fortran's. */
+/* A character string of Fortran. */
 static const char *
 string_name(struct naming *naming, Dwarf_Die *type)
 {
@@ -237,7 +239,7 @@ string_name(struct naming *naming, Dwarf_Die *type)
 	return text;
 }
 
-/* What ends the way: a type that has a name, or should have one. */
+/* The name that ends the walk, of a type that has one or should have one. */
 static const char *
 end_name(struct naming *naming, Dwarf_Die *type)
 {
@@ -245,7 +247,7 @@ end_name(struct naming *naming, Dwarf_Die *type)
 	Dwarf_Die whole;
 	char *text;
 
-	/* in a unit of its own */
+	/* defined in a type unit of its own */
 	if (ex_die_ref(type, DW_AT_signature, &whole))
 		type = &whole;
 	name = dwarf_diename(type);
@@ -284,7 +286,7 @@ end_name(struct naming *naming, Dwarf_Die *type)
 	return text;
 }
 
-/* Take one step.  False: the way is at its end. */
+/* Take one step.  Returns false at the end. */
 static bool
 step(struct naming *naming, Dwarf_Die *type, unsigned dimension, uint64_t slice,
     unsigned nested)
@@ -305,7 +307,7 @@ step(struct naming *naming, Dwarf_Die *type, unsigned dimension, uint64_t slice,
 		qualify(naming, "_Atomic ");
 		return true;
 	case DW_TAG_pointer_type:
-		if (dwarf_diename(type) != NULL)	/* Rust, Go */
+		if (dwarf_diename(type) != NULL)  /* Rust and Go name theirs */
 			return false;
 		star(naming, "*");
 		return true;
@@ -319,7 +321,8 @@ step(struct naming *naming, Dwarf_Die *type, unsigned dimension, uint64_t slice,
 		to_member(naming, type);
 		return true;
 	case DW_TAG_typedef:
-		/* say what it is; how libraries do it says nothing */
+		/* a library's internal name says nothing, so show what it
+		   stands for */
 		name = dwarf_diename(type);
 		return name == NULL || ex_die_reserved(name);
 	case DW_TAG_array_type:
@@ -333,7 +336,7 @@ step(struct naming *naming, Dwarf_Die *type, unsigned dimension, uint64_t slice,
 	}
 }
 
-/* Everything together.  NULL: out of memory. */
+/* Join both sides.  NULL if there is no memory. */
 static const char *
 join(struct naming *naming, const char *end)
 {

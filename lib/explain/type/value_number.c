@@ -25,7 +25,7 @@ float_number(const struct ex_layout *layout, const uint8_t *bytes,
 		out->real = (long double)d;
 		return true;
 	case sizeof(l):
-		/* others of this size are not x86's own */
+		/* other types of this size have another format */
 		if (layout->name == NULL ||
 		    strstr(layout->name, "long double") == NULL)
 			return false;
@@ -37,8 +37,7 @@ float_number(const struct ex_layout *layout, const uint8_t *bytes,
 	}
 }
 
-/* A type of as many bytes as a number has; some debug information does not say
-   how many a pointer has. */
+/* The size of a number; some debug information omits that of pointers. */
 static unsigned
 size_of(const struct ex_layout *layout)
 {
@@ -48,7 +47,7 @@ size_of(const struct ex_layout *layout)
 	    (unsigned)size : 0;
 }
 
-/* A bit-field that an int can hold is promoted to one. */
+/* A bit-field that fits an int is promoted to int. */
 static bool
 field_number(const struct ex_object *object, const uint8_t *bytes,
     struct ex_number *out)
@@ -96,7 +95,7 @@ ex_object_number(const struct ex_object *object, const uint8_t *bytes,
 	return true;
 }
 
-/* NULL: it has no one type. */
+/* NULL if it has more than one type. */
 static const struct ex_layout *
 layout_of(const struct ex_object *object)
 {
