@@ -49,10 +49,10 @@ enum {
 
 struct load {
 	uint64_t start, end;
-	uint64_t size;		/* bytes that are written, from start on */
-	uint64_t at;		/* in the file */
+	uint64_t size;		/* bytes to be written, from start on */
+	uint64_t at;		/* offset in the file */
 	unsigned prot;		/* PROT_* */
-	bool sparse;		/* what is not in memory is zero */
+	bool sparse;		/* pages that are not in memory are zero */
 };
 
 struct core {
@@ -63,7 +63,7 @@ struct core {
 	uint64_t page;
 	struct load *load;	/* nloads of them */
 	size_t nloads, cap;
-	uint64_t nfiles;	/* mapped, with their entries in NT_FILE: */
+	uint64_t nfiles;	/* mapped files listed in NT_FILE: */
 	struct buffer ranges, names;
 	struct buffer notes;
 	int pagemap;
@@ -78,7 +78,7 @@ is_named(const struct wp_proc_map *map, const char *prefix)
 	return strncmp(map->path, prefix, strlen(prefix)) == 0;
 }
 
-/* Memory that nothing else than the process fills. */
+/* Memory that only the process itself fills. */
 static bool
 is_plain(const struct wp_proc_map *map)
 {
@@ -87,7 +87,7 @@ is_plain(const struct wp_proc_map *map)
 	    is_named(map, "[anon:"));
 }
 
-/* Whether an ELF file begins here. */
+/* Whether the mapping starts with an ELF header. */
 static bool
 has_elf_header(const struct core *core, const struct wp_proc_map *map)
 {
@@ -99,7 +99,7 @@ has_elf_header(const struct core *core, const struct wp_proc_map *map)
 	    memcmp(magic, ELFMAG, SELFMAG) == 0;
 }
 
-/* The bits of the filter that ask for all of a mapping. */
+/* The bits of the filter that include a mapping. */
 static unsigned
 filter_bits(const struct wp_proc_map *map, const struct wp_proc_usage *usage)
 {
@@ -147,14 +147,14 @@ add_file(struct core *core, const struct wp_proc_map *map)
 	core->nfiles++;
 }
 
-/* A mapping, in order. */
+/* Called for each mapping, in order. */
 static int
 add_load(void *arg, const struct wp_proc_map *map,
     const struct wp_proc_usage *usage)
 {
 	struct core *core = arg;
 
-	if (is_named(map, "[vsyscall]"))	/* the kernel's */
+	if (is_named(map, "[vsyscall]"))	/* belongs to the kernel */
 		return 0;
 	if (!ex_array_room(&core->load, core->nloads, 1, &core->cap,
 	    sizeof(*core->load), SIZE_MAX))
@@ -200,8 +200,8 @@ put_note(struct core *core, const char *name, unsigned type, const void *desc,
 	put_padded(&core->notes, desc, len);
 }
 
-/* The process's relations, from the fields of stat that follow the name,
-   which may contain anything; nothing after it holds a bracket. */
+/* Fields of stat that follow the name; the name may contain anything, but no
+   bracket follows it. */
 struct family {
 	char state;
 	int parent, group, session;
@@ -221,7 +221,7 @@ family_of(pid_t pid)
 	return f;
 }
 
-/* The process: its name, its arguments with blanks between them. */
+/* The process's name, and its arguments separated by blanks. */
 static void
 put_process(struct core *core, const struct family *family)
 {
@@ -277,8 +277,8 @@ put_files(struct core *core)
 	buffer_free(&b);
 }
 
-/* What else a thread's processor holds.  A set of another processor is
-   refused. */
+/* Add the other register sets of a thread.  Sets that the processor does not
+   have are refused. */
 static void
 put_sets(struct core *core, pid_t tid)
 {
@@ -302,8 +302,8 @@ put_sets(struct core *core, pid_t tid)
 	}
 }
 
-/* A thread's general registers, which begin what is known of it.  Every thread
-   has the signal, as in the kernel's core files.  0 or -errno. */
+/* Add the general registers, which start the notes of a thread.  As in the
+   kernel's core files every thread has the signal.  Returns 0 or -errno. */
 static int
 put_registers(struct core *core, pid_t tid, const struct family *family)
 {
@@ -334,7 +334,7 @@ put_others(struct core *core, const struct family *family)
 	int err = 0, n = wp_proc_threads(core->of->pid, &tids, &cap);
 
 	for (int i = 0; i < n && (err == 0 || err == -ESRCH); i++) {
-		/* a first thread that has ended is there until the last has */
+		/* a first thread that has ended stays until the last has */
 		if (tids[i] == core->of->tid || wp_proc_exiting(tids[i]))
 			continue;
 		if ((err = put_registers(core, tids[i], family)) == 0)
@@ -346,7 +346,7 @@ put_others(struct core *core, const struct family *family)
 	return n < 0 ? n : err == -ESRCH ? 0 : err;
 }
 
-/* Readers take what describes the process from the first thread. */
+/* Readers take the description of the process from the first thread. */
 static int
 put_notes(struct core *core)
 {
@@ -375,7 +375,7 @@ flags_of(unsigned prot)
 	    ((prot & PROT_EXEC) != 0 ? PF_X : 0u);
 }
 
-/* Where memory begins, which is a page boundary. */
+/* Memory starts on a page boundary. */
 static uint64_t
 place_loads(struct core *core, uint64_t at)
 {
@@ -387,7 +387,7 @@ place_loads(struct core *core, uint64_t at)
 	return at;
 }
 
-/* A number that does not fit into e_phnum is in section header 0: elf(5). */
+/* If the number does not fit e_phnum, it is in section header 0: elf(5). */
 static void
 put_elf_header(struct buffer *b, size_t nheaders)
 {
@@ -409,7 +409,7 @@ put_elf_header(struct buffer *b, size_t nheaders)
 	buffer_put(b, &elf, sizeof(elf));
 }
 
-/* Everything before the memory, which is placed. */
+/* Put everything before the memory, whose place is known. */
 static void
 put_headers(struct core *core, struct buffer *b)
 {
@@ -471,7 +471,7 @@ is_zero(const uint8_t *bytes, size_t len)
 	return bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0;
 }
 
-/* Write len bytes of the chunk, but for pages of zeros. */
+/* Write len bytes of the chunk except pages of zeros. */
 static int
 write_chunk(struct core *core, size_t len, uint64_t at)
 {
@@ -490,9 +490,9 @@ write_chunk(struct core *core, size_t len, uint64_t at)
 	    at + begun);
 }
 
-/* Copy memory from addr on, a chunk of it at most.  Result: how much of it is
-   done with, or -errno.  What cannot be read, as behind the end of a mapped
-   file, stays a hole. */
+/* Copy at most a chunk of memory.  Returns how much has been handled, or
+   -errno.  What cannot be read, such as pages after the end of a mapped file,
+   remains a hole. */
 static int64_t
 copy_some(struct core *core, const struct load *load, uint64_t addr,
     uint64_t len)
@@ -542,8 +542,8 @@ copy_load(struct core *core, const struct load *load)
 	return err;
 }
 
-/* A file that is longer than this process may write is refused by a signal that
-   would end it. */
+/* Writing a file beyond the limit raises a signal that would end the
+   process. */
 static int
 may_write(uint64_t bytes)
 {

@@ -22,10 +22,10 @@
 #include "action/on_hit_exec.h"
 #include "session/session.h"
 
-/* How many core files of one process and hit there may be: of earlier runs. */
+/* most core files of the same process and hit, from earlier runs */
 enum { NAMES_MAX = 100 };
 
-/* How it is called. */
+/* How the hit is called. */
 static const char *
 name_of(const struct on_hit_at *at)
 {
@@ -39,7 +39,7 @@ name_of(const struct on_hit_at *at)
 
 /* --- exec --- */
 
-/* A wait status as a shell shows it. */
+/* A wait status as in a shell's $?. */
 static unsigned
 shell_status(int status)
 {
@@ -81,8 +81,8 @@ execute(struct on_hit *on_hit, struct session *s, const struct on_hit_at *at)
 
 /* --- core --- */
 
-/* Make the file: core.PID.SEQ, and if that is there, core.PID.SEQ.2 and so on.
-   A descriptor, or -errno. */
+/* Create core.PID.SEQ or, if that exists, core.PID.SEQ.2 and so on.  Returns a
+   descriptor or -errno. */
 static int
 core_open(const struct on_hit_at *at, char *name, size_t size)
 {

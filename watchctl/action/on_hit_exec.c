@@ -27,19 +27,19 @@
 #include "util/interrupt.h"
 #include "util/visible.h"
 
-enum { LEAVE_MS = 1000 };	/* between SIGTERM and SIGKILL */
+enum { LEAVE_MS = 1000 };	/* ms between SIGTERM and SIGKILL */
 
 static const char prefix[] = ENVIRONMENT_PREFIX;
 
-/* The environment of the command: ours without what an outer watchctl set, and
-   then the hit's. */
+/* The command's environment: ours without variables of an outer watchctl,
+   followed by those of the hit. */
 struct environment {
-	char **all;		/* NULL-terminated, of strings of others */
-	char *own[ENVIRONMENT_MAX];	/* nown of them, malloc'd */
+	char **all;	/* NULL-terminated; the strings belong to others */
+	char *own[ENVIRONMENT_MAX];	/* nown allocated strings */
 	size_t nown;
 };
 
-/* Whether a text is a variable of a hit, made visible. */
+/* Whether a text is a variable of a hit, without control characters. */
 static bool
 is_variable(const char *text, size_t len)
 {
@@ -73,7 +73,7 @@ set(struct environment *e, const char *format, ...)
 	set_text(e, text);
 }
 
-/* What is known of one that is not explained yet. */
+/* Set what is known of a hit that has not been explained yet. */
 static void
 set_plain(struct environment *e, const struct on_hit_at *at)
 {
@@ -95,7 +95,7 @@ set_hit(struct environment *e, const struct on_hit_at *at)
 			set_text(e, text + i);
 }
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 static int
 join(struct environment *e)
 {
@@ -121,7 +121,7 @@ environment_free(struct environment *e)
 	free(e->all);
 }
 
-/* Start the command with the signals as programs expect them.  0 or -errno. */
+/* Start the command with default signals.  Returns 0 or -errno. */
 static int
 spawn(const char *command, char **env, pid_t *pid)
 {
@@ -134,7 +134,7 @@ spawn(const char *command, char **env, pid_t *pid)
 	sigset_t none, ignored;
 	int err;
 
-	/* code that reads debug information may not have considered commands */
+	/* libraries may have opened descriptors without O_CLOEXEC */
 	(void)close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_CLOEXEC);
 	(void)sigemptyset(&none);
 	ignored = none;
@@ -158,8 +158,8 @@ spawn(const char *command, char **env, pid_t *pid)
 	return -err;
 }
 
-/* Wait until the process ends (0), or a signal for watchctl arrives, or this
-   many ms have passed. */
+/* Wait for the process to end (returns 0), for a signal to watchctl, or for
+   this many ms. */
 static int
 await_end(int process, int signals, int ms)
 {
@@ -174,7 +174,7 @@ await_end(int process, int signals, int ms)
 	    -ETIMEDOUT;
 }
 
-/* 0, or why it was made to end. */
+/* Returns 0, or why the process was ended. */
 static int
 await(pid_t pid, int ms, int *status)
 {

@@ -48,7 +48,7 @@ ci_print(const char *const *texts)
 {
 	uint64_t print = 0xcbf29ce484222325;
 
-	/* FNV-1a, with the NUL at each end */
+	/* FNV-1a, with a NUL after each text */
 	for (; *texts != NULL; texts++)
 		for (size_t i = 0; i <= strlen(*texts); i++)
 			print = (print ^ (unsigned char)(*texts)[i]) *
@@ -81,7 +81,7 @@ ci_add(struct ci *ci, const struct ci_problem *new)
 	ci->problem[ci->n++] = *new;
 }
 
-/* The buffer's contents, malloc'd; NULL: out of memory. */
+/* The contents of a buffer, allocated.  NULL if there is no memory. */
 static char *
 take_text(struct buffer *b)
 {
@@ -95,8 +95,8 @@ take_text(struct buffer *b)
 	return text;
 }
 
-/* Who it was: a function's whole name; or the module, without an address, which
-   would be another in each build. */
+/* The whole name of a function, or else the module without an address, which
+   would differ in each build. */
 static void
 put_function(struct buffer *b, const struct ex_frame *frame)
 {
@@ -116,7 +116,7 @@ put_function(struct buffer *b, const struct ex_frame *frame)
 	}
 }
 
-/* "written", as what a hit's access is. */
+/* The access of a hit as in "written". */
 static const char *
 participle(const char *access)
 {
@@ -134,7 +134,7 @@ title_of(const char *access)
 	    "stray access";
 }
 
-/* What is watched, as the user wrote it. */
+/* The watch as the user wrote it. */
 static const char *
 spec_of(const struct ex_watch *watch)
 {
@@ -170,8 +170,8 @@ add_stray(struct ci *ci, const struct finding *f)
 	buffer_free(&name);
 }
 
-/* Who is shown for it: who wrote, if that is known; who freed a block, if that
-   was the fault; else who has allocated it. */
+/* The stack that is shown for it: of the writer if known; of free if that was
+   the fault; else of the allocation. */
 static const struct ex_stack *
 stack_of_damage(const struct report_damage *it)
 {
@@ -277,7 +277,7 @@ ci_path(const struct ci *ci, const struct ex_frame *frame)
 	return path != NULL && strncmp(path, "./", 2) == 0 ? path + 2 : path;
 }
 
-/* What would end a property, or the command. */
+/* Escape what would end a property or the command. */
 static void
 put_escaped(struct buffer *b, const char *text, const char *escaped)
 {

@@ -31,7 +31,7 @@ put_character(struct buffer *b, char c)
 	}
 }
 
-/* Text that has been made visible. */
+/* Put a text that has been made visible. */
 static void
 put_shown(struct buffer *b, struct buffer *shown)
 {
@@ -76,7 +76,7 @@ put_case(struct buffer *b, const char *program, const char *name)
 	put_attribute(b, "name", name);
 }
 
-/* The backtrace, a line each. */
+/* Put the backtrace, one line for each frame. */
 static void
 put_stack(struct buffer *b, const struct ci *ci, const struct ex_stack *stack)
 {
@@ -112,7 +112,7 @@ put_problem(struct buffer *b, const struct ci *ci, const struct ci_problem *p)
 	buffer_printf(b, "</%s>\n</testcase>\n", element);
 }
 
-/* Something that was looked for, and not found. */
+/* A test case that found no problem. */
 static void
 put_passed(struct buffer *b, const struct ci *ci, const char *name)
 {
@@ -120,7 +120,7 @@ put_passed(struct buffer *b, const struct ci *ci, const char *name)
 	buffer_puts(b, "/>\n");
 }
 
-/* Whether a watch has a problem, or has been listed: in another process. */
+/* Whether a watch has a problem, or has been listed for another process. */
 static bool
 is_listed(const struct ci *ci, unsigned watch)
 {

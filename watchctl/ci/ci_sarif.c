@@ -11,7 +11,7 @@
 #include "ci/ci.h"
 #include "util/visible.h"
 
-/* A path as a URI: relative ones are so to the source's root. */
+/* Put a path as a URI; relative paths are relative to the source root. */
 static void
 put_location(struct buffer *b, const char *path)
 {
@@ -33,7 +33,7 @@ put_location(struct buffer *b, const char *path)
 static void
 put_frame(struct buffer *b, const struct ci *ci, const struct ex_frame *frame)
 {
-	/* what of the C library is relative, is so to other sources */
+	/* relative paths in the C library belong to other sources */
 	const char *path = culprit_is_library(frame) ? NULL :
 	    ci_path(ci, frame);
 

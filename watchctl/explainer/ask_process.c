@@ -86,7 +86,7 @@ wp_proc_open_mapped(pid_t pid, int root, uint64_t start, uint64_t end,
 	return ask_file(&message);
 }
 
-/* The numbers of roots are watchctl's. */
+/* Roots are numbered by watchctl. */
 int
 wp_roots_find(struct wp_roots *roots, pid_t pid, int *root)
 {
@@ -132,7 +132,7 @@ wp_perf_map_open(const struct wp_perf_map *map)
 	return ask_file(&message);
 }
 
-/* A number that stands for it. */
+/* Ask for the number that stands for something. */
 static int
 ask_number(enum broker_what what, pid_t pid, uint64_t *number)
 {
@@ -176,7 +176,7 @@ wp_proc_read_words(pid_t pid, const uint64_t *addr, uint64_t *to, size_t n)
 	return message.len / sizeof(*to);
 }
 
-/* All of it at a moment, so before any of it is used. */
+/* Read all mappings at once, before any is used. */
 static int
 ask_maps(pid_t pid, struct buffer *maps)
 {

@@ -30,7 +30,7 @@
 
 static struct broker_shared *shared;
 
-/* How a report begins, or goes on as those before it left it. */
+/* How to start a report, or to continue that of an earlier explainer. */
 static struct session_resume
 take_begin(const struct broker_message *message, struct output_screen *screen)
 {
@@ -67,7 +67,8 @@ take_orders(struct session_resume *resume, struct output_screen *screen)
 	}
 }
 
-/* The report's stream.  What the reader has already is not written again. */
+/* The stream of the report; what the reader has already is not written
+   again. */
 static ssize_t
 write_report(void *cookie, const char *text, size_t len)
 {
@@ -83,7 +84,7 @@ open_report(struct session *session)
 	static const cookie_io_functions_t functions = {.write = write_report};
 	FILE *out = fopencookie(session, "w", functions);
 
-	/* it comes in whole lines */
+	/* writes are whole lines */
 	if (out != NULL)
 		(void)setvbuf(out, NULL, _IONBF, 0);
 	return out;
@@ -126,7 +127,8 @@ explain(const struct options *options)
 	return status;
 }
 
-/* A session of running processes, as those before it left its report. */
+/* Start a session for running processes, where an earlier explainer left its
+   report. */
 static void
 begin(struct session *session, const struct options *options,
     struct ex_space *space, const struct broker_message *message)
@@ -144,7 +146,7 @@ begin(struct session *session, const struct options *options,
 }
 
 /* Answer questions until watchctl ends: about running processes, whose session
-   it may keep, too, until that ends; or a log. */
+   may be explained here too, or about a log. */
 static __attribute__((noreturn)) void
 serve(const struct options *options)
 {

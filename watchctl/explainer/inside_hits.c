@@ -14,18 +14,19 @@
 #include "insn/insn.h"
 #include "stop/value_sample.h"
 
-/* What is found out of one. */
+/* What is found out about a hit. */
 struct found {
 	struct session *session;
 	const struct channel_hit *hit;
 	const struct ex_record *record;
-	bool kernel;		/* made by the kernel, for a system call */
-	bool exact;		/* its instruction and bytes are known */
-	bool whole;		/* of all watches, and it is not repeated */
-	unsigned n;		/* watches that it touched: */
+	bool kernel;		/* made by the kernel in a system call */
+	bool exact;		/* the instruction and its bytes are known */
+	bool whole;		/* the instruction is not repeated and
+				   touches all of the watch */
+	unsigned n;		/* number of watches touched: */
 	const struct channel_hit_watch *watch[CHANNEL_HIT_WATCHES];
-	unsigned slots[CHANNEL_HIT_WATCHES];	/* and how: a bit for each of
-						   theirs; 0: not known */
+	unsigned slots[CHANNEL_HIT_WATCHES];	/* of each, a bit for each
+						   slot; 0: not known */
 };
 
 static bool
@@ -41,8 +42,9 @@ process_of(const struct found *f)
 }
 
 /*
- * Whether the kernel made the access for a system call: then the program goes
- * on behind the instruction that called it, which touches no memory itself.
+ * Whether the kernel made the access in a system call.  The program is then
+ * right behind the system call instruction, which does not access memory
+ * itself.
  */
 static bool
 is_kernels(const struct found *f)
@@ -71,7 +73,7 @@ is_kernels(const struct found *f)
 #endif
 }
 
-/* Whether the instruction shows which bytes of a watch were touched. */
+/* Whether the instruction shows which bytes of a watch it touched. */
 static bool
 find_insn(const struct found *f, const struct wp_cell_watch *w,
     struct ex_insn *insn)
@@ -98,9 +100,9 @@ slots_of_bytes(const struct wp_slot *slot, int n, uint64_t addr, uint64_t size)
 	return slots;
 }
 
-/* Which slots of a watch were touched, a bit for each: by the bytes that its
-   instruction touched, where they are known; else as the program found by their
-   counts.  0: not known. */
+/* The slots of a watch that were touched, a bit for each: according to the
+   bytes touched by the instruction if they are known, else to the counts found
+   by the program.  0 if not known. */
 static unsigned
 find_slots(const struct wp_cell_watch *w, const struct ex_insn *insn,
     bool exact)
@@ -119,9 +121,9 @@ find_slots(const struct wp_cell_watch *w, const struct ex_insn *insn,
 	    w->slots >> n != 0 ? 0 : w->slots;
 }
 
-/* Which watches it touched, and how: the bytes decide, where they are known;
-   else the watches' counts, as the program found them.  Execution has a signal
-   of its own, before the instruction. */
+/* Find the watches that were touched, and their slots: by the bytes if they are
+   known, else by the watches' counts as found by the program.  Execution has a
+   signal of its own, before the instruction. */
 static void
 find_touched(struct found *f)
 {
@@ -150,8 +152,8 @@ find_touched(struct found *f)
 	}
 }
 
-/* How often an access was counted: once for each debug register that it
-   touched; 0: not known. */
+/* How often the access was counted: once for each debug register touched; 0 if
+   not known. */
 static unsigned
 times_of(const struct found *f, unsigned i)
 {
@@ -213,10 +215,10 @@ waits(const struct found *f)
 	return (f->hit->flags & WP_CELL_WAITS) != 0;
 }
 
-/* What the thread read after its access, in the form of a stop's value: if it
-   was the next one, and no other access was counted then, it is what this one
-   left; else it is not known whose it is.  The only thread of a program,
-   which waits, is alone with it. */
+/* The value read by the thread after its access, in the form of a stop's value.
+   If no other access was counted in between, it is what this access left;
+   otherwise it may be another's.  In a program with one thread, which waits,
+   there is no other. */
 static bool
 put_left(const struct found *f, unsigned i, enum ordered ordered,
     struct wp_stop_value *left)
@@ -237,7 +239,7 @@ put_left(const struct found *f, unsigned i, enum ordered ordered,
 	return true;
 }
 
-/* One access makes a sample for each slot, as the kernel's would. */
+/* Record one sample for each slot touched, as the kernel does. */
 static void
 record_each(const struct found *f, unsigned i)
 {
@@ -255,7 +257,7 @@ record_each(const struct found *f, unsigned i)
 		(void)session_record(f->session, &record);
 }
 
-/* Whether this watch is one of those that the hit is stray for. */
+/* Whether the hit is stray for this watch. */
 static bool
 is_stray(const struct found *f, unsigned i)
 {
@@ -272,7 +274,7 @@ hints_of(const struct found *f, unsigned i)
 	return (struct ex_hints){
 		.late = is_late(f), .kernel = f->kernel,
 		.accesses = is_late(f) ? f->watch[i]->what.times : 0,
-		/* the thread waits behind its call until this is done */
+		/* the thread waits in its system call until this is done */
 		.stopped = f->kernel && waits(f),
 		.stray = is_stray(f, i), .comm = f->hit->comm,
 	};
@@ -287,9 +289,8 @@ watch_of(const struct found *f, unsigned i)
 	    f->session->slots[slot].watch;
 }
 
-/* Report it as a hit of one of its watches.  When threads race it is not
-   known which was the last, nor was what is read later read before the next
-   hit. */
+/* Report the hit for one of its watches.  If threads race, it is not known
+   which hit was the last, nor was memory read before the next one. */
 static void
 report_as(const struct found *f, struct hit_order *order, unsigned i)
 {
@@ -331,7 +332,7 @@ report_all(const struct found *f, struct hit_order *order)
 	s->reply_only = false;
 }
 
-/* A report of its own, which holds each backtrace in full. */
+/* Make a report of its own, with every backtrace in full. */
 static void
 report_with_reply(const struct found *f, struct hit_order *order,
     uint64_t began, char to[BROKER_BYTES_MAX])

@@ -24,26 +24,25 @@
 #include "spec/spec.h"
 #include "processes/live_maps.h"
 
-/* A process whose mappings have to be looked for. */
+/* A process whose mappings have to be read. */
 struct unreported {
 	struct live_maps maps;
-	struct hit_order order;	/* of hits of its channel */
-	uint64_t mapped;	/* as of struct channel_hit */
+	struct hit_order order;	/* of the hits of its channel */
+	uint64_t mapped;	/* as in struct channel_hit */
 };
 
 struct reader {
 	struct session *session;
 	struct broker_shared *shared;
-	uint8_t *journal;	/* size bytes of it; NULL: none yet */
+	uint8_t *journal;	/* size bytes, or NULL */
 	size_t size;
 	bool mapped;
-	struct ex_formats *formats;	/* of its records; NULL: none yet */
-	struct ex_formats *any;		/* of those that are of no event; the
-					   same */
-	void *unreported;	/* a tree of struct unreported */
-	uint64_t began;		/* the report, ns */
-	uint64_t number;	/* of the sample that is explained; 0: none */
-	struct journal_start start;	/* of its report */
+	struct ex_formats *formats;	/* of the records, or NULL */
+	struct ex_formats *any;	/* for records without an event, or NULL */
+	void *unreported;	/* of search.h: struct unreported */
+	uint64_t began;		/* of the report, ns */
+	uint64_t number;	/* of the sample being explained, or 0 */
+	struct journal_start start;	/* of the report */
 	bool ended;
 	int status;
 };
@@ -57,7 +56,7 @@ out_of_memory(void)
 
 /* --- what watchctl is told --- */
 
-/* Where the sample has gone, as far as that is known. */
+/* Publish what has become of the sample, as far as known. */
 static void
 publish_sample(struct reader *r)
 {
@@ -68,7 +67,7 @@ publish_sample(struct reader *r)
 		    };
 }
 
-/* The variables of a hit for the command that is run at it. */
+/* Send the variables of a hit for the command that is run at it. */
 static void
 give_details(const struct reader *r, const struct ex_hit *hit)
 {
@@ -85,7 +84,7 @@ give_details(const struct reader *r, const struct ex_hit *hit)
 	buffer_free(&environment);
 }
 
-/* Before the hit is written, since with that it counts. */
+/* Called before the hit is written, because then it counts. */
 static void
 publish_hit(void *arg, const struct ex_hit *hit, enum session_fate fate)
 {
@@ -154,8 +153,7 @@ read_learn(struct reader *r, const struct journal_entry *e)
 		(void)ex_explain(r->session->explainer, &record);
 }
 
-/* The name of what lies at a place that is given by its address; malloc'd,
-   NULL: it has none. */
+/* The name of what is at an address, allocated; NULL if it has none. */
 static char *
 symbol_of(const struct reader *r, pid_t pid, const struct journal_watch *w)
 {
@@ -232,7 +230,7 @@ read_values(struct reader *r, const struct journal_entry *e)
 		.in_order = (flags & JOURNAL_IN_ORDER) != 0,
 	};
 
-	if (values.in_order)	/* a program's own hits */
+	if (values.in_order)	/* the hits of a program that watches itself */
 		ask_quickly();
 	if (ex_explainer_values(r->session->explainer, &values) < 0)
 		out_of_memory();
@@ -285,7 +283,7 @@ compare_unreported(const void *a, const void *b)
 	return ex_compare((uint64_t)x->maps.pid, (uint64_t)y->maps.pid);
 }
 
-/* NULL: its mappings are reported. */
+/* NULL if the process's mappings are reported by records. */
 static struct unreported *
 find_unreported(struct reader *r, pid_t pid)
 {
@@ -347,7 +345,7 @@ read_record(struct reader *r, const struct journal_entry *e)
 	r->number = 0;
 }
 
-/* What becomes of an object, and where. */
+/* Read what happened to an object. */
 static void
 read_instance(struct reader *r, const struct journal_entry *e)
 {
@@ -366,8 +364,8 @@ read_instance(struct reader *r, const struct journal_entry *e)
 		session_object_event(s, &event, NULL, 0);
 }
 
-/* Not where it is known what was mapped at the hit: by now the process may map
-   other code. */
+/* Not needed if the mappings at the hit are known: the process may have mapped
+   other code since. */
 static void
 check_maps(struct unreported *process, const struct channel_hit *hit,
     const struct ex_sample *sample)
@@ -419,7 +417,7 @@ read_channel_hit(struct reader *r, const struct journal_entry *e)
 		tell_reply(e, reply);
 }
 
-/* What accesses have left meanwhile is not known. */
+/* It is not known what accesses have left in the meantime. */
 static void
 doubt_all(struct session *s)
 {
@@ -448,8 +446,8 @@ read_resume(struct reader *r, const struct journal_entry *e)
 	s->dropped = it->dropped;
 }
 
-/* That was all that another had explained: as far as values go, it is
-   forgotten. */
+/* This is the end of what another explainer had explained; its values are
+   lost. */
 static void
 read_missed(struct reader *r, const struct journal_entry *e)
 {
@@ -474,7 +472,7 @@ read_left_out(struct reader *r, const struct journal_entry *e)
 	doubt_all(r->session);
 }
 
-/* It may have none of this watch any more, by what is known now. */
+/* By what is known now, the hit may not be of this watch any more. */
 static void
 recall_channel_hit(struct reader *r, const struct channel_hit *hit,
     const struct ex_record *record, uint64_t watch)
@@ -699,7 +697,7 @@ map_journal(struct reader *r, int fd, size_t size)
 	r->size = size;
 }
 
-/* A part of one that is in no memory to be mapped. */
+/* A part of a journal that is not in shared memory. */
 static void
 take_bytes(struct reader *r, const struct broker_message *message)
 {
@@ -733,8 +731,8 @@ read_part(struct reader *r, size_t from, size_t to)
 		r->shared->given_up = explained_session_done(r->session);
 }
 
-/* Hits whose samples are not needed any more: they are written, or what is
-   written of them at the end is known without. */
+/* The number of hits whose samples are not needed any more: they have been
+   written, or are only counted at the end. */
 static uint64_t
 hits_done(const struct session *s)
 {

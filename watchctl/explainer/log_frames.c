@@ -14,12 +14,12 @@
 #include "util/complain.h"
 #include "util/visible.h"
 
-enum { FILES_MAX = 4096 };	/* that are looked into */
+enum { FILES_MAX = 4096 };	/* most files that are opened */
 
-/* Where a file is put, to look into it: each in a process of its own. */
+/* Files are mapped at this address, each in a process of its own. */
 static const uint64_t place = UINT64_C(1) << 40;
 
-/* A file that frames lie in. */
+/* A file with frames. */
 struct file {
 	char *path;
 	pid_t pid;		/* represents it in the space */
@@ -32,7 +32,7 @@ compare(const void *a, const void *b)
 	    ((const struct file *)b)->path);
 }
 
-/* As if it were mapped whole, from its first byte on. */
+/* Map the whole file at its first byte. */
 static void
 map_file(struct log_frames *log, const struct file *file)
 {
@@ -68,7 +68,7 @@ add_file(struct log_frames *log, const char *path)
 	return file;
 }
 
-/* The process that stands for a path; NULL: out of memory, or of room. */
+/* The process of a path.  NULL if there is no memory or room. */
 static struct ex_process *
 find_process(struct log_frames *log, const char *path)
 {
@@ -79,8 +79,8 @@ find_process(struct log_frames *log, const char *path)
 	return file == NULL ? NULL : ex_space_process(log->space, file->pid);
 }
 
-/* The module behind a path, and the vaddr that is so far behind its first
-   mapping; NULL: unknown. */
+/* The module of a path, and the vaddr at this offset from its first mapping.
+   NULL if unknown. */
 static struct ex_module *
 find_module(struct log_frames *log, const char *path, uint64_t offset,
     uint64_t *vaddr)
@@ -95,7 +95,7 @@ find_module(struct log_frames *log, const char *path, uint64_t offset,
 	    module;
 }
 
-/* A line of the log for one level of inlining. */
+/* Put a line of the log for one level of inlining. */
 static void
 put_level(struct buffer *b, const struct broker_message *question,
     const struct ex_frame *frame)
@@ -128,7 +128,7 @@ put_level(struct buffer *b, const struct broker_message *question,
 }
 
 
-/* The lines for a frame.  False: nothing is known of it. */
+/* Put the lines of a frame.  Returns false if nothing is known of it. */
 static bool
 put_frame(struct log_frames *log, const struct broker_message *question,
     struct buffer *b)
@@ -150,7 +150,7 @@ put_frame(struct log_frames *log, const struct broker_message *question,
 	return true;
 }
 
-/* Names and lines that are missing for want of trust. */
+/* Report names and lines that are missing because a file is not trusted. */
 static void
 say_disbelief(struct log_frames *log)
 {

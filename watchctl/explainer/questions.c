@@ -13,7 +13,8 @@
 #include "util/buffer.h"
 #include "processes/synthetic_format.h"
 
-/* Watchctl made them: what does not decode is left out. */
+/* The records were made by watchctl; those that cannot be decoded are
+   skipped. */
 void
 questions_learn(struct ex_space *space, const void *records, size_t len)
 {
@@ -57,7 +58,7 @@ put_place(struct broker_message *answer, const struct spec_place *place)
 	    sizeof(answer->text) ? 0 : -E2BIG;
 }
 
-/* The two texts of a question about a SPEC; the second is *real. */
+/* The two texts of a question about a SPEC; *real is set to the second. */
 static bool
 has_texts(const struct broker_message *question, const char **real)
 {
@@ -107,17 +108,17 @@ resolve(struct ex_process *process, const struct broker_message *question,
 /* --- symbols --- */
 
 struct symbol_search {
-	const struct spec *spec;	/* whose symbol is the name's
-					   beginning */
-	const char *file;	/* the source file that is meant; NULL: any */
-	char *within;		/* what a mangled name must have in it */
-	bool code;		/* functions are sought */
-	uint64_t skip, seen;	/* symbols */
+	const struct spec *spec;  /* its symbol is the beginning of the name */
+	const char *file;	/* restricts the search to a source file;
+				   NULL: any */
+	char *within;		/* must be part of mangled names */
+	bool code;		/* search for functions */
+	uint64_t skip, seen;	/* symbols to skip, and seen so far */
 	bool full;
 	struct buffer found;
 };
 
-/* 1: there is no more room. */
+/* Returns 1 if there is no more room. */
 static int
 put_symbol(void *arg, const struct ex_symbol *symbol)
 {
@@ -155,8 +156,8 @@ put_symbols(void *arg, struct ex_module *module, uint64_t base)
 	return ex_symbol_each(module, put_symbol, arg);
 }
 
-/* The last identifier that a C++ or Rust name is to begin with, which stands in
-   the mangled one too; but "std" is abbreviated there. */
+/* The last identifier at the beginning of a C++ or Rust name, which is also in
+   the mangled name; but "std" is abbreviated there. */
 static char *
 last_identifier(const char *name)
 {
@@ -209,8 +210,8 @@ questions_symbols(struct ex_process *process,
 /* --- modules --- */
 
 struct hook {
-	uint64_t addr;		/* 0: not found */
-	uint64_t base;		/* of the module being looked at */
+	uint64_t addr;		/* 0 if not found */
+	uint64_t base;		/* of the current module */
 };
 
 static int
@@ -224,7 +225,7 @@ take_hook(void *arg, const struct ex_symbol *symbol)
 	return 1;
 }
 
-/* The function that debuggers stop at too, in glibc and in musl. */
+/* The function at which debuggers stop as well, in glibc and in musl. */
 static int
 find_hook(void *arg, struct ex_module *module, uint64_t base)
 {
@@ -235,8 +236,8 @@ find_hook(void *arg, struct ex_module *module, uint64_t base)
 }
 
 struct module_search {
-	uint64_t index;		/* of the wanted one, from here on */
-	struct ex_module *module;	/* NULL: there are not so many */
+	uint64_t index;		/* counts down to the wanted one */
+	struct ex_module *module;	/* NULL if there are too few */
 };
 
 static int

@@ -13,42 +13,43 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#ifndef __has_feature		/* clang's */
+#ifndef __has_feature		/* a feature test of clang's */
 #define __has_feature(feature) 0
 #endif
 
 enum { NOBODY = 65534 };
 
-#define STACK_MAX (UINT64_C(1) << 26)	/* bytes, where there is no limit */
-#define ROOM_MAX (UINT64_C(1) << 38)	/* addresses: the kernel's tables of
-					   them count nowhere, and may become
-					   1/512 of it */
+#define STACK_MAX (UINT64_C(1) << 26)	/* bytes, if there is no limit */
+#define ROOM_MAX (UINT64_C(1) << 38)	/* address space: the kernel's page
+					   tables for it are not limited, and
+					   may take 1/512 of it */
 
-/* Those that need no look at their arguments. */
+/* System calls permitted with any arguments. */
 static const int allowed[] = {
 	/* memory */
 	SCMP_SYS(brk), SCMP_SYS(madvise), SCMP_SYS(mremap), SCMP_SYS(munmap),
-	/* descriptors that it was given: libelf maps or reads them */
+	/* given descriptors: libelf maps or reads them */
 	SCMP_SYS(close), SCMP_SYS(fstat), SCMP_SYS(lseek), SCMP_SYS(pread64),
 	SCMP_SYS(read),
 	/* questions and answers */
 	SCMP_SYS(recvmsg), SCMP_SYS(sendmsg),
-	/* paths of source files are reported from there */
+	/* for relative paths of source files */
 	SCMP_SYS(getcwd),
-	/* how much memory the machine has: what a compressed section may claim,
-	   and how qsort(3) goes about it.  glibc takes what lies on the stack
-	   for the answer if it is refused */
+	/* the size of the machine's memory limits what a compressed section may
+	   claim, and qsort(3) asks for it; if the call is refused, glibc uses
+	   uninitialized memory as the answer */
 	SCMP_SYS(sysinfo),
-	/* locks of libraries, time, and chance for malloc(3) and tables */
+	/* locks, time, and random numbers for malloc(3) and tables */
 	SCMP_SYS(clock_gettime), SCMP_SYS(futex), SCMP_SYS(getrandom),
 	/* the end */
 	SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(rt_sigprocmask),
 	SCMP_SYS(rt_sigreturn),
 };
 
-/* Memory that RLIMIT_DATA counts, and files that it was given.  That limit does
-   not count what is shared and no file, what grows down as a stack does, or
-   what was written and may only be read now.  Nothing new is executed. */
+/* Memory counted by RLIMIT_DATA, and mappings of given files.  That limit does
+   not count shared anonymous memory, memory that grows down, or memory that was
+   written and made read-only, so none of these is permitted.  Nothing new can
+   be executed. */
 static int
 allow_memory(scmp_filter_ctx filter)
 {
@@ -58,7 +59,7 @@ allow_memory(scmp_filter_ctx filter)
 	    SCMP_A2(SCMP_CMP_MASKED_EQ, ~both, 0),
 	    SCMP_A3(SCMP_CMP_MASKED_EQ, kinds, MAP_PRIVATE));
 
-	if (err == 0)	/* a journal */
+	if (err == 0)	/* the journal */
 		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap),
 		    2, SCMP_A2(SCMP_CMP_EQ, PROT_READ),
 		    SCMP_A3(SCMP_CMP_MASKED_EQ, kinds | MAP_ANONYMOUS,
@@ -69,14 +70,14 @@ allow_memory(scmp_filter_ctx filter)
 	return err;
 }
 
-/* Those of which only some uses are harmless. */
+/* System calls of which only some uses are permitted. */
 static int
 allow_some(scmp_filter_ctx filter)
 {
 	static const int copies[] = {
 		F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL,
 	};
-	/* how fstat(3) asks; it can learn whether a path exists, and no more */
+	/* used by fstat(3); it can only find out whether a path exists */
 	int err = seccomp_rule_add(filter, SCMP_ACT_ALLOW,
 	    SCMP_SYS(newfstatat), 1, SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH));
 
@@ -88,7 +89,7 @@ allow_some(scmp_filter_ctx filter)
 	return err == 0 ? allow_memory(filter) : err;
 }
 
-/* 0 or -errno; -ENOSYS: the kernel has none. */
+/* Returns 0 or -errno; -ENOSYS if the kernel has no filters. */
 static int
 filter_calls(void)
 {
@@ -108,7 +109,7 @@ filter_calls(void)
 	return err;
 }
 
-/* Root's, if it has that; where nobody is not mapped it keeps its name. */
+/* Give up root's user, unless the user namespace does not map nobody. */
 static int
 change_user(void)
 {
@@ -136,7 +137,7 @@ drop_capabilities(void)
 	return syscall(SYS_capset, &header, none) != 0 ? -errno : 0;
 }
 
-/* Never more than there was. */
+/* Lower a limit; it is never raised. */
 static void
 limit(int what, size_t bytes)
 {
@@ -160,8 +161,7 @@ limit_memory(size_t bytes)
 		limit(RLIMIT_STACK, STACK_MAX);
 }
 
-/* The standard descriptors lead nowhere; sanitizers have something to say on
-   the last one. */
+/* The standard descriptors become /dev/null, except stderr for sanitizers. */
 static int
 close_others(int keep)
 {
@@ -182,7 +182,7 @@ sandbox_enter(int keep, size_t memory)
 {
 	int err;
 
-	/* signals of a terminal are for watchctl, which decides when to end */
+	/* the terminal's signals are for watchctl, which decides when to end */
 	(void)setsid();
 	if ((err = close_others(keep)) < 0 || (err = change_user()) < 0 ||
 	    (err = drop_capabilities()) < 0)
@@ -190,11 +190,11 @@ sandbox_enter(int keep, size_t memory)
 	limit(RLIMIT_CORE, 0);
 	if (!__has_feature(address_sanitizer))
 		limit_memory(memory);
-	/* after the change of user, which forgets it */
+	/* after the change of user, which resets these */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 ||
 	    prctl(PR_SET_DUMPABLE, 0) != 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return -errno;
-	/* a sanitizer's runtime calls what it likes */
+	/* the runtime of a sanitizer makes any system call */
 	return __has_feature(address_sanitizer) ? 0 : filter_calls();
 }

@@ -13,7 +13,7 @@ struct scan {
 	unsigned depth;
 };
 
-/* Characters that a string has as they are. */
+/* Characters that need no escape in a string. */
 static const bool plain[256] = {
 	[0x20 ... 0x21] = true, [0x23 ... 0x5b] = true, [0x5d ... 0xff] = true,
 };
@@ -247,7 +247,7 @@ json_text_seconds(struct json_text v, int64_t *ns)
 	return true;
 }
 
-/* The character of an escape, behind its backslash. */
+/* The character of an escape; *at is after the backslash. */
 static unsigned
 take_escape(const char **at)
 {
@@ -262,7 +262,7 @@ take_escape(const char **at)
 	return c;
 }
 
-/* One above U+FFFF is two of these. */
+/* Characters above U+FFFF are a pair of escapes. */
 static unsigned
 take_pair(const char **at, const char *end)
 {
@@ -349,7 +349,7 @@ put_string(struct buffer *b, struct json_text v)
 {
 	char *text = malloc(v.len + 1);
 
-	/* escapes take more room than what they stand for */
+	/* a text is never longer than its escaped form */
 	if (text == NULL || !json_text_string(v, text, v.len + 1))
 		b->failed = true;
 	else

@@ -23,23 +23,24 @@
 #include "report/output.h"
 #include "util/complain.h"
 
-/* Most bytes of a line; most lines of a file that are reported one by one. */
+/* Longest line in bytes; most lines of a file that are reported
+   individually. */
 enum { LINE_MAX_BYTES = 4 << 20, TOLD_MAX = 100 };
 
 struct merge {
 	const struct options *options;
 	struct merge_place place;
-	char *bytes;		/* LINE_MAX_BYTES: of the file at hand */
+	char *bytes;		/* LINE_MAX_BYTES of the current file */
 	struct merge_count count;
-	uint64_t told;		/* lines of this file that are left out */
-	uint64_t number;	/* of the line at hand */
-	const char *name;	/* of the file */
+	uint64_t told;		/* lines of this file left out */
+	uint64_t number;	/* of the current line */
+	const char *name;	/* of the current file */
 };
 
 static const char magic[] = "PERFILE2";
 
-/* The descriptor that a name stands for, as a shell's <(COMMAND) does; -1: it
-   is a file's. */
+/* The descriptor that a name refers to, as with a shell's <(COMMAND); -1 for a
+   file. */
 static int
 inherited(const char *name)
 {
@@ -51,8 +52,9 @@ inherited(const char *name)
 	    name[end] == '\0' ? fd : -1;
 }
 
-/* How a file begins; nothing is taken from a pipe, and one that has a name is
-   not opened: its writer would lose its reader.  Bytes. */
+/* Read the start of a file.  Nothing is taken from a pipe, and a named pipe is
+   not opened, because its writer would lose its reader.  Returns the number of
+   bytes. */
 static size_t
 peek(const char *file, char to[8])
 {
@@ -106,8 +108,8 @@ take_line(struct merge *m, const char *line, size_t len)
 		leave_out(m, why);
 }
 
-/* All lines that are whole of the first len bytes; the rest is moved to the
-   beginning.  Result: its length. */
+/* Take all complete lines of the first len bytes, and move the rest to the
+   start.  Returns its length. */
 static size_t
 take_lines(struct merge *m, size_t len, bool *skipping)
 {
@@ -156,7 +158,7 @@ take_stream(struct merge *m, int fd)
 	return 0;
 }
 
-/* Have a recording explained; fd is where its summary goes. */
+/* Explain a recording; its summary is written to fd. */
 static int
 explain(struct merge *m, int fd)
 {
@@ -211,7 +213,7 @@ take_file(struct merge *m, const char *name)
 	return err;
 }
 
-/* What is only for hits that are explained here. */
+/* Options that apply only to hits explained here. */
 static int
 check_options(const struct options *o)
 {
@@ -231,7 +233,7 @@ check_options(const struct options *o)
 	    "summary,json: choose one of these");
 }
 
-/* Nothing is written if one of the files is not there. */
+/* Nothing is written if one of the files is missing. */
 static int
 check_files(const struct options *o)
 {
@@ -284,7 +286,7 @@ say_account(const struct merge *m, const struct merged_account *all)
 	buffer_free(&b);
 }
 
-/* Everything is taken in: write it. */
+/* Write the report after everything has been read. */
 static int
 report(struct merge *m, struct output *output)
 {
@@ -325,7 +327,7 @@ merge(const struct options *o)
 	struct output output;
 	int err;
 
-	/* a report whose reader has gone ends by its error */
+	/* if the reader has gone, the write fails */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
 	if (check_options(o) < 0 || check_files(o) < 0)

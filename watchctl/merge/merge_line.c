@@ -8,7 +8,7 @@
 #include "util/visible.h"
 #include "util/wall_clock.h"
 
-/* What a line may have, sorted by length. */
+/* The members of lines, sorted by length. */
 #define MEMBERS								\
 	M(id) M(new) M(seq) M(tid) M(host) M(last) M(lost)	\
 	M(rank) M(spec) M(time) M(type) M(wall) M(count) M(event)	\
@@ -26,7 +26,7 @@ struct members {
 
 enum { LONGEST = 12 };
 
-/* Names by their lengths. */
+/* With the lengths of the names. */
 static const struct member {
 	const char *name;
 	size_t len, at;
@@ -37,7 +37,7 @@ static const struct member {
 };
 
 static struct {
-	const struct member *member[16];	/* NULL behind the last */
+	const struct member *member[16];	/* NULL-terminated */
 } by_length[LONGEST + 1];
 
 static void
@@ -92,7 +92,8 @@ wall_clock_of(struct json_text v)
 	    wall_clock_parse(text);
 }
 
-/* A watch of the run; others than these have no id, or no SPEC. */
+/* Take a watch of the run.  A watch that is not part of it has no id or no
+   SPEC. */
 static const char *
 take_watch(struct merge_place *p, const struct members *m)
 {
@@ -159,7 +160,7 @@ take_start(struct merge_place *p, const struct members *m,
 	return why;
 }
 
-/* Of lines without a start line before them, the file is the run. */
+/* If there is no start line, the whole file is one run. */
 static const char *
 need_run(struct merge_place *p)
 {
@@ -178,7 +179,7 @@ need_run(struct merge_place *p)
 
 /* --- backtraces --- */
 
-/* "func  file.c:10", or what is known of it. */
+/* Put "func  file.c:10", or what is known of the frame. */
 static void
 put_frame(struct buffer *b, unsigned n, struct json_text frame)
 {
@@ -219,7 +220,7 @@ finish(struct buffer *b)
 	return NULL;
 }
 
-/* Addresses are those of one process: they are left out. */
+/* Addresses are valid in one process only, so they are left out. */
 static void
 take_frames(struct merge_place *p, const struct members *m, uint64_t id)
 {
@@ -249,7 +250,7 @@ take_frames(struct merge_place *p, const struct members *m, uint64_t id)
 
 /* --- hits --- */
 
-/* An integer as a program shows it. */
+/* An integer as a program prints it. */
 static bool
 number_of(struct json_text v, struct merged_number *number)
 {
@@ -266,7 +267,7 @@ number_of(struct json_text v, struct merged_number *number)
 	return true;
 }
 
-/* Bytes without such a text are compared as a number without a sign. */
+/* If the bytes have no text, they are compared as an unsigned number. */
 static struct merged_value
 value_of(struct json_text hex, struct json_text text)
 {
@@ -287,7 +288,7 @@ add_hit_value(struct merged_row *row, const struct members *m, int64_t time)
 {
 	struct merged_value value = value_of(m->new, m->new_text);
 
-	/* what was read later may be another's */
+	/* a value read later may be another access's */
 	if (m->value_source.at == NULL || is_text(m->value_source, "later"))
 		value.known = false;
 	merged_values_add(row, &(struct merged_values){
@@ -380,7 +381,7 @@ add_threads(struct merge_place *p, struct merged_row *row,
 			merged_row_thread(p->merged, row, (int)tid);
 }
 
-/* Its hits are counted where there are no lines of these. */
+/* Hits that have lines of their own are not counted from the summary. */
 static const char *
 take_summary(struct merge_place *p, const struct members *m,
     struct json_text line)
@@ -439,7 +440,7 @@ merge_line(struct merge_place *p, struct json_text line)
 
 	sort_members();
 	if (!json_text_object(line, note_member, &m)) {
-		/* what follows is not of the run before */
+		/* the following lines do not belong to the previous run */
 		if (is_text(m.type, "start"))
 			p->run = NULL;
 		return "it is cut, or no JSON";

@@ -57,15 +57,15 @@ put_stack(struct buffer *b, const struct merged_stack *stack, FILE *out)
 	return line_end(b, out);
 }
 
-/* From the first run's beginning on, or if it is not known when that was, from
-   each one's own. */
+/* Relative to the start of the first run or, if that is not known, to that of
+   each run itself. */
 static void
 field_time(struct buffer *b, const char *name, const struct merged_row *row,
     int64_t time, int64_t wall)
 {
 	const int64_t from = row->timed ? wall : 0;
 
-	/* the difference may be more than an int64_t holds */
+	/* the difference may exceed an int64_t */
 	if (!row->untimed && row->first <= row->last)
 		field_seconds(b, name, time < from ? 0 :
 		    (uint64_t)time - (uint64_t)from);
@@ -162,7 +162,7 @@ put_end(struct buffer *b, const struct merged_account *all,
 	return line_end(b, out);
 }
 
-/* The backtraces that rows have, each once. */
+/* Put the backtrace of each row once. */
 static int
 put_stacks(struct buffer *b, const struct merged *m,
     const struct merged_row *row, size_t n,
@@ -228,7 +228,7 @@ put_text_stack(struct buffer *b, const struct merged_stack *stack, FILE *out)
 	return b->len < WRITE_AT ? 0 : buffer_write(b, out);
 }
 
-/* A backtrace in a few words: its innermost frame. */
+/* The innermost frame of a backtrace. */
 static void
 put_where(struct buffer *b, const struct merged *m,
     const struct merged_row *row)
@@ -239,7 +239,7 @@ put_where(struct buffer *b, const struct merged *m,
 		buffer_puts(b, "other backtraces");
 	else if (stack == NULL || *stack->text == '\0')
 		buffer_puts(b, "?");
-	else	/* behind its number */
+	else	/* after its number */
 		buffer_put(b, stack->text + 8, strcspn(stack->text, "\n") - 8);
 }
 
@@ -257,7 +257,7 @@ put_text_values(struct buffer *b, const struct merged_row *row)
 
 enum { HOST_COLUMNS = 16, VALUE_COLUMNS = 16 };
 
-/* Filled with spaces, and one more. */
+/* Pad with spaces, at least one. */
 static void
 pad(struct buffer *b, size_t start, size_t columns)
 {

@@ -126,7 +126,7 @@ merged_run_place(struct merged *m, struct merged_run *run, const char *host,
 	return true;
 }
 
-/* Which watch of all that is.  False: there is no place for it. */
+/* The index of a watch among all.  Returns false if there is no room. */
 static bool
 find_watch(struct merged *m, const char *spec, char access, unsigned *at,
     const char **why)

@@ -6,13 +6,13 @@
 
 #include "base/array.h"
 
-/* The first span that ends at seq or later, or right in front of it. */
+/* The first span that ends at seq - 1 or later. */
 static size_t
 span_of(const struct merged_run *run, uint64_t seq)
 {
 	const size_t n = run->nspans;
 
-	/* nearly always it is the last one, or behind it */
+	/* it is almost always in or after the last one */
 	if (n > 0 && run->span[n - 1].from <= seq)
 		return run->span[n - 1].to < seq - 1 ? n : n - 1;
 	return seq < 2 ? 0 : EX_ARRAY_UPTO(run->span, n, to, seq - 2);
@@ -36,7 +36,7 @@ add_span(struct merged *m, struct merged_run *run, size_t at, uint64_t seq,
 	return true;
 }
 
-/* Join a span and the one behind it, if nothing is between them. */
+/* Join a span with the next one if they are adjacent. */
 static void
 join_spans(struct merged *m, struct merged_run *run, size_t at)
 {

@@ -50,7 +50,7 @@ add_row(struct merged *m, const struct merged_run *run, unsigned watch,
 	return row;
 }
 
-/* The watch of that number; one that no line describes is described now. */
+/* The watch with this id; if no line has described it, it is described now. */
 static const struct merged_run_watch *
 described_watch(struct merged *m, struct merged_run *run, uint64_t id,
     const char **why)
@@ -80,7 +80,7 @@ merged_row(struct merged *m, struct merged_run *run, uint64_t id,
 	*why = merged_no_memory;
 	if (row == NULL && m->nrows >= MERGED_ROWS && !others)
 		return merged_row(m, run, id, 0, true, why);
-	/* one for each watch of a run, which are bounded, too */
+	/* plus one for each watch of a run, which are limited as well */
 	if (row == NULL && m->nrows >= 2 * MERGED_ROWS)
 		*why = "there are too many watches and backtraces";
 	else if (row == NULL)
@@ -102,7 +102,7 @@ merged_row_time(const struct merged_run *run, struct merged_row *row,
 		row->last = time;
 }
 
-/* Where a thread is among those of a row, or would be. */
+/* Where a thread is, or would be, in the list of a row. */
 static size_t
 thread_at(const struct merged_row *row, int tid)
 {
@@ -175,7 +175,7 @@ merged_values_add(struct merged_row *row, const struct merged_values *v)
 
 /* --- the end --- */
 
-/* By what they are to be added up, then by run. */
+/* By what is to be added up, then by run. */
 static int
 compare_rows(const void *a, const void *b)
 {
@@ -198,7 +198,7 @@ compare_counts(const void *a, const void *b)
 	    compare_rows(a, b);
 }
 
-/* When each run's began counts, not when its own time did. */
+/* Ordered by the start of each run, not by the rows' own times. */
 static void
 add_values(struct merged_row *to, const struct merged_row *row)
 {
@@ -238,7 +238,8 @@ is_alike(const struct merged_row *a, const struct merged_row *b)
 	    a->stack == b->stack && a->others == b->others;
 }
 
-/* Rows of those runs that have hits, by these; of others by their summaries. */
+/* Rows of runs with lines for hits are counted from those, others from
+   summaries. */
 static size_t
 take_rows(struct merged *m)
 {

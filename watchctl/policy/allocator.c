@@ -11,7 +11,7 @@ static const char *const functions[] = {
 	"sdallocx",
 };
 
-/* What allocators, and libraries, put before these. */
+/* Prefixes used by allocators and libraries. */
 static const char *const prefixes[] = {
 	"__GI_", "__libc_", "__", "je_", "mi_", "tc_", "_",
 };
@@ -25,7 +25,7 @@ is_listed(const char *name)
 	return false;
 }
 
-/* "__GI___libc_free" */
+/* Skip prefixes as in "__GI___libc_free". */
 static const char *
 without_prefixes(const char *name)
 {
@@ -44,7 +44,7 @@ without_prefixes(const char *name)
 	return name;
 }
 
-/* A SPEC's function: "libfoo.so!conn_new". */
+/* Whether a SPEC such as "libfoo.so!conn_new" names the function. */
 static bool
 is_named(const char *name, const char *spec)
 {
@@ -53,7 +53,7 @@ is_named(const char *name, const char *spec)
 
 	function = function == NULL ? spec : function + 1;
 	len = strlen(function);
-	/* it may be without the parameters of C++ */
+	/* the SPEC may lack the parameters of C++ */
 	return strncmp(name, function, len) == 0 &&
 	    (name[len] == '\0' || name[len] == '(');
 }

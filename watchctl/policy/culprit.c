@@ -4,7 +4,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-/* A module's last part of its path. */
+/* Whether the file name of the frame's module matches. */
 static bool
 is_module(const struct ex_frame *frame, const char *const *patterns, size_t n)
 {
@@ -42,8 +42,8 @@ culprit_is_library(const struct ex_frame *frame)
 	    strncmp(name, "__gnu_cxx::", 11) == 0));
 }
 
-/* Functions that touch what their caller has them touch, where they are in the
-   program itself: linked statically, inlined, or the program's own. */
+/* Functions that access what their caller tells them to, and may be in the
+   program itself: linked statically, inlined, or its own. */
 static const char *const servants[] = {
 	"memccpy", "memchr", "memcmp", "memcpy", "memmem", "memmove",
 	"mempcpy", "memrchr", "memset", "explicit_bzero", "bcopy", "bzero",
@@ -68,8 +68,8 @@ static const char *const servants[] = {
 	"recvfrom", "recvmsg",
 };
 
-/* Whether a frame is of such a function, or of a form of it by a reserved name:
-   __memcpy_avx_unaligned_erms, __sprintf_chk, _IO_vsprintf. */
+/* Whether a frame is of such a function or of one of its variants with a
+   reserved name: __memcpy_avx_unaligned_erms, __sprintf_chk, _IO_vsprintf. */
 static bool
 is_servant(const struct ex_frame *frame)
 {

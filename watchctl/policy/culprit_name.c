@@ -6,8 +6,8 @@
 
 #include "util/visible.h"
 
-/* Without the last that was appended: ".isra.0", ".cold".  The same length:
-   nothing was.  "main.coldStart" is a function's name, as Go has them. */
+/* The length without the last suffix of the compiler's (".isra.0", ".cold");
+   unchanged if there is none.  "main.coldStart" is a name of Go's. */
 static size_t
 cut_one(const char *name, size_t len)
 {
@@ -41,7 +41,7 @@ culprit_name_length(const char *function)
 	return len;
 }
 
-/* Whether what is behind start is a line's value as it is. */
+/* Whether the text after start can be a line's value unchanged. */
 static bool
 is_plain(struct buffer *b, size_t start)
 {

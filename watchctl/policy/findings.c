@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "policy/culprit.h"
 
-/* What a frame's module is known by, in every process and run. */
+/* A name of the frame's module that is the same in every process and run. */
 static const char *
 module_of(const struct ex_frame *frame)
 {
@@ -48,7 +48,7 @@ compare_findings(const void *a, const void *b)
 	return order != 0 ? order : compare_places(x->culprit, y->culprit);
 }
 
-/* Keep a new finding; NULL without memory. */
+/* Keep a new finding.  NULL if there is no memory. */
 static struct finding *
 add(struct findings *findings, const struct finding *new)
 {
@@ -70,7 +70,7 @@ add(struct findings *findings, const struct finding *new)
 	return f;
 }
 
-/* The finding that a hit belongs to; NULL without memory. */
+/* The finding of a hit.  NULL if there is no memory. */
 static struct finding *
 finding_of(struct findings *findings, const struct ex_hit *hit)
 {

@@ -13,25 +13,24 @@
 
 /* in("f") or caller("f"). */
 struct asked {
-	struct policy *names;	/* f, as --allow matches it */
-	struct by_stack known;	/* of unsigned char: its truth + 1; 0: not asked
-				   yet */
+	struct policy *names;	/* f as a pattern of --allow */
+	struct by_stack known;	/* unsigned char: truth + 1; 0: not asked yet */
 };
 
 struct hit_condition {
 	const struct condition *condition;
-	struct asked *asked;	/* as many as the condition has calls */
-	/* of the hit: */
+	struct asked *asked;	/* one for each call in the condition */
+	/* of the current hit: */
 	const struct ex_hit *hit;
 	uint64_t count;
-	bool is_signed;		/* is what has no type; */
-	bool untyped;		/* there was such a value */
+	bool is_signed;		/* signedness of values without a type; */
+	bool untyped;		/* the hit had such a value */
 };
 
-/* A condition, and what is watched. */
+/* A condition and the object that is watched. */
 struct checked {
 	const struct condition *condition;
-	const struct ex_object *object;		/* NULL: of no known type */
+	const struct ex_object *object;	/* NULL if its type is not known */
 };
 
 static bool
@@ -53,7 +52,7 @@ check_enumerator(void *arg, const struct condition_node *node)
 	    object->type, node->column) == 0;
 }
 
-/* Parts of a structure may be of any type. */
+/* Parts of a structure may have any type. */
 int
 hit_condition_check(const struct condition *condition,
     const struct ex_object *watched)
@@ -105,7 +104,7 @@ hit_condition_free(struct hit_condition *j)
 
 /* --- values --- */
 
-/* The bytes of the watch from an offset on, as a number without a type. */
+/* Bytes of the watch as a number without a type. */
 static bool
 untyped_value(struct hit_condition *j, const struct ex_value *value,
     unsigned from, unsigned len, struct ex_number *out)
@@ -119,8 +118,8 @@ untyped_value(struct hit_condition *j, const struct ex_value *value,
 	return true;
 }
 
-/* What was touched is an object that lies in what has values, from this offset
-   on. */
+/* Whether the accessed object lies in the watched bytes, whose values are
+   known; *at is set to its offset. */
 static bool
 is_in_watch(const struct ex_hit *hit, const struct ex_object *object,
     uint64_t *at)
@@ -243,7 +242,7 @@ truth(bool is)
 	return is ? CONDITION_TRUE : CONDITION_FALSE;
 }
 
-/* What reads and writes does both. */
+/* Something that reads and writes does both. */
 static enum condition_truth
 is_access(const struct ex_hit *hit, const char *text)
 {
@@ -276,8 +275,8 @@ is_text(void *arg, enum condition_name name, const char *text)
 
 /* --- functions --- */
 
-/* Whether a frame is of a function of this name; that it is not, is not known
-   of one without a name, or whose name cannot be checked. */
+/* Whether a frame is of a function with this name.  Unknown for a frame without
+   a name, or with one that cannot be checked. */
 static enum condition_truth
 is_named(const struct policy *names, const struct ex_frame *frame)
 {
@@ -287,7 +286,7 @@ is_named(const struct policy *names, const struct ex_frame *frame)
 	    CONDITION_FALSE;
 }
 
-/* Whether any frame is of that function: from one on, to the first that is not
+/* Whether any frame is of that function: from this one to the first that is not
    inlined, or to the last. */
 static enum condition_truth
 find_named(const struct policy *names, const struct ex_stack *stack,
@@ -325,8 +324,9 @@ ask(struct asked *asked, const struct condition_node *node,
 	    !policy_is_whole(asked->names, stack) ? CONDITION_UNKNOWN : is;
 }
 
-/* Whether the innermost frame is that of the access: it is not if the hit came
-   late, or if a call made the access, whose function has then begun. */
+/* Whether the innermost frame is that of the access.  It is not if the hit was
+   late, or if the access was made by a call, whose function has been
+   entered. */
 static bool
 shows_access(const struct ex_hit *hit)
 {

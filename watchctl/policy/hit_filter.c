@@ -8,15 +8,14 @@
 #include "base/table.h"
 
 #define SECOND UINT64_C(1000000000)	/* ns */
-#define ONCE_MAX (1U << 18)		/* backtraces that are known to be
-					   reported */
+#define ONCE_MAX (1U << 18)	/* most backtraces remembered as reported */
 
 struct hit_filter {
 	const struct options *options;
-	struct hit_filter_count *count;	/* of watches, by their ids - 1 */
+	struct hit_filter_count *count;	/* by watch id - 1 */
 	size_t n, cap;
 	struct hit_filter_place at;
-	struct ex_table once;		/* what was reported: see key_of */
+	struct ex_table once;		/* what was reported, by key_of */
 };
 
 struct hit_filter *
@@ -39,7 +38,7 @@ hit_filter_free(struct hit_filter *s)
 	free(s);
 }
 
-/* What is counted of a watch, from 0; NULL: out of memory. */
+/* The counts of a watch, initially 0.  NULL if there is no memory. */
 static struct hit_filter_count *
 count_of(struct hit_filter *s, size_t watch)
 {
@@ -83,8 +82,8 @@ hit_filter_count(struct hit_filter *s, const struct ex_hit *hit)
 
 /* --- what is left out --- */
 
-/* A watch's backtrace; of late hits, and of those that the program calls stray,
-   one of their own. */
+/* Identifies a backtrace at a watch; late hits, and those that the program
+   calls stray, count separately. */
 static uint64_t
 key_of(const struct ex_hit *hit)
 {
@@ -93,7 +92,8 @@ key_of(const struct ex_hit *hit)
 	    (uint64_t)hit->late;
 }
 
-/* Whether it is not the first with its backtrace.  Without memory it is. */
+/* Whether its backtrace was reported before.  Without memory it counts as
+   new. */
 static bool
 is_repeated(struct hit_filter *s, const struct ex_hit *hit)
 {
@@ -115,8 +115,8 @@ hit_filter_recall(struct hit_filter *s, const struct ex_hit *hit)
 		ex_table_put(&s->once, key_of(hit), &reported);
 }
 
-/* Whether its second is full; the next one begins with the first hit behind
-   it. */
+/* Whether the current second is full.  The next one starts with the first hit
+   after it. */
 static bool
 is_too_fast(const struct hit_filter *s, uint64_t time)
 {

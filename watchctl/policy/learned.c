@@ -6,9 +6,9 @@
 #include "policy/by_stack.h"
 #include "policy/culprit.h"
 
-/* What was made of a backtrace at a watch. */
+/* What was learnt from a backtrace at a watch. */
 struct taken {
-	const struct ex_watch *watch;	/* NULL: nothing yet */
+	const struct ex_watch *watch;	/* NULL if nothing was */
 	enum policy_writer writer;
 };
 
@@ -50,7 +50,7 @@ is_loaders(const struct ex_stack *stack)
 	return i < stack->n && culprit_is_loader(&stack->frame[i]);
 }
 
-/* A backtrace that is new at a watch. */
+/* Learn from a backtrace that is new at a watch. */
 static int
 learn(struct learned *l, const struct ex_hit *hit, struct taken *taken)
 {

@@ -20,11 +20,11 @@
 
 #include "policy/culprit.h"
 
-/* What is known of one backtrace. */
+/* The verdict on a backtrace. */
 struct verdict {
 	enum verdict_is { UNKNOWN, ALLOWED, STRAY, UNJUDGED } is;
-	const struct policy_watch *rules;	/* by which it is */
-	struct finding *last;	/* that its last hit counted for; NULL: none */
+	const struct policy_watch *rules;	/* under which it is */
+	struct finding *last;	/* of its last hit, or NULL */
 };
 
 struct policy *
@@ -84,8 +84,8 @@ is_allowed(const struct policy *p, const struct ex_stack *stack)
 	return false;
 }
 
-/* Whether anybody is allowed: by writers, or by patterns; or from ALLOW on,
-   also whoever some function calls. */
+/* Whether the policy allows anybody: from POLICY_WRITER on, by writers or
+   patterns; from POLICY_ALLOW on, by patterns, which also allow callees. */
 static bool
 allows(const struct policy *p, enum policy_key from)
 {
@@ -96,8 +96,8 @@ allows(const struct policy *p, enum policy_key from)
 	return any;
 }
 
-/* By the writers of the file; UNKNOWN: more than they decide.  Where they alone
-   are allowed, callers that are missing matter to nobody. */
+/* Judge by the writers in the file; UNKNOWN if they do not decide.  If only
+   writers are allowed, missing callers do not matter. */
 static enum verdict_is
 judge_writer(struct policy *p, const struct ex_stack *stack)
 {

@@ -15,8 +15,7 @@ policy_is_for_whole(const char *pattern)
 	return strchr(pattern, '(') != NULL || pattern[0] == '_';
 }
 
-/* How many patterns there may be, and one of them; NULL: there is none in this
-   place. */
+/* The number of patterns, and one of them; NULL if that is not a pattern. */
 static size_t
 patterns(const struct policy *p)
 {
@@ -64,8 +63,8 @@ matches(const struct policy *p, const char *name, bool whole)
 	return any;
 }
 
-/* Whether a name matches, as it is or without what compilers append to it for a
-   function's copies and parts. */
+/* Whether a name matches, with or without the suffixes of a compiler's copies
+   and parts. */
 static bool
 name_allowed(const struct policy *p, const char *name, bool whole)
 {
@@ -80,8 +79,8 @@ name_allowed(const struct policy *p, const char *name, bool whole)
 	return allowed;
 }
 
-/* Whether a mangled name is this function's, and it, or what it means with its
-   parameters, matches. */
+/* Whether a mangled name belongs to this function, and matches as it is or
+   demangled with its parameters. */
 static bool
 raw_allowed(const struct policy *p, const char *raw, const char *function)
 {
@@ -98,8 +97,8 @@ raw_allowed(const struct policy *p, const char *raw, const char *function)
 	return allowed;
 }
 
-/* The same by the debug information of a frame's place: that of its pc, or,
-   since it may be a return address, that of the byte before. */
+/* The same by the debug information at the frame's pc or, as it may be a return
+   address, at the byte before. */
 static bool
 lines_allowed(const struct policy *p, struct ex_module *module,
     const struct ex_frame *frame)
@@ -124,7 +123,7 @@ policy_names(const struct policy *p, const struct ex_frame *frame)
 	    (struct ex_module *)(uintptr_t)frame->module;
 	struct ex_symbol symbol;
 
-	/* names that a program gives to generated code cannot be checked */
+	/* names of generated code cannot be verified */
 	if (frame->function == NULL || frame->jit)
 		return false;
 	if (name_allowed(p, frame->function, false))
@@ -138,8 +137,8 @@ policy_names(const struct policy *p, const struct ex_frame *frame)
 	return lines_allowed(p, module, frame);
 }
 
-/* Whether a pattern matches a path, or with a '/' what follows one of its
-   '/'s, else its last part. */
+/* Whether a pattern matches a path: with a '/' in it, any part that starts
+   after a '/'; otherwise the last part. */
 static bool
 file_matches(const char *pattern, const char *path)
 {

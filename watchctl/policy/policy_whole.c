@@ -14,21 +14,20 @@
 #include "policy/culprit.h"
 #include "policy/culprit_name.h"
 
-/* Whether an allowed function may have jumped to the one that runs at a
-   place. */
+/* Whether an allowed function may have jumped to the function at a place. */
 struct asked {
-	const struct ex_module *module;	/* NULL: to any function, by a jump
-					   through a pointer */
+	const struct ex_module *module;	/* NULL: to any function, by an
+					   indirect jump */
 	uint64_t vaddr;
-	uint64_t modules;	/* a hash of those that were looked at */
-	const struct policy_watch *rules;	/* that allow it */
+	uint64_t modules;	/* hash of those examined */
+	const struct policy_watch *rules;	/* under which it is allowed */
 	bool may;
 };
 
-#define MODULES_MAX 64	/* of a backtrace, in which jumps are looked for */
+#define MODULES_MAX 64	/* of a backtrace in which jumps are searched for */
 
-/* A function that is allowed, or what is inlined in it there, may have made a
-   jump: 1; else 0. */
+/* Returns 1 if an allowed function, or one inlined there, may have made the
+   jump, else 0. */
 static int
 jump_allowed(void *arg, struct ex_module *module, uint64_t jump)
 {
@@ -45,7 +44,7 @@ jump_allowed(void *arg, struct ex_module *module, uint64_t jump)
 	return 0;
 }
 
-/* A function that is not of the C or C++ library may have made it. */
+/* Whether a function outside of the C and C++ libraries may have made it. */
 static int
 jump_of_program(void *arg, struct ex_module *module, uint64_t jump)
 {
@@ -62,7 +61,7 @@ jump_of_program(void *arg, struct ex_module *module, uint64_t jump)
 	return frames == NULL;
 }
 
-/* The modules of a backtrace, once each; result: how many. */
+/* List each module of a backtrace once.  Returns their number. */
 static unsigned
 modules_of(const struct ex_stack *stack, struct ex_module *out[MODULES_MAX],
     uint64_t *hash)
@@ -98,9 +97,9 @@ compare_asked(const void *a, const void *b)
 	return order != 0 ? order : ex_compare(x->vaddr, y->vaddr);
 }
 
-/* Whether an allowed function of the n modules may have been called through a
-   pointer, and have jumped through another, to any function.  The C and C++
-   libraries are not asked: what they end in such jumps to is theirs. */
+/* Whether an allowed function of these modules may have been called through a
+   pointer, and have ended in an indirect jump to any function.  The C and C++
+   libraries are left out: their tail calls go to their own functions. */
 static bool
 may_jump_anywhere(struct policy *p, struct ex_module *const *modules,
     unsigned n)
@@ -115,8 +114,8 @@ may_jump_anywhere(struct policy *p, struct ex_module *const *modules,
 	return ex_jump_index_anywhere(own, k, jump_allowed, p);
 }
 
-/* Whether an allowed function may have jumped to the function of a frame, by
-   code of n modules.  The answer is kept. */
+/* Whether an allowed function may have jumped to the function of the frame from
+   one of n modules.  The answer is cached. */
 static bool
 may_jump(struct policy *p, const struct asked *key,
     struct ex_module *const *modules, unsigned n)
@@ -140,23 +139,22 @@ may_jump(struct policy *p, const struct asked *key,
 	return may;
 }
 
-/* Where the function begins; else a return address may be behind its end. */
+/* The start of the function, as a return address may be after its end. */
 static uint64_t
 jumped_to(const struct ex_frame *frame, unsigned i)
 {
 	return frame->vaddr - (frame->function != NULL ? frame->offset : i > 0);
 }
 
-/* What a program's start calls, through a pointer too: nothing else. */
+/* The start code of a program calls only main, though through a pointer. */
 static bool
 is_main(const struct ex_frame *frame)
 {
 	return frame->function != NULL && strcmp(frame->function, "main") == 0;
 }
 
-/* Whether an allowed function may be missing where functions were called
-   through pointers: these may have pointed to it, and it ended in a tail call,
-   direct or through another pointer. */
+/* Whether an allowed function may be missing at indirect calls: it may have
+   been the target, and have ended in a direct or indirect tail call. */
 static bool
 may_be_missing(struct policy *p, const struct ex_stack *stack)
 {
@@ -178,8 +176,8 @@ may_be_missing(struct policy *p, const struct ex_stack *stack)
 	return false;
 }
 
-/* Whether a function may have a name that is not known because the file that
-   has it could not be read. */
+/* Whether a function may have a name that is unknown because a file could not
+   be read. */
 static bool
 may_be_named(const struct ex_stack *stack)
 {
@@ -200,8 +198,8 @@ policy_is_whole(struct policy *p, const struct ex_stack *stack)
 	    !stack->gap && !may_be_named(stack) && !may_be_missing(p, stack);
 }
 
-/* Whether no other function of the program can be further in than the one to be
-   blamed. */
+/* Whether no other function of the program can be further in than the
+   culprit. */
 static bool
 is_innermost(const struct ex_stack *stack, const struct ex_frame *culprit)
 {

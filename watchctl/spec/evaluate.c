@@ -53,7 +53,7 @@ step_of(struct evaluation *e, const struct value *pointer)
 	if (!ex_type_target(e->process, &pointer->type, &target))
 		return 1;
 	size = ex_type_size(&target);
-	/* nothing is as large as half of all memory */
+	/* no object is larger than half of the address space */
 	return size == 0 || size > INT64_MAX ? 1 : size;
 }
 
@@ -137,7 +137,7 @@ struct type_lookup {
 	const char *name;
 	enum ex_tag tag;
 	struct ex_type *type;
-	unsigned asked;		/* modules with debug information */
+	unsigned asked;		/* number of modules with debug information */
 };
 
 static int
@@ -176,7 +176,7 @@ add_pointers(const struct token_type *wanted, struct ex_type *type)
 		    wanted->outer);
 }
 
-/* The type that a cast or sizeof names. */
+/* The type named in a cast or sizeof. */
 static bool
 find_type(struct evaluation *e, const struct node *node, struct ex_type *type)
 {
@@ -230,7 +230,7 @@ eval_cast(struct evaluation *e, const struct node *node, struct value *v)
 	return true;
 }
 
-/* sizeof (name) may be of a type. */
+/* The operand of sizeof (name) may be a type. */
 static bool
 eval_size(struct evaluation *e, const struct node *node, struct value *v)
 {
@@ -249,7 +249,7 @@ eval_size(struct evaluation *e, const struct node *node, struct value *v)
 		value_set_number(v, "unsigned long", ex_type_size(&type));
 		return true;
 	}
-	/* it evaluates nothing */
+	/* the operand is not evaluated */
 	e->types_only = true;
 	e->trace = NULL;
 	e->cause = of->kind == NODE_NAME ? NULL : cause;
@@ -313,7 +313,7 @@ evaluate_node(struct evaluation *e, const struct node *node, struct value *v)
 
 /* --- the whole --- */
 
-/* Where it lies, and how much of that is wanted. */
+/* The address of the object, and how much of it is wanted. */
 static bool
 take_place(struct evaluation *e, const struct value *v,
     struct spec_place *place)
@@ -342,7 +342,7 @@ take_place(struct evaluation *e, const struct value *v,
 	return true;
 }
 
-/* What a variable that is all of it is called. */
+/* The name of a variable, if the expression is just that. */
 static bool
 take_symbol_name(struct evaluation *e, struct spec_place *place)
 {
@@ -364,7 +364,7 @@ take_symbol_name(struct evaluation *e, struct spec_place *place)
 
 /* --- the way to it --- */
 
-/* Where the object would be. */
+/* Evaluate with these contents of all pointers. */
 static bool
 trace_object(struct evaluation *e, struct trace *trace, uint64_t contents,
     struct value *v)
@@ -399,7 +399,7 @@ follows_more(struct evaluation *e, const struct node *other)
 	return evaluate_fail_with(e, other->at, &why);
 }
 
-/* Each step of the way adds a number to what a pointer contains. */
+/* Whether each step only adds a constant to what the pointer contains. */
 static bool
 is_plain(const struct trace *a, const struct value *at_a,
     const struct trace *b, const struct value *at_b)
@@ -412,8 +412,8 @@ is_plain(const struct trace *a, const struct value *at_a,
 	return at_b->addr - at_a->addr == step;
 }
 
-/* The pointers, and what is to be added to each; but for an object that none
-   leads to. */
+/* Find the pointers on the path, and the offsets added to them; none if no
+   pointer leads to the object. */
 static bool
 take_way(struct evaluation *e, struct spec_place *place)
 {
@@ -514,9 +514,9 @@ is_cxx(void *arg, const struct ex_symbol *symbol)
 	return strncmp(symbol->name, "_Z", 2) == 0;
 }
 
-/* A C program's debug information is not read before its hits are: its symbols
-   do, whatever is wrong with that.  A C++ program that has no mangled name has
-   no code that sets a reference either: then it is a constant. */
+/* The debug information of a C program is not needed before its hits, since its
+   symbols are enough.  In a C++ program without any mangled name no code sets
+   a reference, so it can only be a constant. */
 static bool
 may_be_reference(const struct spec *spec, struct ex_process *process,
     bool early)
@@ -546,8 +546,8 @@ evaluate_is_reference(const struct spec *spec, struct ex_process *process,
 	    v.known && ex_type_is_reference(&v.type);
 }
 
-/* Its text, to which members or elements may be added; of what it points to, if
-   that is declared.  NULL: no memory. */
+/* The text of the expression, to which members and elements can be appended; of
+   its target if that is declared.  NULL if there is no memory. */
 static char *
 path_of(const struct node *root, const struct ex_type *type, bool target)
 {
@@ -565,8 +565,8 @@ path_of(const struct node *root, const struct ex_type *type, bool target)
 	return copy;
 }
 
-/* Of an array that a cast makes, the elements: no debug information has such a
-   type. */
+/* Declare the elements of an array made by a cast, because no debug information
+   has such a type. */
 static void
 declare_elements(struct ex_process *process, uint64_t addr, const char *path,
     const struct ex_type *type)
@@ -612,7 +612,7 @@ evaluate_declare(const struct spec *spec, struct ex_process *process,
 	    !v.is_object || !v.known)
 		return;
 	if (v.bits != 0) {
-		/* its bytes may be those of others, too */
+		/* others may share the bytes of a bit-field */
 		if (root->kind != NODE_MEMBER && root->kind != NODE_ARROW)
 			return;
 		addr -= v.addr - e.holder.addr;

@@ -9,10 +9,10 @@
 
 /* --- names --- */
 
-/* A name's own source file, and the rest. */
+/* A name, split from its source file. */
 struct named {
-	struct spec spec;	/* as of a SPEC that is this name alone */
-	char *copy;		/* malloc'd: what is in there */
+	struct spec spec;	/* of a SPEC that is only this name */
+	char *copy;		/* allocated text of the spec */
 };
 
 static bool
@@ -42,12 +42,12 @@ take_name(const struct evaluation *e, const struct node *node,
 struct name_search {
 	struct evaluation *e;
 	const char *name;
-	const char *file;	/* which has it; NULL: any */
+	const char *file;	/* restricts the search; NULL: any file */
 	unsigned found;
 	struct value *v;
 };
 
-/* One that no symbol is called like. */
+/* A variable for which there is no symbol. */
 static int
 search_variable(void *arg, struct ex_module *m, uint64_t base)
 {
@@ -79,7 +79,7 @@ search_enumerator(void *arg, struct ex_module *m, uint64_t base)
 	return 1;
 }
 
-/* A symbol, with the type of what is declared there. */
+/* Take a symbol, with the type declared for it. */
 static bool
 take_symbol(struct evaluation *e, const struct node *node,
     const struct found_symbol *found, struct value *v)
@@ -117,7 +117,7 @@ ambiguous(struct evaluation *e, const struct node *node, unsigned n)
 	return evaluate_fail_with(e, node->at, &why);
 }
 
-/* Where in the SPEC the name is. */
+/* Append the column of the name to the cause. */
 static void
 add_column(struct evaluation *e, const char *at)
 {

@@ -55,8 +55,8 @@ no_member(struct evaluation *e, const struct node *node,
 	return evaluate_fail_with(e, node->at, &why);
 }
 
-/* A static member is a variable of its class's scope, or of that of one of its
-   base classes. */
+/* A static member is a variable in the scope of its class or of a base
+   class. */
 static bool
 static_member(struct evaluation *e, const struct node *node,
     const struct ex_type *of, const char *name, unsigned depth, struct value *v)
@@ -129,7 +129,7 @@ null_pointer(struct evaluation *e, const struct node *node)
 	return evaluate_fail_with(e, node->at, &why);
 }
 
-/* The object that a pointer points to, or off elements behind it. */
+/* The object that a pointer points to, or the one `off' elements after it. */
 static bool
 target_of(struct evaluation *e, const struct node *node,
     const struct value *pointer, uint64_t off, struct value *v)

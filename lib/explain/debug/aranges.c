@@ -17,8 +17,8 @@ enum { SET_VERSION = 2, ADDRESS = 8 };
 
 /* --- .debug_aranges --- */
 
-/* The pairs of a set.  Some are empty, and do not end it: so are those of code
-   that the linker threw away.  False: out of memory. */
+/* Read the pairs of a set.  Empty pairs do not end it: the linker leaves them
+   for code that it discarded.  Returns false if there is no memory. */
 static bool
 read_pairs(struct ex_aranges *a, struct cursor *c, uint64_t unit, bool *any)
 {
@@ -33,7 +33,7 @@ read_pairs(struct ex_aranges *a, struct cursor *c, uint64_t unit, bool *any)
 	return true;
 }
 
-/* Read a set.  False: what follows cannot be read. */
+/* Read a set.  Returns false if the rest cannot be read. */
 static bool
 read_set(struct ex_aranges *a, struct cursor *c, uint64_t *last, bool *ordered)
 {
@@ -90,7 +90,8 @@ ex_aranges_free(struct ex_aranges *a)
 
 /* --- .debug_abbrev --- */
 
-/* The attributes of an abbreviation: whether they say where its code is. */
+/* Read the attributes of an abbreviation.  Returns whether they describe
+   code. */
 static bool
 read_attributes(struct ex_abbrevs *abbrevs, struct cursor *c)
 {
@@ -104,7 +105,7 @@ read_attributes(struct ex_abbrevs *abbrevs, struct cursor *c)
 		if (form == DW_FORM_implicit_const)
 			(void)take_leb128(c);
 		coded |= name == DW_AT_low_pc || name == DW_AT_ranges;
-		/* a form that the entry itself names may be any */
+		/* an indirect form may be any */
 		abbrevs->references |= form == DW_FORM_ref_addr ||
 		    form == DW_FORM_ref_sig8 || form == DW_FORM_indirect;
 	}

@@ -23,25 +23,25 @@
 #include "module/module_private.h"
 #include "module/section.h"
 
-#define IN_TYPES (UINT64_C(1) << 63)	/* a place in .debug_types */
+#define IN_TYPES (UINT64_C(1) << 63)	/* marks an offset in .debug_types */
 #define UNITS_MAX ((size_t)1 << 22)
 
-#define KEEP_MIN (UINT64_C(1) << 20)	/* bytes of .debug_info below which
-					   nothing is kept: it is quickly
-					   read */
+#define KEEP_MIN (UINT64_C(1) << 20)	/* nothing is kept if .debug_info is
+					   smaller than this, because it is
+					   read quickly */
 
 enum { KEY_MIN = 16 };		/* digits of a build id */
 
 /* --- what is kept for the next time --- */
 
-/* Whether there is a name to keep it by. */
+/* Whether the file has a name under which an index can be kept. */
 static bool
 has_key(const struct debug_info *d)
 {
 	return d->st.st_ino != 0 && strlen(d->module->build_id) >= KEY_MIN;
 }
 
-/* What was found out the last time is still so. */
+/* Take over what the previous run found out. */
 static void
 recall(struct debug_info *d, const struct stat *st)
 {
@@ -141,7 +141,7 @@ ex_debug_info_section(Dwarf *dwarf, const char *wanted)
 	return ex_debug_info_section_header(dwarf_getelf(dwarf), wanted);
 }
 
-/* Open a file that is packed.  False: it is not. */
+/* Open a compressed file.  Returns false if it is not one. */
 static bool
 open_packed(struct debug_info *d, Elf *elf)
 {
@@ -164,7 +164,7 @@ open_packed(struct debug_info *d, Elf *elf)
 	return false;
 }
 
-/* The first address that is loaded, down to a page. */
+/* The first loaded address, rounded down to a page. */
 static uint64_t
 first_vaddr(Elf *elf)
 {
@@ -182,7 +182,7 @@ first_vaddr(Elf *elf)
 	return 0;
 }
 
-/* Open the separate file, if it is packed. */
+/* Open the separate file if it is compressed. */
 static bool
 open_separate(struct debug_info *d)
 {
@@ -209,7 +209,7 @@ open_separate(struct debug_info *d)
 	return false;
 }
 
-/* Whether the module's own file has anything that libdw takes. */
+/* Whether the module's own file has any section that libdw uses. */
 static bool
 has_own(const struct ex_module *m)
 {
@@ -246,7 +246,8 @@ open_any(struct debug_info *d)
 
 /* --- units --- */
 
-/* How much libdw may see of what is being unpacked: never a part of a unit. */
+/* Set how much of the unpacked section libdw may see; never a part of a
+   unit. */
 static void
 show(struct debug_info *d, uint64_t size)
 {
@@ -260,8 +261,8 @@ ex_debug_info_reads_in_part(const struct debug_info *d)
 	return d->abbrevs_good && !d->abbrevs.references;
 }
 
-/* The next unit as it is known from the last time, if it can be read in part;
-   NULL: it is not, or cannot. */
+/* The next unit as known from an earlier run, if it can be read in part;
+   otherwise NULL. */
 static const struct ex_index_unit *
 known_unit(const struct debug_info *d)
 {
@@ -275,7 +276,7 @@ known_unit(const struct debug_info *d)
 	    NULL;
 }
 
-/* Have the header of the next unit be there. */
+/* Make the header of the next unit available. */
 static void
 show_header(struct debug_info *d, const struct ex_index_unit *known)
 {
@@ -294,7 +295,7 @@ show_header(struct debug_info *d, const struct ex_index_unit *known)
 	}
 }
 
-/* Whether a part of .debug_info is there, or can be. */
+/* Whether a part of .debug_info is available, or can be made so. */
 static bool
 is_there(const struct debug_info *d, uint64_t from, uint64_t end)
 {
@@ -302,8 +303,8 @@ is_there(const struct debug_info *d, uint64_t from, uint64_t end)
 	    ex_unpacked_info(d->unpacked, from, end) >= end;
 }
 
-/* Whether the next unit can be what it says: all of it is there, if its parts
-   do not do. */
+/* Whether the next unit is plausible: it has to be available as a whole if its
+   parts are not enough. */
 static bool
 is_plausible(const struct debug_info *d, const struct ex_index_unit *known,
     uint64_t next)
@@ -352,8 +353,7 @@ ex_debug_info_unit_upto(struct debug_info *d, uint64_t offset)
 	return n == 0 || d->next <= offset ? NULL : &d->at[n - 1];
 }
 
-/* What libdw cannot be kept from reading is unpacked now: units refer to units
-   wherever they are. */
+/* Unpack what libdw would read anyway: units refer to any other units. */
 static void
 read_abbrevs(struct debug_info *d)
 {
@@ -426,7 +426,7 @@ ex_module_debug_frame(struct ex_module *m, uint64_t *bias)
 	return cfi;
 }
 
-/* The unit that begins at a place; NULL: none does. */
+/* The unit that starts at an offset, or NULL. */
 static const struct unit_start *
 unit_start_at(struct debug_info *d, uint64_t offset)
 {
@@ -480,8 +480,8 @@ ex_unit_use(struct ex_module *m, Dwarf_Die *die)
 		ex_debug_info_note(d);
 }
 
-/* The same of .debug_types, which is never unpacked in part; and where the next
-   one begins. */
+/* The same for .debug_types, which is never unpacked in part; *next is set to
+   the start of the next unit. */
 static bool
 type_unit_at(const struct debug_info *d, uint64_t offset, uint64_t *next,
     Dwarf_Die *unit)

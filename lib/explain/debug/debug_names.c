@@ -25,11 +25,11 @@
 
 enum { TABLE_VERSION = 5, IDX_COMPILE_UNIT = 1, IDX_TYPE_UNIT = 2 };
 
-/* What is read of entries and abbreviations for one name, whatever the tables
-   say. */
+/* Most entries and abbreviations read for one name, whatever the tables
+   contain. */
 #define STEPS_MAX (1U << 20)
 
-/* What is looked for, and what was found. */
+/* A search and its results. */
 struct search {
 	const struct ex_debug_names *names;
 	const char *name;
@@ -37,13 +37,13 @@ struct search {
 	unsigned tag;
 	uint64_t *unit;
 	size_t n, max;
-	unsigned steps;		/* that are left */
+	unsigned steps;		/* steps left */
 };
 
 struct table {
-	size_t offset;		/* bytes of one */
+	size_t offset;		/* size of an offset in bytes */
 	uint32_t nunits, nbuckets, nnames;
-	bool llvm;		/* LLVM has written it */
+	bool llvm;		/* written by LLVM */
 	const uint8_t *units, *buckets, *hashes, *texts, *entries;
 	struct cursor abbrevs, pool;
 };
@@ -66,7 +66,7 @@ take_part(struct cursor *c, uint64_t size)
 	return (struct cursor){.p = p, .left = p != NULL ? (size_t)size : 0};
 }
 
-/* Take a table.  False: what follows cannot be read. */
+/* Take a table.  Returns false if the rest cannot be read. */
 static bool
 take_table(struct cursor *section, struct table *t)
 {
@@ -106,14 +106,14 @@ take_table(struct cursor *section, struct table *t)
 
 /* --- entries --- */
 
-/* False: that was enough. */
+/* Returns false when the limit is reached. */
 static bool
 step(struct search *s)
 {
 	return s->steps > 0 && s->steps-- > 0;
 }
 
-/* Step over what is in an abbreviation. */
+/* Skip the attributes of an abbreviation. */
 static void
 skip_abbrev(struct search *s, struct cursor *c)
 {
@@ -125,7 +125,8 @@ skip_abbrev(struct search *s, struct cursor *c)
 	} while ((is != 0 || form != 0) && step(s));
 }
 
-/* Have the cursor be at what an abbreviation says; false: there is none. */
+/* Move the cursor to the attributes of an abbreviation.  Returns false if there
+   is none. */
 static bool
 find_abbrev(struct search *s, struct cursor *c, uint64_t code, uint64_t *tag)
 {
@@ -140,7 +141,7 @@ find_abbrev(struct search *s, struct cursor *c, uint64_t code, uint64_t *tag)
 	return false;
 }
 
-/* The value of a form.  One that is not known fails. */
+/* Take the value of a form; an unknown form is an error. */
 static uint64_t
 take_value(struct cursor *c, uint64_t form, size_t offset)
 {
@@ -190,7 +191,7 @@ add_unit(struct search *s, const struct table *t, uint64_t number)
 		s->unit[s->n++] = unit;
 }
 
-/* Read an entry.  False: it was the last one. */
+/* Read an entry.  Returns false after the last one. */
 static bool
 read_entry(struct search *s, const struct table *t, struct cursor *pool)
 {
@@ -222,7 +223,8 @@ read_entry(struct search *s, const struct table *t, struct cursor *pool)
 
 /* --- names --- */
 
-/* Programs that write them agree only on the hash of ASCII. */
+/* The programs that write these tables agree only on the hash of ASCII
+   names. */
 static uint32_t
 hash_of(const char *name)
 {
@@ -244,7 +246,7 @@ is_name(const struct search *s, const struct table *t, uint32_t i)
 	    memcmp(s->names->strings + at, s->name, size) == 0;
 }
 
-/* Read the entries of a name, if it is the one. */
+/* Read the entries of a name, if it is the one searched for. */
 static void
 read_name(struct search *s, const struct table *t, uint32_t i)
 {
@@ -257,7 +259,7 @@ read_name(struct search *s, const struct table *t, uint32_t i)
 		;
 }
 
-/* Look in a table. */
+/* Search a table. */
 static void
 search_table(struct search *s, const struct table *t)
 {

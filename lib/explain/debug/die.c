@@ -8,7 +8,7 @@
 #include "module/module_private.h"
 #include "debug/dwp.h"
 
-#define REFERENCES_MAX 8	/* from an instance to its declaration */
+#define REFERENCES_MAX 8  /* followed from an instance to its declaration */
 #define QUALIFIED_MAX 16384	/* characters of a name with its scopes */
 
 bool
@@ -57,8 +57,8 @@ ex_die_walk_on(struct ex_die_walk *walk, bool (*enter)(Dwarf_Die *))
 		walk->depth++;
 		return at + 1;
 	}
-	/* a sibling is taken only beyond all that was seen, as damaged trees
-	   may lead back into themselves */
+	/* take a sibling only after all that was seen, as damaged trees may
+	   contain themselves */
 	while (!ex_die_next(at) || dwarf_dieoffset(at) <= seen) {
 		if (walk->depth-- == 0)
 			return NULL;
@@ -108,8 +108,8 @@ ex_die_reserved(const char *name)
 	    (name[1] == '_' || isupper((unsigned char)name[1]));
 }
 
-/* Where something is declared, in its namespace or class: what an inlined or
-   defined instance refers to. */
+/* The declaration, in its namespace or class, that an inlined or defined
+   instance refers to. */
 static Dwarf_Die
 declaration_of(Dwarf_Die die)
 {
@@ -124,7 +124,7 @@ declaration_of(Dwarf_Die die)
 	return die;
 }
 
-/* The scopes that hold a DIE, the outermost first; the unit itself apart. */
+/* The scopes that contain a DIE, outermost first, without the unit. */
 static size_t
 scopes_of(Dwarf_Die *die, Dwarf_Die path[EX_DIE_DEPTH])
 {
@@ -149,11 +149,11 @@ scopes_of(Dwarf_Die *die, Dwarf_Die path[EX_DIE_DEPTH])
 	return dwarf_dieoffset(&at) == target ? n : 0;
 }
 
-/* Each unit has its own. */
+/* Each unit has its own unnamed namespace. */
 static const char unnamed[] = "(anonymous namespace)";
 
-/* What a scope adds to the names inside of it; NULL: nothing.  least: nor where
-   it need not be named. */
+/* The name that a scope contributes, or NULL.  least: only where it has to be
+   named. */
 static const char *
 scope_name(Dwarf_Die *scope, bool least)
 {
@@ -177,8 +177,8 @@ scope_name(Dwarf_Die *scope, bool least)
 	}
 }
 
-/* Of a function with code of its own the scopes are those of its code: its
-   name and scopes are where it is declared. */
+/* The scopes of a function's code are not those of its name, if it is declared
+   elsewhere. */
 static bool
 is_elsewhere(Dwarf_Die *scope)
 {
@@ -187,8 +187,8 @@ is_elsewhere(Dwarf_Die *scope)
 	    dwarf_hasattr(scope, DW_AT_abstract_origin));
 }
 
-/* What the scopes of a name add to it, the outermost first, up to max of them;
-   NULL: nothing.  Result: how many there are. */
+/* The names of a DIE's scopes, outermost first, at most max; NULL for those
+   without one.  Returns their number. */
 static size_t
 scope_names(Dwarf_Die die, const char **names, size_t max, int references,
     bool least)
@@ -209,7 +209,7 @@ scope_names(Dwarf_Die die, const char **names, size_t max, int references,
 	return done;
 }
 
-/* The next of some names that adds something; NULL: there is none. */
+/* The next name that is not NULL, or NULL. */
 static const char *
 next_name(const char *const *names, size_t n, size_t *i)
 {

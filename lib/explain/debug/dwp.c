@@ -27,9 +27,10 @@
 
 #define HEADER 16		/* bytes of the index before the ids */
 #define COLUMNS_MAX 8
-#define ROOM_MAX (UINT64_C(1) << 36)	/* addresses for one package's units */
+#define ROOM_MAX (UINT64_C(1) << 36)	/* address space for the units of one
+					   package */
 
-/* Sections by their numbers in the index, of version 2 and 5. */
+/* The sections by their numbers in the index, for versions 2 and 5. */
 static const char *const names[2][COLUMNS_MAX + 1] = {
 	{NULL, ".debug_info.dwo", ".debug_types.dwo", ".debug_abbrev.dwo",
 	    ".debug_line.dwo", ".debug_loc.dwo", ".debug_str_offsets.dwo",
@@ -40,7 +41,8 @@ static const char *const names[2][COLUMNS_MAX + 1] = {
 	    ".debug_rnglists.dwo"},
 };
 
-/* A unit as a file of its own.  libdw keeps it as long as the module. */
+/* A unit as a file of its own, which libdw uses as long as the module
+   exists. */
 struct dwp_image {
 	struct dwp_image *next;
 	uint64_t id;
@@ -48,10 +50,10 @@ struct dwp_image {
 };
 
 struct dwp {
-	Elf *elf;		/* NULL: there is none */
+	Elf *elf;		/* NULL if there is none */
 	int fd;
 	struct dwp_image *first;
-	uint64_t room;		/* addresses that they take */
+	uint64_t room;		/* address space in use */
 };
 
 static void
@@ -88,7 +90,7 @@ open_file(struct dwp *package, const char *path)
 	return true;
 }
 
-/* The module's package, looked for once; NULL: there is none. */
+/* The package of a module, searched once; NULL if there is none. */
 static struct dwp *
 package_of(struct ex_module *m)
 {
@@ -110,7 +112,7 @@ package_of(struct ex_module *m)
 	return package->elf != NULL ? package : NULL;
 }
 
-/* A section's bytes; NULL: there is none. */
+/* The contents of a section, or NULL. */
 static const uint8_t *
 section(Elf *elf, const char *wanted, size_t *size)
 {
@@ -123,15 +125,15 @@ section(Elf *elf, const char *wanted, size_t *size)
 	return data != NULL ? data->d_buf : NULL;
 }
 
-/* What belongs to a unit. */
+/* A part of a unit. */
 struct dwp_part {
-	const char *name;	/* its section's */
+	const char *name;	/* name of its section */
 	const uint8_t *bytes;
 	size_t size;
 };
 
 struct dwp_unit {
-	struct dwp_part part[COLUMNS_MAX + 1];	/* the strings, too */
+	struct dwp_part part[COLUMNS_MAX + 1];	/* including the strings */
 	unsigned n;
 };
 
@@ -148,7 +150,7 @@ add_part(struct dwp_unit *unit, Elf *elf, const char *name, uint32_t offset,
 	return true;
 }
 
-/* The row of an id in the index: from 1; 0: none. */
+/* The row of an id in the index, from 1; 0 if it has none. */
 static uint32_t
 row_of(const uint8_t *ids, uint32_t slots, uint64_t id)
 {
@@ -162,7 +164,7 @@ row_of(const uint8_t *ids, uint32_t slots, uint64_t id)
 	return 0;
 }
 
-/* Find a unit's parts. */
+/* Find the parts of a unit. */
 static bool
 find_unit(Elf *elf, uint64_t id, struct dwp_unit *unit)
 {
@@ -211,7 +213,7 @@ find_unit(Elf *elf, uint64_t id, struct dwp_unit *unit)
 
 enum { SECTIONS_MAX = COLUMNS_MAX + 3, NAMES_SIZE = 512 };
 
-/* The header, those of the sections, and their names. */
+/* The ELF header, the section headers, and their names. */
 struct dwp_head {
 	Elf64_Ehdr eh;
 	Elf64_Shdr sh[SECTIONS_MAX];
@@ -224,7 +226,7 @@ page_size(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Where a part is in the package. */
+/* The offset of a part in the package. */
 static uint64_t
 place_of(const struct dwp_part *part, Elf *elf)
 {
@@ -256,8 +258,8 @@ begin_head(struct dwp_head *head, Elf *elf, unsigned parts)
 	return true;
 }
 
-/* Each part begins as far into a page as in the package, whose pages are
-   mapped there.  Result: the size of the whole file. */
+/* Each part has the same offset within its page as in the package, whose pages
+   are mapped there.  Returns the size of the file. */
 static uint64_t
 place_parts(struct dwp_head *head, Elf *elf, const struct dwp_unit *unit)
 {
@@ -280,7 +282,7 @@ place_parts(struct dwp_head *head, Elf *elf, const struct dwp_unit *unit)
 	return at;
 }
 
-/* Nothing is copied but the head. */
+/* Only the headers are copied. */
 static bool
 fill(const struct dwp *package, const struct dwp_head *head,
     const struct dwp_unit *unit, uint8_t *image)

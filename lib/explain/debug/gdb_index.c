@@ -18,9 +18,9 @@
 #include "base/bytes.h"
 
 enum {
-	OLDEST = 5, NEWEST = 9,		/* versions with the same hash */
-	UNIT = 16, CODE = 20, NAME = 8,	/* bytes of an entry */
-	VARIABLE = 2,			/* what a name stands for */
+	OLDEST = 5, NEWEST = 9,	/* versions with the same hash function */
+	UNIT = 16, CODE = 20, NAME = 8,	/* sizes of entries */
+	VARIABLE = 2,			/* kind of a symbol */
 };
 
 bool
@@ -55,7 +55,7 @@ ex_gdb_index_open(struct ex_gdb_index *index, const uint8_t *bytes,
 	return true;
 }
 
-/* Where a unit begins, by its number. */
+/* The offset of a unit, by its number. */
 static bool
 unit_begins(const struct ex_gdb_index *index, uint32_t number, uint64_t *unit)
 {
@@ -91,7 +91,7 @@ hash_of(const char *name)
 	return hash;
 }
 
-/* Whether the string at a place in the pool is this one. */
+/* Whether the string at this place in the pool is the name. */
 static bool
 is_name(const struct ex_gdb_index *index, uint32_t at, const char *name)
 {
@@ -101,7 +101,7 @@ is_name(const struct ex_gdb_index *index, uint32_t at, const char *name)
 	    memcmp(index->pool + at, name, size) == 0;
 }
 
-/* The units of a name.  NULL: it is not known. */
+/* The list of a name's units, or NULL. */
 static const uint8_t *
 find_name(const struct ex_gdb_index *index, const char *name, uint32_t *n)
 {

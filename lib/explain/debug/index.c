@@ -22,10 +22,10 @@
 enum { BYTES, POINTS, UNITS, SOUGHT, CODE, LISTS };
 
 struct header {
-	char magic[8];		/* with the version */
+	char magic[8];		/* includes the version */
 	uint64_t sum;
 	uint64_t size;		/* of the index */
-	uint64_t of[8];		/* what fstat(2) says of the file */
+	uint64_t of[8];		/* from fstat(2) of the file */
 	uint64_t all_code;
 	struct {
 		uint64_t at, n;
@@ -79,8 +79,8 @@ page_up(uint64_t n)
 	return (n + PAGE - 1) / PAGE * PAGE;
 }
 
-/* Two files that differ differ in that, unless somebody who owns both wants to
-   be wrong. */
+/* Different files differ in this, unless their owner forges it, who would only
+   mislead himself. */
 static void
 describe(uint64_t of[8], const struct stat *st)
 {
@@ -106,7 +106,7 @@ sum_of(const struct header *h, const void *lists, size_t len)
 
 /* --- reading --- */
 
-/* Whether n elements of a size are at a place. */
+/* Whether n elements of this size fit at this offset. */
 static bool
 is_inside(uint64_t size, uint64_t at, uint64_t n, size_t one)
 {
@@ -166,7 +166,7 @@ sought_good(const struct ex_index *index)
 	return true;
 }
 
-/* Whether a mapped one is for a file, and what it says makes sense. */
+/* Whether the mapped index belongs to the file, and is valid. */
 static bool
 take(struct ex_index *index, const struct stat *st)
 {
@@ -247,7 +247,7 @@ ex_index_add(struct ex_index_list *to, const void *one, size_t size)
 	return true;
 }
 
-/* The lists as they are in the file, into at.  Result: the size of the file. */
+/* Copy the lists to their places in the file.  Returns its size. */
 static uint64_t
 lay_out(const struct ex_index *index, struct header *h, uint8_t *at)
 {

@@ -18,14 +18,15 @@
 #define STEP (UINT64_C(1) << 20)	/* bytes searched at a time */
 #define SOUGHT_MAX 256			/* searches that are kept */
 enum {
-	NAMED_MAX = 64,		/* units that are looked at for a name */
-	STRINGS_MAX = 8,	/* that end in a name, and are sought */
+	NAMED_MAX = 64,		/* units examined for one name */
+	STRINGS_MAX = 8,	/* strings that end in the name and are
+				   searched for */
 };
 
 /* --- finding them --- */
 
-/* How far .debug_info is there behind a place, at least up to another if it has
-   so much.  What is searched once is kept: it may be searched again. */
+/* How far .debug_info is available from a place on, at least to `upto' if it is
+   so long.  It is kept, as it may be searched again. */
 static uint64_t
 info_upto(struct debug_info *d, uint64_t from, uint64_t upto)
 {
@@ -33,7 +34,7 @@ info_upto(struct debug_info *d, uint64_t from, uint64_t upto)
 	    ex_unpacked_info(d->unpacked, from, upto) : d->info->d_size;
 }
 
-/* The first unit at or behind a place that holds these bytes; NULL: none. */
+/* The first unit at or after a place that contains these bytes, or NULL. */
 static const struct unit_start *
 seek(struct debug_info *d, uint64_t at, const void *bytes, size_t len)
 {
@@ -47,8 +48,8 @@ seek(struct debug_info *d, uint64_t at, const void *bytes, size_t len)
 	    (uint64_t)(hit - info)) : NULL;
 }
 
-/* The same of what goes by and is not kept: writing it to memory that nobody
-   has touched yet takes nearly as long as unpacking it. */
+/* The same without keeping what is unpacked: writing it to new memory would
+   take almost as long as unpacking. */
 static const struct unit_start *
 seek_passing(struct debug_info *d, uint64_t at, const void *bytes, size_t len)
 {
@@ -61,7 +62,7 @@ seek_passing(struct debug_info *d, uint64_t at, const void *bytes, size_t len)
 		if ((hit = ex_find(have, n, bytes, len)) != NULL)
 			return ex_debug_info_unit_upto(d,
 			    at + (uint64_t)(hit - have));
-		/* their headers are still there */
+		/* their headers are still available */
 		(void)ex_debug_info_unit_upto(d, at + n - 1);
 		at += n - len + 1;
 		n = EX_UNPACKED_PEEK;
@@ -69,7 +70,7 @@ seek_passing(struct debug_info *d, uint64_t at, const void *bytes, size_t len)
 	return NULL;
 }
 
-/* What came of a search before; NULL: it is a new one. */
+/* The result of an earlier search, or NULL. */
 static const struct ex_index_sought *
 sought_before(const struct debug_info *d, uint64_t at, const void *bytes,
     size_t len)
@@ -92,7 +93,7 @@ remember_sought(struct debug_info *d, const struct ex_index_sought *sought)
 		ex_debug_info_note(d);
 }
 
-/* Whether the first search of a file may be the only one. */
+/* Whether the first search of a file may remain the only one. */
 static bool
 may_pass(const struct debug_info *d)
 {
@@ -139,8 +140,8 @@ ex_unit_search(struct ex_module *m, uint64_t *at, const void *bytes,
 	    search(d, at, bytes, len, may_pass(d), unit);
 }
 
-/* Where the next string of .debug_str is that is a name or ends in one: linkers
-   have those in one place.  False: there is none. */
+/* The next string of .debug_str that is the name or ends in it, since linkers
+   merge such strings.  Returns false if there is none. */
 static bool
 next_string(const Elf_Data *strings, const char *name, uint64_t *at)
 {
@@ -155,7 +156,7 @@ next_string(const Elf_Data *strings, const char *name, uint64_t *at)
 	return true;
 }
 
-/* Units may refer to strings by index, or have types elsewhere. */
+/* Units may refer to strings by index, or have types in other sections. */
 static bool
 has_other_names(const struct debug_info *d)
 {
@@ -201,10 +202,9 @@ ex_unit_named(struct ex_module *m, struct ex_unit_names *names, uint64_t *unit)
 	return false;
 }
 
-/* Whether no two units share a table of abbreviations.  Of units that are
-   packed those that are not known yet could: with whole-program optimization
-   clang has one table for all of them.  But each has a line table of its
-   own. */
+/* Whether no two units share a table of abbreviations.  Compressed units that
+   are not known yet might: with whole-program optimization clang makes one
+   table for all of them.  But each unit has a line table of its own. */
 static bool
 shares_no_table(struct debug_info *d)
 {
@@ -225,8 +225,8 @@ shares_no_table(struct debug_info *d)
 	return d->ordered && (!d->counted || d->as_many_lines);
 }
 
-/* Whether each unit that has code is in .debug_aranges: there are as many as
-   tables of abbreviations for such, and no two units share a table. */
+/* Whether .debug_aranges covers all units with code: there are as many as
+   tables of abbreviations for such units, and no two units share a table. */
 static bool
 has_all_code(struct debug_info *d)
 {
@@ -234,7 +234,8 @@ has_all_code(struct debug_info *d)
 	    d->aranges.units == d->abbrevs.coded && shares_no_table(d);
 }
 
-/* .gdb_index is never packed; nor is it in what libdw has of a packed file. */
+/* .gdb_index is never compressed, nor is it in the image that libdw gets of a
+   compressed file. */
 static void
 open_gdb_index(struct debug_info *d)
 {
@@ -247,8 +248,9 @@ open_gdb_index(struct debug_info *d)
 		(void)ex_gdb_index_open(&d->gdb, data->d_buf, data->d_size);
 }
 
-/* The names are whole if there are as many units in them as tables of
-   abbreviations for such with code; if no two units share a table. */
+/* The index is complete if it has as many units as there are tables of
+   abbreviations for units with code, provided that no two units share a
+   table. */
 static void
 open_debug_names(struct debug_info *d)
 {

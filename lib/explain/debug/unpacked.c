@@ -13,8 +13,7 @@
 #include "debug/unpacked_private.h"
 #include "module/section.h"
 
-#define LARGE (UINT64_C(1) << 21)	/* bytes that the kernel may give out at
-					   a time */
+#define LARGE (UINT64_C(1) << 21)	/* bytes of a huge page */
 uint64_t
 ex_unpacked_page_up(uint64_t n)
 {
@@ -49,7 +48,7 @@ ex_unpacked_room_large(struct ex_unpacked *u, uint64_t start, uint64_t end)
 
 /* --- sections --- */
 
-/* Whether it has what is asked of debug information here. */
+/* Whether the section is used here. */
 static bool
 is_read(const char *name)
 {
@@ -66,7 +65,7 @@ is_read(const char *name)
 	return strncmp(name, ".debug_", strlen(".debug_")) == 0;
 }
 
-/* Lists of locations: few ever ask for them. */
+/* Location lists, which are rarely needed. */
 static bool
 is_late(const char *name)
 {
@@ -74,7 +73,7 @@ is_late(const char *name)
 	    strcmp(name, ".debug_loclists") == 0;
 }
 
-/* Take a section over.  False: this file is not for us. */
+/* Add a section.  Returns false if the file cannot be handled here. */
 static bool
 add_section(struct ex_unpacked *u, Elf_Scn *scn, const char *name,
     const GElf_Shdr *sh)
@@ -133,13 +132,13 @@ ex_unpacked_stream_of(const struct section *s, size_t *size)
 		return NULL;
 	header = (const uint8_t *)raw->d_buf + sizeof(Elf64_Chdr);
 	*size = raw->d_size - sizeof(Elf64_Chdr) - ZLIB_HEADER;
-	/* its window is not larger than usual, and nothing comes before it */
+	/* window of the usual size, and no preset dictionary */
 	return (header[0] & 15) == Z_DEFLATED && header[0] >> 4 <= 7 &&
 	    (header[1] & 32) == 0 && (header[0] * 256 + header[1]) % 31 == 0 ?
 	    header + ZLIB_HEADER : NULL;
 }
 
-/* One that is damaged, or is not as much as it claims, is not there. */
+/* A section that is damaged, or shorter than claimed, is treated as missing. */
 static bool
 section_unpack(struct ex_unpacked *u, const struct section *s)
 {
@@ -151,7 +150,7 @@ section_unpack(struct ex_unpacked *u, const struct section *s)
 	    u->image + s->at, s->size, NULL) == LIBDEFLATE_SUCCESS;
 }
 
-/* What is not packed. */
+/* Copy a section that is not compressed. */
 static bool
 section_copy(struct ex_unpacked *u, const struct section *s)
 {
@@ -174,7 +173,8 @@ ex_unpacked_map_bytes(struct ex_unpacked *u, const struct section *s,
 	    MAP_PRIVATE | MAP_FIXED, index->fd, (off_t)b->file) != MAP_FAILED;
 }
 
-/* Take a section from an index.  False: it is not there as a whole. */
+/* Take a section from an index.  Returns false unless the index has all of
+   it. */
 static bool
 section_take(struct ex_unpacked *u, const struct section *s,
     const struct ex_index *index)
@@ -235,7 +235,7 @@ map_image(struct ex_unpacked *u)
 	return ex_unpacked_room(u, 0, u->section[0].at);
 }
 
-/* Headers, and the names of the sections. */
+/* Write the headers and the section names. */
 static bool
 write_headers(struct ex_unpacked *u, Elf *elf)
 {
@@ -339,7 +339,7 @@ ex_unpacked_elf(struct ex_unpacked *u)
 	return u->elf;
 }
 
-/* There is no more than has come of a stream, but at least up to a place. */
+/* The section ends where the stream did, but not before this place. */
 static void
 end_at(struct info *info, struct stream *s, uint64_t at)
 {
@@ -347,7 +347,7 @@ end_at(struct info *info, struct stream *s, uint64_t at)
 	info->end = s->pos > at ? s->pos : at;
 }
 
-/* Make room for what comes next, behind what is to be looked at. */
+/* Make room for the next bytes after those that are still examined. */
 static void
 shift_seen(struct info *info, uint64_t at)
 {
@@ -361,8 +361,8 @@ shift_seen(struct info *info, uint64_t at)
 	info->seen_at = from;
 }
 
-/* Have a stream go by, up to the end of what is to be looked at.  False:
-   damaged, or out of memory. */
+/* Unpack a stream, without keeping it, up to the end of the bytes to be
+   examined.  Returns false if it is damaged or there is no memory. */
 static bool
 pass(struct info *info, uint64_t at, uint64_t end)
 {

@@ -57,8 +57,8 @@ ex_unpacked_stream_begin(const struct info *info, struct stream *s,
 	    EX_INDEX_WINDOW) == Z_OK;
 }
 
-/* What came before a place, behind which the next byte will be: there as long
-   as this is.  NULL: out of memory. */
+/* The bytes before this place, which the next ones may refer to; they are kept
+   as long as info.  NULL if there is no memory. */
 static const uint8_t *
 window_before(struct info *info, const struct stream *s, const uint8_t *end)
 {
@@ -74,8 +74,8 @@ window_before(struct info *info, const struct stream *s, const uint8_t *end)
 	return memcpy(copy, end - EX_INDEX_WINDOW, EX_INDEX_WINDOW);
 }
 
-/* A stream is between two blocks: it can go on from here another time.  from:
-   since where what came of it lies before the next byte. */
+/* A stream is between two blocks, so it can be continued from here later.
+   from: since where its output is in memory before the next byte. */
 static void
 note_point(struct info *info, const struct stream *s, uint64_t from)
 {
@@ -107,14 +107,14 @@ ex_unpacked_stream_upto(struct info *info, struct stream *s, uint64_t end,
 	while (result == Z_OK && z->avail_out > 0) {
 		result = inflate(z, Z_BLOCK);
 		s->pos = end - z->avail_out;
-		/* behind a block, which is not the last one */
+		/* after a block that is not the last one */
 		if (result == Z_OK && (z->data_type & (128 | 64)) == 128)
 			note_point(info, s, from);
 	}
 	return z->avail_out == 0;
 }
 
-/* Have bytes come that are not wanted. */
+/* Unpack bytes that are not needed. */
 static bool
 stream_skip(struct info *info, struct stream *s, uint64_t end)
 {
@@ -157,8 +157,8 @@ ex_unpacked_info_room(struct ex_unpacked *u, uint64_t start, uint64_t end)
 	return true;
 }
 
-/* Whether a stream cannot go on to a place, or would be there later than from
-   this point. */
+/* Whether the stream cannot be continued to a place, or this point is closer to
+   it. */
 static bool
 is_elsewhere(const struct stream *s, const struct ex_index_point *p,
     uint64_t at)
