@@ -108,19 +108,23 @@ __asm__(".pushsection .text\n"
     "patched:\n	" STORE "\n	ret\n"
     "	.size patched, . - patched\n	.p2align 12\n	.popsection");
 
-/* Ten stores of a one, and ten additions by other code at the same place. */
+/* Ten stores of a one, and when told, ten additions by other code at the same
+   place. */
 static OWN long
 patch_itself(void)
 {
 	uint8_t *code = (uint8_t *)(uintptr_t)patched;
 
-	for (int i = 0; i < 20; i++) {
-		if (i == 10 && (mprotect(code, 4096, PROT_READ | PROT_WRITE) !=
-		    0 || (code[1] = 0x01, mprotect(code, 4096, PROT_READ |
-		    PROT_EXEC)) != 0))
-			abort();
+	for (int i = 0; i < 10; i++)
 		patched(&word, 1);
-	}
+	if (!await_line() ||
+	    mprotect(code, 4096, PROT_READ | PROT_WRITE) != 0)
+		abort();
+	code[1] = 0x01;
+	if (mprotect(code, 4096, PROT_READ | PROT_EXEC) != 0)
+		abort();
+	for (int i = 0; i < 10; i++)
+		patched(&word, 1);
 	return 20;
 }
 
