@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "live.h"
+#include "scratch.h"
 #include "watching.h"
 
 static int cpu = -1;		/* that goes */
@@ -129,7 +130,7 @@ watch_on_it(const char *mode, bool before)
 
 TEST(watches_are_on_it_at_once)
 {
-	static const char *const modes[] = {NULL, "--count", "--stop"};
+	static const char *const modes[] = {NULL, "--count", "--stop", "-f"};
 
 	if (cpu < 0) {
 		print_message("/sys/devices/system/cpu: no processor can be "
@@ -139,6 +140,57 @@ TEST(watches_are_on_it_at_once)
 	for (size_t i = 0; i < COUNT(modes); i++) {
 		watch_on_it(modes[i], false);
 		watch_on_it(modes[i], true);
+	}
+}
+
+/* The command's own threads open their watches, or they inherit them. */
+static void
+run_on_it(const char *const *options, bool before)
+{
+	const char *argv[ARGS];
+	struct running w;
+	struct outcome o;
+	json_int_t done;
+	char line[256];
+	int pid;
+	size_t n = append(argv, 0, LIST(watchctl(), "-w", "word", "-o", "json",
+	    "-O", scratch_path("report")));
+
+	n = append(argv, n, options);
+	(void)append(argv, n, LIST("--", victim("acts"), "mix", "5"));
+	if (!before)
+		assert_int_equal(switch_cpu(false), 0);
+	start(&w, argv);
+	hear(&w, line, sizeof(line));
+	assert_int_equal(sscanf(line, "pid %d", &pid), 1);
+	if (before)
+		assert_int_equal(switch_cpu(false), 0);
+	assert_int_equal(switch_cpu(true), 0);
+	bind_to_cpu(pid);
+	say(&w, "go\n");
+	done = 4 * target_done(&w);
+	say(&w, "end\n");
+	finish_status(&w, &o, 7);
+	assert_lacks(o.err, "warning");
+	outcome_take(&o, scratch_path("report"));
+	expect_hits(&o, done);
+}
+
+TEST(a_command_is_watched_on_it_at_once)
+{
+	const char *const *const options[] = {
+		LIST("-f"), LIST("--stop", "-f"), LIST("--inside"),
+		LIST("--inside", "-f"),
+	};
+
+	if (cpu < 0) {
+		print_message("/sys/devices/system/cpu: no processor can be "
+		    "taken offline\n");
+		skip();
+	}
+	for (size_t i = 0; i < COUNT(options); i++) {
+		run_on_it(options[i], false);
+		run_on_it(options[i], true);
 	}
 }
 
