@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -776,6 +777,35 @@ TEST(the_tracer_killed_at_a_hit)
 	target_end(&t, 7);
 }
 
+/* Whether this process may make others last when memory runs out. */
+static bool
+may_outlast_others(void)
+{
+	struct __user_cap_header_struct header = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	return syscall(SYS_capget, &header, data) == 0 &&
+	    (data[0].effective >> CAP_SYS_RESOURCE & 1) != 0;
+}
+
+static void
+expect_outlasting(pid_t pid)
+{
+	char path[64];
+	int score = 0;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", pid);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%d", &score), 1);
+	(void)fclose(f);
+	if (may_outlast_others())
+		assert_int_equal(score, -1000);
+}
+
 static void
 expect_spared(pid_t pid)
 {
@@ -788,6 +818,7 @@ expect_spared(pid_t pid)
 	(void)close(fd);
 	assert_lacks(name, "watchctl");
 	assert_int_equal(strncmp(name, "wp-", 3), 0);
+	expect_outlasting(pid);
 }
 
 TEST(who_kills_watchctl_by_name_spares_them)
