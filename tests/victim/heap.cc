@@ -10,6 +10,7 @@
 #include <new>
 #include <pthread.h>
 #include <string>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <thread>
@@ -177,6 +178,22 @@ by_read()
 	if (pipe(ends) != 0 || write(ends[1], text, 41) != 41)
 		std::abort();
 	(void)!read(ends[0], p + 40, 1);
+}
+
+/* What recv returns is more than what it writes. */
+static void
+before_truncation()
+{
+	const char text[60] = "r";
+	int ends[2];
+	char *p = make_block();
+
+	if (socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) != 0 ||
+	    write(ends[1], text, sizeof(text)) != sizeof(text))
+		std::abort();
+	static_cast<volatile char *>(p)[40] = 'r';
+	if (recv(ends[0], p, 40, MSG_TRUNC) != sizeof(text))
+		std::abort();
 }
 
 static void
@@ -495,7 +512,8 @@ static const struct {
 	{"crash", before_crash}, {"exec", before_exec},
 	{"quick-exit", before_quick_exit}, {"two-exits", two_exits},
 	{"many", many_bugs}, {"handler", handler}, {"late-frees", late_frees},
-	{"read", by_read}, {"new-array", new_array},
+	{"read", by_read}, {"truncation", before_truncation},
+	{"new-array", new_array},
 	{"reads", reads}, {"queue", in_queue}, {"two-writers", two_writers},
 	{"serves", serves}, {"kill", before_kill}, {"forks", forks}, {"leaves", leaves},
 	{"errno", keep_errno}, {"nothing", nothing},

@@ -18,6 +18,13 @@
 #include "guard/next.h"
 #include "guard/watch.h"
 
+/* With MSG_TRUNC a message is longer than what was written of it. */
+static ssize_t
+least(ssize_t got, size_t n)
+{
+	return got > 0 && (size_t)got > n ? (ssize_t)n : got;
+}
+
 /* x(result, name, parameters, arguments, how much was written to p) */
 #define CALLS(x)							\
 	x(ssize_t, read, (int fd, void *p, size_t n), (fd, p, n), got)	\
@@ -32,16 +39,16 @@
 	x(ssize_t, __pread64_chk, (int fd, void *p, size_t n,		\
 	    off64_t at, size_t room), (fd, p, n, at, room), got)	\
 	x(ssize_t, recv, (int fd, void *p, size_t n, int flags),	\
-	    (fd, p, n, flags), got)					\
+	    (fd, p, n, flags), least(got, n))				\
 	x(ssize_t, __recv_chk, (int fd, void *p, size_t n, size_t room,	\
-	    int flags), (fd, p, n, room, flags), got)			\
+	    int flags), (fd, p, n, room, flags), least(got, n))		\
 	x(ssize_t, recvfrom, (int fd, void *restrict p, size_t n,	\
 	    int flags, __SOCKADDR_ARG from, socklen_t *restrict len),	\
-	    (fd, p, n, flags, from, len), got)				\
+	    (fd, p, n, flags, from, len), least(got, n))		\
 	x(ssize_t, __recvfrom_chk, (int fd, void *restrict p, size_t n,	\
 	    size_t room, int flags, __SOCKADDR_ARG from,		\
 	    socklen_t *restrict len),					\
-	    (fd, p, n, room, flags, from, len), got)			\
+	    (fd, p, n, room, flags, from, len), least(got, n))		\
 	x(ssize_t, getrandom, (void *p, size_t n, unsigned flags),	\
 	    (p, n, flags), got)						\
 	x(ssize_t, readlink, (const char *restrict path,		\

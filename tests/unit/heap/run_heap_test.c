@@ -116,28 +116,45 @@ static const char fake[] =
     "int wp_disable(void *w) { (void)w; return 0; }\n"
     "const char *wp_cause(void) { return \"\"; }\n";
 
-TEST(what_the_kernel_wrote_is_named_where_only_the_program_is_watched)
+/* The finding of what a command does, where watches do not see the kernel. */
+static const json_t *
+found_without_kernel(struct outcome *o, const char *act)
 {
 	struct running w;
-	struct outcome o;
-	const json_t *finding;
 
 	scratch_write("fake.c", fake);
 	scratch_run("%s -shared -fPIC -o libfake.so fake.c", getenv("CC"));
 	(void)setenv("WATCHPOINT_LIBRARY", scratch_path("libfake.so"), 1);
 	start_prepared(&w, LIST(watchctl(), "--heap", "--no-cache", "-o",
-	    "json", "-O", "-", "--", victim("heap"), "read"),
+	    "json", "-O", "-", "--", victim("heap"), act),
 	    be_without_watches, 0);
 	(void)unsetenv("WATCHPOINT_LIBRARY");
-	finish_status(&w, &o, 3);
-	expect_report(&o);
-	assert_int_equal(count_of(&o, "finding"), 1);
-	finding = first_of(&o, "finding");
+	finish_status(&w, o, 3);
+	expect_report(o);
+	assert_int_equal(count_of(o, "finding"), 1);
+	return first_of(o, "finding");
+}
+
+TEST(what_the_kernel_wrote_is_named_where_only_the_program_is_watched)
+{
+	struct outcome o;
+	const json_t *finding = found_without_kernel(&o, "read");
+
 	assert_string_equal(text_of(finding, "noticed"), "write");
 	assert_string_equal(text_of(finding, "bytes"), "72");
 	if (!has_frame(finding, "by_read"))
 		fail_msg("not by read: %s%s", o.out, o.err);
 	assert_lacks(o.err, "the writers of");
+}
+
+TEST(a_message_that_is_cut_off_is_not_blamed_for_what_lies_behind)
+{
+	struct outcome o;
+	const json_t *finding = found_without_kernel(&o, "truncation");
+
+	assert_string_equal(text_of(finding, "bytes"), "72");
+	assert_string_not_equal(text_of(finding, "noticed"), "write");
+	assert_holds(o.err, "the writers of");
 }
 
 /* --- what is found, and told --- */
