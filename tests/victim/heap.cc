@@ -196,6 +196,23 @@ before_truncation()
 		std::abort();
 }
 
+// Blocks of as many sizes.
+static void
+many_reads()
+{
+	const std::string text(100, 'r');
+	int ends[2];
+
+	if (pipe(ends) != 0 || write(ends[1], text.data(), 100) != 100)
+		std::abort();
+	for (forty = 1; forty <= 100; forty = forty + 1) {
+		char *p = make_block();
+
+		(void)!read(ends[0], p + forty, 1);
+		drop_block(p);
+	}
+}
+
 static void
 new_array()
 {
@@ -512,8 +529,8 @@ static const struct {
 	{"crash", before_crash}, {"exec", before_exec},
 	{"quick-exit", before_quick_exit}, {"two-exits", two_exits},
 	{"many", many_bugs}, {"handler", handler}, {"late-frees", late_frees},
-	{"read", by_read}, {"truncation", before_truncation},
-	{"new-array", new_array},
+	{"read", by_read}, {"many-reads", many_reads},
+	{"truncation", before_truncation}, {"new-array", new_array},
 	{"reads", reads}, {"queue", in_queue}, {"two-writers", two_writers},
 	{"serves", serves}, {"kill", before_kill}, {"forks", forks}, {"leaves", leaves},
 	{"errno", keep_errno}, {"nothing", nothing},

@@ -26,7 +26,8 @@ enum {
 	HG_IMAGES_MAX = 4096,	/* distinct programs with their arguments */
 	HG_ALIKE_MAX = 4,	/* findings that are alike, after which no more
 				   are kept */
-	HG_WANTED_MAX = 64,	/* blocks that are watched in a further run */
+	HG_WANTED_MAX = HG_FINDINGS_MAX,	/* blocks that are watched in a
+						   further run */
 	HG_LABEL_MAX = 64,	/* as in libwatchpoint */
 	HG_CAUSE_MAX = 256,
 };

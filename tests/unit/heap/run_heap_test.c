@@ -116,21 +116,28 @@ static const char fake[] =
     "int wp_disable(void *w) { (void)w; return 0; }\n"
     "const char *wp_cause(void) { return \"\"; }\n";
 
-/* The finding of what a command does, where watches do not see the kernel. */
-static const json_t *
-found_without_kernel(struct outcome *o, const char *act)
+/* Run the victim twice with it. */
+static void
+run_unwatched(struct outcome *o, const char *act)
 {
 	struct running w;
 
 	scratch_write("fake.c", fake);
 	scratch_run("%s -shared -fPIC -o libfake.so fake.c", getenv("CC"));
 	(void)setenv("WATCHPOINT_LIBRARY", scratch_path("libfake.so"), 1);
-	start_prepared(&w, LIST(watchctl(), "--heap", "--no-cache", "-o",
-	    "json", "-O", "-", "--", victim("heap"), act),
+	start_prepared(&w, LIST(watchctl(), "--heap", "--heap-runs", "1",
+	    "--no-cache", "-o", "json", "-O", "-", "--", victim("heap"), act),
 	    be_without_watches, 0);
 	(void)unsetenv("WATCHPOINT_LIBRARY");
 	finish_status(&w, o, 3);
 	expect_report(o);
+}
+
+/* Its only finding. */
+static const json_t *
+found_without_kernel(struct outcome *o, const char *act)
+{
+	run_unwatched(o, act);
 	assert_int_equal(count_of(o, "finding"), 1);
 	return first_of(o, "finding");
 }
@@ -155,6 +162,20 @@ TEST(a_message_that_is_cut_off_is_not_blamed_for_what_lies_behind)
 	assert_string_equal(text_of(finding, "bytes"), "72");
 	assert_string_not_equal(text_of(finding, "noticed"), "write");
 	assert_holds(o.err, "the writers of");
+}
+
+TEST(the_writers_of_all_findings_are_sought_at_once)
+{
+	struct outcome o;
+	const json_t *line;
+	size_t i;
+
+	run_unwatched(&o, "many-reads");
+	assert_int_equal(count_of(&o, "finding"), 100);
+	json_array_foreach(o.lines, i, line)
+		if (strcmp(text_of(line, "type"), "finding") == 0)
+			assert_string_equal(text_of(line, "noticed"), "write");
+	assert_lacks(o.err, "the writers of");
 }
 
 /* --- what is found, and told --- */
