@@ -267,8 +267,8 @@ forks()
 		;
 }
 
-// Threads share a queue of jobs, of which one is bad: who does it, and after how
-// many others, differs from run to run.
+// Threads share a queue of jobs, one of which is bad: which thread executes it,
+// and after how many others, differs from run to run.
 static void
 in_queue()
 {
@@ -532,7 +532,8 @@ static const struct {
 	{"read", by_read}, {"many-reads", many_reads},
 	{"truncation", before_truncation}, {"new-array", new_array},
 	{"reads", reads}, {"queue", in_queue}, {"two-writers", two_writers},
-	{"serves", serves}, {"kill", before_kill}, {"forks", forks}, {"leaves", leaves},
+	{"serves", serves}, {"kill", before_kill}, {"forks", forks},
+	{"leaves", leaves},
 	{"errno", keep_errno}, {"nothing", nothing},
 };
 

@@ -1,14 +1,20 @@
 /*
  * intruder: debug information that has taken over the process that reads it.
  *
- * Preloaded, it stands before libdw.  What it does when the debug information
- * of the victim `counter' is asked for first is in its own file's name: crash,
- * hang, sleep, memory; slow, which goes on after a second; asks, for files and
- * without end; naps, which rests between such questions; reports, of which there
- * is always more to come; floods, which asks so and takes no answer; babbles,
- * which has always another line for standard error; or try, and then every thing
- * that may not work is tried, and if one does, it crashes, or if one that has to
- * work does not.  With `once' it does so in the first process of all only.
+ * It is preloaded before libdw.  Its file's name says what it does when the
+ * debug information of the victim `counter' is first asked for:
+ *
+ *	crash, hang, sleep, memory
+ *	slow	continues after a second
+ *	asks	asks for files, without end
+ *	naps	the same, with a pause between two questions
+ *	reports	sends a report that never ends
+ *	floods	asks without end, and reads no answer
+ *	babbles	prints lines to standard error, without end
+ *	try	tries everything that must not work, and crashes if any of it
+ *		does, or if something that has to work does not
+ *
+ * With `once' in the name it does so only in the first process.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -60,7 +60,7 @@ struct tracer_process {
 	struct shared *shared;
 	pid_t pid;			/* of the tracing process, or 0 */
 	bool killed;		/* it was killed and has not been replaced */
-	int lifeline;		/* see inside/lifeline.c; -1 if there is none */
+	int lifeline;		/* see arming/lifeline.c; -1 if there is none */
 	bool broken;			/* one was killed at any time */
 };
 

@@ -13,7 +13,7 @@
 #include "guard/evidence.h"
 #include "guard/state.h"
 
-/* The record of the function that uses this macro: its caller is known by it. */
+/* The record of the function that uses this macro; it identifies the caller. */
 #define HG_CALLER ((const struct hg_record *)__builtin_frame_address(0))
 
 /* Allocate the tables.  0 or -ENOMEM. */

@@ -2,12 +2,12 @@
  * cxx: operators new and delete in all their forms.
  *
  * If a program defines some of them itself, all calls are passed to the C++
- * library, which calls the program's.  The operators of jemalloc and tcmalloc do
- * not: there a block of one that the program has not may end in the program's,
- * which calls free.  So such blocks are guarded, and are malloc's.
+ * library, which calls the program's.  The operators of jemalloc and tcmalloc
+ * do not: a block of an operator that the program lacks may be freed by one that
+ * it has, which calls free.  So such blocks are guarded as blocks of malloc.
  *
- * A call that finds no memory is passed on too, because what happens then (a
- * handler, an exception) is C++.
+ * A call for which there is no memory is passed on too, because what follows (a
+ * handler, an exception) is up to C++.
  */
 #include <errno.h>
 #include <stdint.h>

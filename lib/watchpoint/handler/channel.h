@@ -140,7 +140,7 @@ enum wp_ask {
 	WP_ASK_MOVE,		/* to the slots given */
 	WP_ASK_LIFELINE,	/* hold fd, the writing end of a pipe, as long
 				   as the helper lives, or a process of its that
-				   traces (inside/lifeline.c) */
+				   traces (arming/lifeline.c) */
 };
 
 struct wp_request {

@@ -8,7 +8,7 @@
  * a cancellation point; tests/script/trap_safe.sh checks the objects for that.
  * It keeps its own use of the stack below 1.5 KiB, takes no lock, and reads the
  * program's memory, except for the watches, by wp_peek only.  The one exception
- * is when the processes that armed the watches have died: see inside/lifeline.c.
+ * is when the processes that armed the watches have died: arming/lifeline.c.
  *
  * From a signal to its effects:
  *

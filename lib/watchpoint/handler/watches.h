@@ -172,7 +172,7 @@ struct wp_state {
 	void (*_Atomic look_after)(void);	/* called after each signal of
 					   events, where the thread is not in
 					   the handler already
-					   (inside/lifeline.c); NULL: nothing */
+					   (arming/lifeline.c); NULL: nothing */
 };
 extern struct wp_state wp_state;
 

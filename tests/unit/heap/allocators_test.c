@@ -1,6 +1,6 @@
 /*
- * That --heap guards programs of other allocators, whose own functions and
- * operators return blocks of the guard, and finds nothing in what they do right.
+ * That --heap guards programs with other allocators, whose own functions and
+ * operators return blocks of the guard, and finds nothing in correct uses.
  */
 #include "test.h"
 
