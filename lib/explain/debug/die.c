@@ -20,6 +20,19 @@ ex_die_next(Dwarf_Die *die)
 }
 
 bool
+ex_die_is_class(Dwarf_Die *die)
+{
+	switch (dwarf_tag(die)) {
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool
 ex_die_whole_unit(struct ex_module *m, Dwarf_Die *unit)
 {
 	Dwarf_Die split;

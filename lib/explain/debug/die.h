@@ -18,6 +18,9 @@
    would lead us in circles. */
 bool ex_die_next(Dwarf_Die *);
 
+/* Whether it is a class, structure or union. */
+bool ex_die_is_class(Dwarf_Die *);
+
 /* Replace the DIE of a skeleton unit, which the compiler split (-gsplit-dwarf),
    by that of the split-off unit.  False: it is missing; the DIE is unchanged.
    libdw opens its file, .dwo (libdw_open.c), or it is taken from a package

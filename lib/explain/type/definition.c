@@ -47,24 +47,11 @@ ex_definitions_free(struct ex_definitions *definitions)
 	free(definitions);
 }
 
-static bool
-is_class(Dwarf_Die *die)
-{
-	switch (dwarf_tag(die)) {
-	case DW_TAG_class_type:
-	case DW_TAG_structure_type:
-	case DW_TAG_union_type:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* Whether named classes may be found inside. */
 static bool
 holds_classes(Dwarf_Die *die)
 {
-	return dwarf_tag(die) == DW_TAG_namespace || is_class(die);
+	return dwarf_tag(die) == DW_TAG_namespace || ex_die_is_class(die);
 }
 
 static bool
@@ -92,7 +79,7 @@ add_class(struct ex_definitions *definitions, Dwarf_Die *die)
 	const char *name;
 	uint64_t size;
 
-	if (!is_class(die) || (name = dwarf_diename(die)) == NULL ||
+	if (!ex_die_is_class(die) || (name = dwarf_diename(die)) == NULL ||
 	    dwarf_hasattr(die, DW_AT_declaration) ||
 	    !ex_die_number(die, DW_AT_byte_size, &size))
 		return true;
@@ -156,7 +143,7 @@ ex_definition_find(struct ex_definitions *definitions, Dwarf_Die *declaration,
 	const char *name = dwarf_diename(declaration);
 	uint64_t size = 0, other;
 
-	if (!is_class(declaration) || name == NULL ||
+	if (!ex_die_is_class(declaration) || name == NULL ||
 	    !dwarf_hasattr(declaration, DW_AT_declaration) ||
 	    !is_cxx(declaration))
 		return false;

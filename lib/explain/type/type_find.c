@@ -66,16 +66,8 @@ is_unplaced(Dwarf_Die *die)
 static bool
 holds_types(Dwarf_Die *die)
 {
-	switch (dwarf_tag(die)) {
-	case DW_TAG_namespace:
-	case DW_TAG_module:
-	case DW_TAG_structure_type:
-	case DW_TAG_class_type:
-	case DW_TAG_union_type:
-		return true;
-	default:
-		return false;
-	}
+	return dwarf_tag(die) == DW_TAG_namespace ||
+	    dwarf_tag(die) == DW_TAG_module || ex_die_is_class(die);
 }
 
 static bool

@@ -186,8 +186,8 @@ is_read(const struct ex_variables *variables, size_t n, uint64_t vaddr)
 	return false;
 }
 
-/* The place of a variable as it is usually written, an operation with an
-   address.  Result: its length. */
+/* The usual location of a variable: DW_OP_addr with its address.  Returns the
+   length. */
 static size_t
 usual_place(const struct ex_variables *variables, uint64_t vaddr,
     uint8_t place[10])
@@ -201,10 +201,12 @@ usual_place(const struct ex_variables *variables, uint64_t vaddr,
 	return 2 + size;
 }
 
-/* Read a unit before its turn.  False: it cannot be, or it was read. */
+/* Read a unit before its turn, unless it has been read.  Returns whether it has
+   the variable. */
 static bool
-read_early(struct ex_variables *variables, uint64_t offset)
+read_early(struct ex_variables *variables, uint64_t offset, uint64_t vaddr)
 {
+	const size_t n = variables->n;
 	uint64_t next = offset;
 	Dwarf_Die unit;
 	bool types;
@@ -218,11 +220,11 @@ read_early(struct ex_variables *variables, uint64_t offset)
 	ex_table_put(&variables->read, offset, variables);
 	if (!types && !add_unit(variables, &unit))
 		variables->complete = true;
-	return true;
+	return is_read(variables, n, vaddr);
 }
 
-/* Read the units that are said to have a variable of this name, until it shows.
-   False: it does not. */
+/* Read the units that an index lists for this name, until one has the variable.
+   Returns false if none does. */
 static bool
 read_named(struct ex_variables *variables, const char *name, uint64_t vaddr)
 {
@@ -230,18 +232,14 @@ read_named(struct ex_variables *variables, const char *name, uint64_t vaddr)
 	size_t at = 0;
 
 	while (!variables->complete && ex_unit_variable(variables->module,
-	    name, &at, &offset)) {
-		const size_t n = variables->n;
-
-		if (read_early(variables, offset) &&
-		    is_read(variables, n, vaddr))
+	    name, &at, &offset))
+		if (read_early(variables, offset, vaddr))
 			return true;
-	}
 	return false;
 }
 
-/* Read those units first in which there are the bytes of a variable's place,
-   until it shows.  False: it does not. */
+/* Read the units that contain the bytes of the variable's location, until one
+   has it.  Returns false if none does. */
 static bool
 read_likely(struct ex_variables *variables, uint64_t vaddr)
 {
@@ -250,18 +248,14 @@ read_likely(struct ex_variables *variables, uint64_t vaddr)
 	uint64_t at = 0, offset;
 
 	while (!variables->complete && ex_unit_search(variables->module, &at,
-	    place, len, &offset)) {
-		const size_t n = variables->n;
-
-		if (read_early(variables, offset) &&
-		    is_read(variables, n, vaddr))
+	    place, len, &offset))
+		if (read_early(variables, offset, vaddr))
 			return true;
-	}
 	return false;
 }
 
-/* Read on until the variable at this address has shown, or everything is read.
-   name: of its symbol; NULL: it has none. */
+/* Read units until one has the variable at this address, or all are read.
+   name: of its symbol, or NULL. */
 static void
 read_until(struct ex_variables *variables, const char *name, uint64_t vaddr)
 {

@@ -20,6 +20,7 @@
 #include "child.h"
 #include "proc/proc.h"
 #include "record/record.h"
+#include "mounted.h"
 #include "scratch.h"
 #include "attach/synth.h"
 
@@ -422,13 +423,8 @@ length_by(const char *kallsyms)
 {
 	struct made kernel = {.formats = made.formats};
 	const struct ex_record *record = &kernel.record[0];
-	FILE *f = fopen(scratch_path("kallsyms"), "w");
 
-	if (f == NULL || fputs(kallsyms, f) == EOF || fclose(f) != 0 ||
-	    unshare(CLONE_NEWNS) != 0 ||
-	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-	    mount(scratch_path("kallsyms"), "/proc/kallsyms", NULL, MS_BIND,
-	    NULL) != 0)
+	if (!mounted_text("/proc/kallsyms", kallsyms))
 		return 126;
 	return wp_synth_kernel(take, &kernel) != 0 || kernel.n != 1 ||
 	    record->mmap.len != 4096;

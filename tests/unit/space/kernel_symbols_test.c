@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "mounted.h"
 #include "scratch.h"
 #include "space/kernel_symbols.h"
 
@@ -63,14 +64,9 @@ TEST(knows_nothing_when_not_allowed)
 static int
 named_by(const char *kallsyms)
 {
-	FILE *f = fopen(scratch_path("kallsyms"), "w");
 	uint64_t offset;
 
-	if (f == NULL || fputs(kallsyms, f) == EOF || fclose(f) != 0 ||
-	    unshare(CLONE_NEWNS) != 0 ||
-	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-	    mount(scratch_path("kallsyms"), "/proc/kallsyms", NULL, MS_BIND,
-	    NULL) != 0)
+	if (!mounted_text("/proc/kallsyms", kallsyms))
 		return 126;
 	return ex_kernel_symbol(0xffffffff81000010, &offset) == NULL ||
 	    ex_kernel_symbol(0xffffffff81001000, &offset) != NULL ||
