@@ -9,23 +9,14 @@
 
 /*
  * ns between comparisons.  As a comparison interrupts the watched threads, all
- * of them take at most 1/PART of the time; but no pause is longer than PAUSE,
- * because a hit waits for its mark no longer than 200 ms (value_tracker.c).  If
- * several in a row take longer than MOST, rings might fill in the meantime, so
- * no more are made; a single one may, on a busy machine.
+ * of them take at most 1/PART of the time; and if one takes longer than MOST,
+ * rings might fill in the meantime, so no more are made.
  */
-enum {
-	EACH = 4000000,
-	PART = 20,
-	PAUSE = 100000000,
-	MOST = 20000000,
-	SLOW = 3,
-};
+enum { EACH = 4000000, PART = 20, MOST = 20000000 };
 
 struct wp_ticket_marks {
 	struct wp_target *target;
 	uint64_t due;		/* time of the next comparison, ns */
-	unsigned slow;		/* how many of the last ones took too long */
 	size_t current;		/* the watch whose mark is next */
 	size_t n, cap;
 	struct marked {	/* for each watch up to the last that had a mark */
@@ -86,15 +77,6 @@ look_at(struct wp_ticket_marks *marks, size_t i)
 	return true;
 }
 
-/* How long after the beginning of one that took so long the next one is. */
-static uint64_t
-pause_after(uint64_t took)
-{
-	if (took > PAUSE / PART)
-		return took + PAUSE;
-	return took * PART > EACH ? took * PART : EACH;
-}
-
 void
 wp_ticket_marks_look(struct wp_ticket_marks *marks, bool now)
 {
@@ -106,9 +88,8 @@ wp_ticket_marks_look(struct wp_ticket_marks *marks, bool now)
 	for (size_t i = 0; look_at(marks, i); i++)
 		;
 	took = wp_clock_ns() - began;
-	marks->slow = took > MOST ? marks->slow + 1 : 0;
-	marks->due = marks->slow == SLOW ? UINT64_MAX :
-	    began + pause_after(took);
+	marks->due = took > MOST ? UINT64_MAX : began + (took * PART > EACH ?
+	    took * PART : EACH);
 }
 
 bool
