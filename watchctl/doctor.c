@@ -22,6 +22,12 @@ doctor_delivery_reason(const struct doctor *d)
 	return d->opened ? d->no_bpf.text : d->refusal.text;
 }
 
+bool
+doctor_breaks(const struct doctor *d)
+{
+	return d->opened && d->way[DOCTOR_RING].ok;
+}
+
 int
 doctor_best_way(const struct doctor *d)
 {

@@ -164,19 +164,23 @@ static void
 examine_delivery(struct doctor *d)
 {
 	const struct wp_options wish = {.kernel = true, .bpf = true};
+	struct wp_features without = d->features;
 	struct wp_target *target;
 
-	if (!d->opened || options_usual_delivery() == DELIVERY_RING) {
+	if (options_usual_delivery() == DELIVERY_RING) {
 		(void)wp_cause_set(&d->no_bpf, WP_CAUSE_SYSTEM,
 		    "WATCHCTL_DELIVERY", "ring");
-		d->no_uprobe = d->opened ? d->no_bpf : d->refusal;
+		d->no_uprobe = d->no_bpf;
 		return;
 	}
-	(void)wp_target_try_uprobe(&d->features, &d->no_uprobe);
-	if (wp_target_new(&target, &d->features, &wish, &d->no_bpf) < 0)
-		return;
-	d->no_bpf = *wp_target_no_bpf(target);
-	wp_target_free(target);
+	wp_probe_without_slots(&without);
+	(void)wp_target_try_uprobe(&without, &d->no_uprobe);
+	if (!d->opened)
+		d->no_bpf = d->refusal;
+	else if (wp_target_new(&target, &d->features, &wish, &d->no_bpf) == 0) {
+		d->no_bpf = *wp_target_no_bpf(target);
+		wp_target_free(target);
+	}
 }
 
 void

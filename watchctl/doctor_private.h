@@ -20,6 +20,9 @@ bool doctor_has_feature(const struct doctor *, const struct doctor_feature *);
 const char *doctor_delivery(const struct doctor *);
 const char *doctor_delivery_reason(const struct doctor *);
 
+/* Whether breakpoints work for rings. */
+bool doctor_breaks(const struct doctor *);
+
 /* The best way that works; DOCTOR_WAYS: none. */
 int doctor_best_way(const struct doctor *);
 

@@ -172,15 +172,18 @@ text_delivery(const struct doctor *d, struct buffer *b)
 	buffer_free(&line);
 }
 
-/* Where slots run out, for execution. */
+/* Where slots run out, for execution; or where no breakpoint serves. */
 static void
 text_uprobes(const struct doctor *d, struct buffer *b)
 {
-	if (!d->opened)
+	const bool serve = d->no_uprobe.code == WP_CAUSE_NONE;
+
+	if (!d->opened && !serve)
 		return;
 	put_heading(b, "uprobes");
-	put_foreign(b, d->no_uprobe.code == WP_CAUSE_NONE ? "permitted" :
-	    d->no_uprobe.text);
+	put_foreign(b, !serve ? d->no_uprobe.text : doctor_breaks(d) ?
+	    "permitted" : "permitted: they watch execution (-x), since "
+	    "breakpoints cannot");
 }
 
 static void
@@ -341,6 +344,10 @@ text_end(const struct doctor *d, struct buffer *b)
 	visible_put(b, d->no_proc.code != WP_CAUSE_NONE ? d->no_proc.text :
 	    d->way[DOCTOR_RING].detail);
 	buffer_puts(b, "\n");
+	if (d->no_proc.code == WP_CAUSE_NONE &&
+	    d->no_uprobe.code == WP_CAUSE_NONE)
+		buffer_puts(b, "execution can be watched, by uprobes: "
+		    "watchctl -x FUNCTION -p PID\n");
 }
 
 void

@@ -14,8 +14,9 @@ uprobes_work(void)
 
 	if (once)
 		return true;
-	if ((once = wp_probe_features(&features, &cause) == 0 &&
-	    wp_target_try_uprobe(&features, &cause) == 0))
+	(void)wp_probe_features(&features, NULL);
+	wp_probe_without_slots(&features);
+	if ((once = wp_target_try_uprobe(&features, &cause) == 0))
 		return true;
 	print_message("%s\n", cause.text);
 	return false;

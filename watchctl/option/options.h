@@ -177,6 +177,26 @@ options_shared(const struct options *o)
 	return o->nspecs > 0 && o->spec[0].shared != NULL;
 }
 
+/* Whether there is more to watch than execution. */
+static inline bool
+options_watch_data(const struct options *o)
+{
+	for (size_t i = 0; i < o->nspecs; i++)
+		if (o->spec[i].access != WP_EXEC)
+			return true;
+	return false;
+}
+
+/* Why uprobes cannot watch execution with these options, as the end of a
+   sentence; NULL: they can. */
+static inline const char *
+options_no_uprobes(const struct options *o)
+{
+	return o->stop ? "are not for --stop" : o->follow ? "are not for -f" :
+	    options_everywhere(o) ? "are for single processes" :
+	    o->delivery == DELIVERY_RING ? "are not for --delivery ring" : NULL;
+}
+
 /* With --last and --until all hits are explained as they come, and this many
    samples wait in the explainer: they are in the memory that it shares. */
 uint64_t options_held_samples(const struct options *);

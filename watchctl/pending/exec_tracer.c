@@ -190,7 +190,8 @@ set_hook(struct exec_tracer *t, struct traced *traced)
 	find_hook(t, traced);
 	if (traced->place == 0)
 		return;
-	traced->hook = wp_target_break(traced->thread.tid, traced->place);
+	traced->hook = wp_target_break(t->run->target, traced->thread.tid,
+	    traced->place);
 	if (traced->hook < 0 && traced->hook != -ESRCH) {
 		t->missed = true;
 		t->no_hook = traced->hook;

@@ -182,9 +182,7 @@ arm(struct run *run, struct process *process, size_t i, struct wp_cause *cause)
 	    thread_local_not_with(run->options) == NULL, false, place,
 	    cause)) < 0)
 		return err;
-	region = (struct wp_region){
-		.addr = place->addr, .len = place->len, .access = spec->access,
-	};
+	region = run_region(run, process, i);
 	if ((err = wp_target_mapped(process->pid, &region, cause)) < 0 ||
 	    (err = wp_target_watch(run->target, &region, 1, cause)) < 0)
 		return err;

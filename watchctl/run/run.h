@@ -118,6 +118,8 @@ struct run {
 	const struct run_ops *ops;
 	void *own;			/* the state of ops; NULL: none */
 	struct wp_features features;
+	struct wp_cause no_breakpoints;	/* why uprobes watch all there is to
+					   watch; code 0: they need not */
 	struct wp_filter filter;	/* the part of --if that the kernel
 					   evaluates */
 	struct wp_target *target;

@@ -182,13 +182,10 @@ explain_too_wide(const struct options *o, struct wp_cause *cause)
 static const char *
 no_uprobes(const struct run *run)
 {
-	const struct options *o = run->options;
+	const char *why = options_no_uprobes(run->options);
 
-	return o->stop ? "are not for --stop" : o->follow ? "are not for -f" :
-	    options_everywhere(o) ? "are for single processes" :
-	    o->delivery == DELIVERY_RING ? "are not for --delivery ring" :
-	    !run->ops->registers && wp_target_uprobes(run->target) ? NULL :
-	    "need root, or CAP_SYS_ADMIN, and BPF programs";
+	return why != NULL ? why : !run->ops->registers &&
+	    wp_target_uprobes(run->target) ? NULL : RUN_NO_UPROBES;
 }
 
 /* Add to the cause that there are too few slots. */
@@ -196,9 +193,9 @@ static void
 explain_too_many(const struct run *run, struct wp_cause *cause)
 {
 	const struct options *o = run->options;
-	const size_t len = strlen(cause->text);
 	const char *why = no_uprobes(run);
 	bool executes = false;
+	size_t len;
 
 	for (size_t i = 0; i < o->nspecs; i++)
 		executes = executes || o->spec[i].access == WP_EXEC;
@@ -207,6 +204,9 @@ explain_too_many(const struct run *run, struct wp_cause *cause)
 	if (why == NULL)
 		why = "are where an instruction surely begins: at a function "
 		    "(without +OFF) or a line";
+	if (run->no_breakpoints.code != WP_CAUSE_NONE)
+		*cause = run->no_breakpoints;
+	len = strlen(cause->text);
 	(void)snprintf(cause->text + len, sizeof(cause->text) - len,
 	    "; uprobes, which take none, %s", why);
 }

@@ -232,24 +232,65 @@ wish_of(struct run *run)
 	};
 }
 
+/* Breakpoints cannot serve, for this cause: whether uprobes can, because all
+   there is to watch is execution. */
+static bool
+turn_to_uprobes(struct run *run, const struct wp_cause *cause)
+{
+	const struct options *o = run->options;
+
+	if (options_watch_data(o) || options_no_uprobes(o) != NULL)
+		return false;
+	wp_probe_without_slots(&run->features);
+	if (wp_target_try_uprobe(&run->features, NULL) < 0)
+		return false;
+	run->no_breakpoints = *cause;
+	return true;
+}
+
+/* As the end of a sentence. */
+static const char *
+without_uprobes(const struct options *o)
+{
+	return options_watch_data(o) ? "" : options_no_uprobes(o) != NULL ?
+	    options_no_uprobes(o) : RUN_NO_UPROBES;
+}
+
+/* A way to watch without breakpoints.  -errno: there is none, after a line on
+   stderr. */
+static int
+find_another(struct run *run, struct wp_cause *cause)
+{
+	const struct options *o = run->options;
+	const char *why = without_uprobes(o);
+
+	if ((run->ops->without_events != NULL &&
+	    run->ops->without_events(run, cause) == 0) ||
+	    turn_to_uprobes(run, cause))
+		return 0;
+	return complain("%s%s%s%s", cause->text, without_events(o, cause),
+	    *why == '\0' ? "" : "; uprobes, which do without breakpoints, ",
+	    why);
+}
+
 /* How hits can be had here.  cause: why not by events, if so. */
 static int
 find_way(struct run *run, struct wp_cause *cause)
 {
 	const struct options *o = run->options;
+	const bool events = wp_probe_features(&run->features, cause) == 0 &&
+	    !(o->stop && wp_cpu_kernel_steps());
+	const bool fires = !events || fire_check_processors(cause) == 0;
 
-	if ((wp_probe_features(&run->features, cause) < 0 ||
-	    (o->stop && wp_cpu_kernel_steps())) &&
-	    (run->ops->without_events == NULL ||
-	    run->ops->without_events(run, cause) < 0))
-		return complain("%s%s", cause->text, without_events(o, cause));
+	if (!(events && fires) && find_another(run, cause) < 0)
+		return -ENODEV;
 	run->waits = (o->command != NULL && o->skip_missing) ||
 	    waits_for_modules(run);
 	if (run->waits && run->ops->registers)
 		return complain("--if-missing skip: without perf events, which "
 		    "are refused here, only one program can be watched: leave "
 		    "it out, and watch the program itself");
-	if (fire_check_try(run->ops->registers) < 0)
+	if (run->ops->registers && fire_check_try(true) < 0)
 		return -ENODEV;
 	if (o->with != 0 && run->ops->registers)
 		return complain("--with: perf events, which count, are refused "
@@ -496,6 +537,9 @@ run_announce(struct run *run)
 		    "permitted): a thread created then may be missed or "
 		    "counted twice");
 	}
+	if (run->no_breakpoints.code != WP_CAUSE_NONE)
+		session_warn(&run->session, "uprobes watch execution, since "
+		    "breakpoints cannot: %s", run->no_breakpoints.text);
 	warn_unmapped(run);
 	warn_missing(run);
 	warn_frozen(run);

@@ -15,6 +15,9 @@ struct process;
 struct run;
 struct wp_cause;
 
+/* What keeps uprobes from being opened. */
+#define RUN_NO_UPROBES "need root, or CAP_SYS_ADMIN, and BPF programs"
+
 /* Arm everything.  0, or the exit status after a line on stderr. */
 int run_begin(struct run *);
 

@@ -16,6 +16,7 @@
 #include "os/slot_cpu.h"
 #include "os/trap_cpu.h"
 #include "attach/target_private.h"
+#include "attach/uprobes.h"
 
 enum {
 	RUN_TO_MAX = 4,
@@ -117,6 +118,17 @@ harmless_signal(uint64_t others)
 	return -EBUSY;
 }
 
+/* Have an event signal its thread: it, or -errno. */
+static int
+signal_by(int fd, pid_t tid, int sig)
+{
+	const int err = fd < 0 ? fd : wp_perf_signal(fd, tid, sig);
+
+	if (fd >= 0 && err < 0)
+		(void)close(fd);
+	return err < 0 ? err : fd;
+}
+
 static int
 break_open(pid_t tid, uint64_t addr, int sig)
 {
@@ -127,17 +139,21 @@ break_open(pid_t tid, uint64_t addr, int sig)
 		.read_format = PERF_FORMAT_TOTAL_TIME_RUNNING,
 		.wakeup_events = 1, .exclude_kernel = 1, .exclude_hv = 1,
 	};
-	int err, fd = wp_perf_open(&attr, tid, -1);
 
-	if (fd >= 0 && (err = wp_perf_signal(fd, tid, sig)) < 0) {
-		(void)close(fd);
-		return err;
-	}
-	return fd;
+	return signal_by(wp_perf_open(&attr, tid, -1), tid, sig);
+}
+
+/* A uprobe, where there are no breakpoints, stops it one instruction later. */
+static int
+stop_open(const struct wp_target *target, pid_t tid, uint64_t addr, int sig)
+{
+	return target->features.caps.slots == 0 ?
+	    signal_by(wp_uprobe_open_signal(tid, addr), tid, sig) :
+	    break_open(tid, addr, sig);
 }
 
 int
-wp_target_break(pid_t tid, uint64_t addr)
+wp_target_break(const struct wp_target *target, pid_t tid, uint64_t addr)
 {
 	struct wp_proc_status status;
 	int sig = wp_proc_status(tid, &status);
@@ -145,7 +161,7 @@ wp_target_break(pid_t tid, uint64_t addr)
 	/* a process being created blocks all signals */
 	if (sig == 0)
 		sig = harmless_signal(status.caught);
-	return sig < 0 ? sig : break_open(tid, addr, sig);
+	return sig < 0 ? sig : stop_open(target, tid, addr, sig);
 }
 
 /* The index of the breakpoint whose signal stopped the command, or -1.  Other
@@ -176,7 +192,7 @@ wp_target_run_to(struct wp_target *target, const uint64_t *addrs, size_t n,
 	for (; open < n && open < RUN_TO_MAX && err >= 0; open++) {
 		fds[open] = -1;
 		if (addrs[open] != 0)
-			err = fds[open] = break_open(target->command,
+			err = fds[open] = stop_open(target, target->command,
 			    addrs[open], sig);
 	}
 	if (err == -ESRCH)	/* it was killed, and ends when it continues */

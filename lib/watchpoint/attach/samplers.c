@@ -41,19 +41,28 @@ struct proof {
 	struct perf_event_attr attr;
 	struct wp_tickets tickets;
 	const struct wp_counters *counters;
+	bool slots;		/* there are slots to watch with */
 	const char *step;	/* the step that is being tried */
 };
+
+/* Load the program for this ring.  Returns a descriptor or -errno. */
+static int
+load_proof(struct proof *proof, unsigned ring)
+{
+	const struct wp_sampler sampler = sampler_of(proof->rings, ring,
+	    PROOF_ID, &proof->tickets, proof->counters);
+
+	proof->step = "loading a BPF program";
+	return wp_sampler_load(&proof->attr, &sampler);
+}
 
 /* Attach a program for this ring to the proof's event.  Returns 0 or -errno. */
 static int
 attach(struct proof *proof, unsigned ring, int event)
 {
-	const struct wp_sampler sampler = sampler_of(proof->rings, ring,
-	    PROOF_ID, &proof->tickets, proof->counters);
-	int program, err;
+	const int program = load_proof(proof, ring);
+	int err;
 
-	proof->step = "loading a BPF program";
-	program = wp_sampler_load(&proof->attr, &sampler);
 	if (program < 0)
 		return program;
 	proof->step = "attaching a BPF program";
@@ -104,6 +113,18 @@ is_proved(struct wp_rings *rings)
 	return right == 1 && all == 1;
 }
 
+/* Without slots there is no hit: for uprobes it is sufficient that the kernel
+   accepts the program.  Returns 0 or -errno. */
+static int
+load_only(struct proof *proof)
+{
+	const int program = load_proof(proof, 0);
+
+	if (program >= 0)
+		(void)close(program);
+	return program < 0 ? program : 0;
+}
+
 /* Returns 0 or -errno. */
 static int
 try_hit(struct proof *proof, const struct wp_options *options)
@@ -115,8 +136,8 @@ try_hit(struct proof *proof, const struct wp_options *options)
 		err = wp_tickets_open(&proof->tickets,
 		    wp_rings_count(proof->rings));
 	if (err == 0)
-		err = hit_own(proof);
-	if (err == 0 && options->tickets &&
+		err = proof->slots ? hit_own(proof) : load_only(proof);
+	if (err == 0 && proof->slots && options->tickets &&
 	    wp_tickets_taken(&proof->tickets) != 1)
 		err = -ENOMSG;
 	wp_tickets_close(&proof->tickets);
@@ -125,7 +146,7 @@ try_hit(struct proof *proof, const struct wp_options *options)
 
 /* Returns 0 or -errno, and the step that failed. */
 static int
-prove(struct wp_rings *rings, const struct wp_options *options,
+prove(struct wp_rings *rings, const struct wp_options *options, bool slots,
     const struct wp_counters *counters, const char **step)
 {
 	const struct wp_slot slot = {
@@ -133,6 +154,7 @@ prove(struct wp_rings *rings, const struct wp_options *options,
 	};
 	struct proof proof = {
 		.rings = rings, .tickets.map = -1, .counters = counters,
+		.slots = slots,
 	};
 	int err;
 
@@ -143,22 +165,22 @@ prove(struct wp_rings *rings, const struct wp_options *options,
 	if (err < 0)
 		return err;
 	*step = "a store into a watched word";
-	return is_proved(rings) ? 0 : -ENOMSG;
+	return !slots || is_proved(rings) ? 0 : -ENOMSG;
 }
 
 /* Older kernels may lack what tickets need, and still be able to make samples,
    except with counters. */
 static int
-prove_either(struct wp_rings *rings, struct wp_options *options,
+prove_either(struct wp_rings *rings, struct wp_options *options, bool slots,
     const struct wp_counters *counters, const char **step)
 {
 	int err;
 
 	options->tickets = true;
-	if ((err = prove(rings, options, counters, step)) < 0 &&
+	if ((err = prove(rings, options, slots, counters, step)) < 0 &&
 	    counters == NULL) {
 		options->tickets = false;
-		err = prove(rings, options, NULL, step);
+		err = prove(rings, options, slots, NULL, step);
 	}
 	return err;
 }
@@ -168,7 +190,8 @@ prove_either(struct wp_rings *rings, struct wp_options *options,
    several times as much space in them. */
 int
 wp_samplers_rings(struct wp_rings **rings, struct wp_options *options,
-    size_t size, const struct wp_counters *counters, struct wp_cause *cause)
+    bool slots, size_t size, const struct wp_counters *counters,
+    struct wp_cause *cause)
 {
 	const char *step = "making a BPF ring buffer";
 	int err = wp_rings_open(rings, size / 8, cause);
@@ -176,7 +199,8 @@ wp_samplers_rings(struct wp_rings **rings, struct wp_options *options,
 	if (err < 0)
 		return err;
 	if ((err = wp_rings_add_bpf(*rings, size / 2)) == 0)
-		err = prove_either(*rings, options, counters, &step);
+		err = prove_either(*rings, options, slots, counters,
+		    &step);
 	if (err == 0)
 		return 0;
 	wp_rings_close(*rings);

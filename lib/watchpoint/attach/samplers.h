@@ -34,11 +34,12 @@ struct wp_samplers {
 };
 
 /* Make rings whose samples BPF programs write, of at most size bytes in all for
-   each processor, and test them by a hit of this thread's own.  The programs
+   each processor, and test them by a hit of this thread's own, unless it has no
+   slots.  The programs
    take tickets if that is possible, which the options then say; counters (NULL:
    none) need tickets.  0, or -errno with a cause: nothing stays open. */
-int wp_samplers_rings(struct wp_rings **, struct wp_options *, size_t size,
-    const struct wp_counters *, struct wp_cause *);
+int wp_samplers_rings(struct wp_rings **, struct wp_options *, bool slots,
+    size_t size, const struct wp_counters *, struct wp_cause *);
 
 /* Prepare for known stacks and, with tally, for counting their hits, before the
    first program is loaded.  Without memory for it, no stack is known. */

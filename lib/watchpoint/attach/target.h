@@ -194,10 +194,11 @@ void wp_target_drop_thread(struct wp_target *, size_t first, size_t n,
  * Make a traced thread stop before it executes an address, by an execution
  * breakpoint that sends it a signal which its program ignores.  While the
  * thread blocks the signal, it does not stop.  Result: the descriptor of the
- * breakpoint, which the signal carries, for the caller to close; -EBUSY: the
- * program handles all suitable signals; or -errno.
+ * breakpoint, or of a uprobe where there are no slots (one instruction later),
+ * which the signal carries, for the caller to close; -EBUSY: the program handles
+ * all suitable signals; or -errno.
  */
-int wp_target_break(pid_t tid, uint64_t addr);
+int wp_target_break(const struct wp_target *, pid_t tid, uint64_t addr);
 
 /* Let a launched command that is still held continue unwatched. */
 void wp_target_let_go(struct wp_target *);

@@ -182,8 +182,8 @@ is_64_bit(int file)
 	    ident[EI_CLASS] == ELFCLASS64;
 }
 
-int
-wp_uprobe_open(pid_t tid, uint64_t addr, bool returns)
+static int
+open_event(pid_t tid, uint64_t addr, bool returns, uint64_t period)
 {
 	const long type = find_type();
 	struct perf_event_attr attr;
@@ -197,9 +197,24 @@ wp_uprobe_open(pid_t tid, uint64_t addr, bool returns)
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
 	wp_attr_uprobe(&attr, (uint32_t)type, link, offset);
 	attr.config = returns;
+	attr.sample_period = period;
+	attr.wakeup_events = period != 0;
+	attr.read_format = period != 0 ? PERF_FORMAT_TOTAL_TIME_RUNNING : 0;
 	fd = is_64_bit(file) ? wp_perf_open(&attr, tid, -1) : -ENOTSUP;
 	(void)close(file);
 	return fd;
+}
+
+int
+wp_uprobe_open(pid_t tid, uint64_t addr, bool returns)
+{
+	return open_event(tid, addr, returns, 0);
+}
+
+int
+wp_uprobe_open_signal(pid_t tid, uint64_t addr)
+{
+	return open_event(tid, addr, false, 1);
 }
 
 /* The program is kept, for another event of its. */

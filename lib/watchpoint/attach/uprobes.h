@@ -49,6 +49,8 @@ struct wp_uprobes {
    function that begins there: a descriptor or -errno; and the reason of such an
    error. */
 int wp_uprobe_open(pid_t tid, uint64_t addr, bool returns);
+int wp_uprobe_open_signal(pid_t tid, uint64_t addr);	/* it overflows at each
+							   hit */
 const char *wp_uprobe_why_not(int err);
 
 /* Make a guard for each place of these watches that is to be a uprobe.  0; or

@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "os/attr.h"
 #include "os/libc.h"
 #include "os/perf.h"
 #include "proc/proc.h"
@@ -113,28 +114,28 @@ longest_range(void)
 	return range;
 }
 
-/* Which attributes the kernel knows and permits, on top of a plain watch. */
+/* Which attributes the kernel knows and permits, on top of a plain event. */
 static void
-try_attributes(struct wp_features *features)
+try_attributes(struct wp_features *features, const struct perf_event_attr plain)
 {
-	struct perf_event_attr attr = dummy(sizeof(word));
+	struct perf_event_attr attr = plain;
 
 	attr.inherit = 1;
 	attr.inherit_thread = 1;
 	features->inherit_thread = opens(attr);
 
-	attr = dummy(sizeof(word));
+	attr = plain;
 	attr.remove_on_exec = 1;
 	features->remove_on_exec = opens(attr);
 	attr.sigtrap = 1;	/* takes remove_on_exec */
 	attr.sig_data = 1;
 	features->sigtrap = opens(attr);
 
-	attr = dummy(sizeof(word));
+	attr = plain;
 	attr.read_format = PERF_FORMAT_LOST;
 	features->format_lost = opens(attr);
 
-	attr = dummy(sizeof(word));
+	attr = plain;
 	attr.exclude_kernel = 0;
 	features->kernel = opens(attr) && wp_cpu_traps_kernel();
 	attr.sample_type = PERF_SAMPLE_CALLCHAIN;
@@ -157,8 +158,20 @@ wp_probe_features(struct wp_features *features, struct wp_cause *cause)
 	features->caps.slots = (unsigned)slots;
 	features->caps.range = longest_range();
 	features->caps.bytes = wp_slot_usual.bytes;
-	try_attributes(features);
+	try_attributes(features, dummy(sizeof(word)));
 	return 0;
+}
+
+void
+wp_probe_without_slots(struct wp_features *features)
+{
+	struct perf_event_attr plain = dummy(sizeof(word));
+
+	wp_attr_beside(&plain);
+	*features = (struct wp_features){.paranoid = features->paranoid};
+	try_attributes(features, plain);
+	/* these are a breakpoint's */
+	features->sigtrap = features->kernel = features->callchain = false;
 }
 
 unsigned

@@ -27,6 +27,10 @@
  */
 int wp_probe_features(struct wp_features *, struct wp_cause *);
 
+/* The features of a thread that has no slots, for uprobes, after paranoid was
+   set by wp_probe_features. */
+void wp_probe_without_slots(struct wp_features *);
+
 /* Fill in why perf_event_open refused this thread a plain write watch on itself
    with this errno (positive).  Result: the cause's errno, negated. */
 int wp_probe_cause(int err, struct wp_cause *);

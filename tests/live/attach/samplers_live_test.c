@@ -70,7 +70,8 @@ can(struct wp_rings **rings, size_t size)
 	struct wp_options options = {.stack = 64};
 	struct wp_cause cause;
 
-	if (wp_samplers_rings(rings, &options, size, NULL, &cause) == 0)
+	if (wp_samplers_rings(rings, &options, true, size, NULL,
+	    &cause) == 0)
 		return true;
 	print_message("%s\n", cause.text);
 	return false;
@@ -132,7 +133,8 @@ TEST(all_counters_fit_into_a_program)
 	assert_true(all != 0);
 	if (wp_counters_open(&counters, all, &cause) < 0)
 		fail_msg("%s", cause.text);
-	if (wp_samplers_rings(&rings, &options, RINGS, &counters, &cause) < 0)
+	if (wp_samplers_rings(&rings, &options, true, RINGS, &counters,
+	    &cause) < 0)
 		fail_msg("%s", cause.text);
 	assert_true(options.tickets);
 	wp_rings_close(rings);

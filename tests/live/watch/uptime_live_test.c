@@ -229,7 +229,7 @@ TEST(hits_that_no_program_gets_take_values_back)
 
 	watch_halved("ring", &o);
 	assert_lacks(o.err, back);
-	if (wp_samplers_rings(&rings, &options, 128 << 10,
+	if (wp_samplers_rings(&rings, &options, true, 128 << 10,
 	    NULL, &cause) < 0) {
 		print_message("%s\n", cause.text);
 		skip();

@@ -74,6 +74,8 @@ refusal(const struct perf_event_attr *attr)
 	if (!attr->exclude_kernel && (!machine.kernel || (!machine.callchain &&
 	    (attr->sample_type & PERF_SAMPLE_CALLCHAIN))))
 		return EACCES;
+	if (attr->type == PERF_TYPE_SOFTWARE)
+		return 0;
 	if (attr->bp_len > machine.range)
 		return EOPNOTSUPP;
 	if (attr->bp_addr % attr->bp_len != 0 &&
@@ -265,6 +267,10 @@ TEST(has_no_features_where_nothing_fires)
 	assert_int_equal(cause.code, WP_CAUSE_SILENT);
 	assert_holds(cause.text, "do not fire");
 	assert_int_equal(has.caps.slots, 0);
+	wp_probe_without_slots(&has);
+	assert_int_equal(has.caps.slots, 0);
+	assert_true(has.remove_on_exec && has.inherit_thread);
+	assert_false(has.kernel || has.sigtrap);
 	wp_probe_cpus(&cpus);
 	assert_true(cpus.tried > 0);
 	assert_int_equal(cpus.fired, 0);

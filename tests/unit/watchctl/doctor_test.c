@@ -108,6 +108,7 @@ ptrace_refused(void)
 	d.opened = false;
 	d.free_slots = 0;
 	(void)wp_cause_set(&d.refusal, WP_CAUSE_DENIED_PARANOID, 4);
+	d.no_uprobe = d.refusal;
 	for (unsigned k = 0; k < WP_PROBE_PTRACE; k++) {
 		d.probe[k].ok = false;
 		d.probe[k].err = EACCES;
@@ -208,6 +209,25 @@ TEST(reports_a_refusal_once)
 	assert_true(doctor_ok(&d));
 	said = said_of(&d, false);
 	assert_string_equal(said, refused_text);
+}
+
+/* Breakpoints do not fire: execution can be watched all the same. */
+TEST(names_uprobes_where_they_are_all_there_is)
+{
+	struct doctor d = ptrace_refused();
+	const char *said;
+
+	for (int k = 0; k < DOCTOR_WAYS; k++)
+		d.way[k].ok = false;
+	said = said_of(&d, false);
+	assert_lacks(said, "uprobes");
+	d.no_uprobe = (struct wp_cause){0};
+	said = said_of(&d, false);
+	assert_holds(said, "uprobes       permitted: they watch execution (-x), "
+	    "since breakpoints cannot\n");
+	assert_holds(said, "does not work here: ");
+	assert_holds(said, "execution can be watched, by uprobes: "
+	    "watchctl -x FUNCTION -p PID\n");
 }
 
 /* Any way that works is one; the best is named. */
