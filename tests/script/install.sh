@@ -36,6 +36,14 @@ readelf -d lib/watchctl/libwatchpoint-heap.so | grep -c NEEDED | grep -x 1
 [ "$(echo include/*.h)" = \
     'include/watchpoint-cmocka.h include/watchpoint.h' ]
 
+# where a 32-bit program looks for its own
+if [ -e "$TOP/lib/narrow/libwatchpoint.so.0" ]; then
+	ls lib/i386-linux-gnu/libwatchpoint.so lib/i386-linux-gnu/libwatchpoint.a
+	grep -x 'libdir=/opt/lib/i386-linux-gnu' \
+	    lib/i386-linux-gnu/pkgconfig/watchpoint.pc
+	readelf -h lib/i386-linux-gnu/libwatchpoint.so.0 | grep 'ELF32'
+fi
+
 # needs FILE: the libraries that it does
 needs()
 {

@@ -50,10 +50,13 @@ static bool
 is_kernels(const struct found *f)
 {
 #ifdef __x86_64__
-	static const uint8_t syscall[] = {0x0f, 0x05};
+	static const uint8_t calls[][2] = {{0x0f, 0x05}, {0xcd, 0x80}};
+	/* a 32-bit program's, as the vDSO returns from it */
+	const uint8_t *syscall = calls[f->record->sample.user.abi ==
+	    PERF_SAMPLE_REGS_ABI_32];
 	struct ex_process *process = process_of(f);
-	const uint64_t pc = f->record->sample.ip - sizeof(syscall);
-	uint8_t code[sizeof(syscall)] = {0};
+	uint8_t code[sizeof(calls[0])] = {0};
+	const uint64_t pc = f->record->sample.ip - sizeof(code);
 	struct ex_module *module;
 	uint64_t vaddr;
 
@@ -66,7 +69,7 @@ is_kernels(const struct found *f)
 	    sizeof(code)) == sizeof(code))
 		return memcmp(code, syscall, sizeof(code)) == 0;
 	return f->hit->has_code &&
-	    memcmp(f->hit->code, syscall, sizeof(syscall)) == 0;
+	    memcmp(f->hit->code, syscall, sizeof(code)) == 0;
 #else
 	(void)f;
 	return false;

@@ -228,6 +228,20 @@ data_of(const struct hits *hits)
 	return wp_sig_many(first->serial, many);
 }
 
+/* A 32-bit program gets half of addr and data, and no flags. */
+static void
+put_data(const struct debugreg_table *table, const struct hits *hits,
+    uint64_t addr, bool late, struct wp_siginfo_perf *trap)
+{
+	const uint64_t data = data_of(hits);
+	const bool narrow = table->channel->narrow != 0;
+
+	trap->addr = narrow ? wp_sig_narrow_addr(data, addr) : addr;
+	trap->data = narrow ? wp_sig_narrow(data) |
+	    (late ? WP_SIG_NARROW_LATE : 0) : data;
+	trap->flags = late ? WP_TRAP_PERF_LATE : 0;
+}
+
 /* Whether the program handles the signal; otherwise it would die of it. */
 static bool
 is_caught(struct debugreg_table *table, pid_t tid, int sig)
@@ -359,9 +373,7 @@ hit(struct debugreg_table *table, struct thread_regs *regs,
 	    !fits(tid, &late))
 		return 0;
 	regs->traced.step = regs->traced.step && late;
-	trap.addr = hits.at[0]->slot.addr;
-	trap.data = data_of(&hits);
-	trap.flags = late ? WP_TRAP_PERF_LATE : 0;
+	put_data(table, &hits, hits.at[0]->slot.addr, late, &trap);
 	memset(info, 0, sizeof(*info));
 	memcpy(info, &trap, sizeof(trap));
 	return WP_SIGNAL;
@@ -429,9 +441,7 @@ fired(struct debugreg_table *table, struct thread_regs *regs,
 		return trap.signo;
 	if (!is_caught(table, regs->traced.tid, trap.signo))
 		return 0;
-	trap.addr = times_of(&hits);
-	trap.data = data_of(&hits);
-	trap.flags = late ? WP_TRAP_PERF_LATE : 0;
+	put_data(table, &hits, times_of(&hits), late, &trap);
 	memset(info, 0, sizeof(*info));
 	memcpy(info, &trap, sizeof(trap));
 	return trap.signo;

@@ -34,11 +34,21 @@
 #ifndef LIBDIR
 #define LIBDIR "/usr/local/lib"
 #endif
+#ifndef LIBDIR_NARROW
+#define LIBDIR_NARROW "/usr/local/lib/i386-linux-gnu"
+#endif
 
 static const struct preloaded_library library = {
 	.option = "--inside", .name = LIBRARY,
 	.beside = {"../lib/" LIBRARY, "../lib/watchpoint/" LIBRARY},
 	.installed = LIBDIR "/" LIBRARY, .variable = "WATCHPOINT_LIBRARY",
+};
+
+static const struct preloaded_library narrow_library = {
+	.option = "--inside", .name = LIBRARY " for 32-bit programs",
+	.beside = {"../lib/i386-linux-gnu/" LIBRARY, "../lib/narrow/" LIBRARY},
+	.installed = LIBDIR_NARROW "/" LIBRARY,
+	.variable = "WATCHPOINT_LIBRARY",
 };
 
 /* One line for each SPEC, as serve_resolve expects them. */
@@ -159,13 +169,13 @@ run_on_channel(struct serve *serve, const char *path)
 
 /* Check that the command can be started, and takes the library. */
 static int
-check_command(const char *command)
+check_command(const char *command, bool *narrow)
 {
 	char path[PATH_MAX];
 	int status = preloaded_check(command, path);
 
 	return status != 0 ? status :
-	    executable_check(path) < 0 ? STATUS_OWN_FAILURE : 0;
+	    executable_check(path, narrow) < 0 ? STATUS_OWN_FAILURE : 0;
 }
 
 int
@@ -173,12 +183,14 @@ run_inside(const struct options *options)
 {
 	struct serve serve = {.options = options, .ours = true};
 	char path[PATH_MAX];
-	int status = check_command(options->command[0]);
+	bool narrow;
+	int status = check_command(options->command[0], &narrow);
 
 	if (status != 0)
 		return status;
 	/* where perf events are refused, the library uses debug registers */
-	if (preloaded_find(&library, path) < 0 || fire_check_try(false) < 0)
+	if (preloaded_find(narrow ? &narrow_library : &library, path) < 0 ||
+	    fire_check_try(false) < 0)
 		return STATUS_OWN_FAILURE;
 	return run_on_channel(&serve, path);
 }

@@ -126,17 +126,47 @@ executable_lost_privileges(pid_t pid)
 	return privileges_of(pid, &have) && gives_privileges(path, &have);
 }
 
-/* Whether there is a program header of this type, the first of which is it. */
-static bool
-find_header(int fd, const Elf64_Ehdr *elf, uint32_t type, Elf64_Phdr *header)
-{
-	for (unsigned i = 0; i < elf->e_phnum && i < HEADERS_MAX; i++) {
-		off_t at = (off_t)(elf->e_phoff + i * sizeof(*header));
+/* An ELF file, of 64 or 32 bits. */
+struct program {
+	int fd;
+	bool narrow;
+	uint64_t at;		/* of its program headers */
+	unsigned n, size;	/* of these, and of one */
+};
 
-		if (at < 0 || pread(fd, header, sizeof(*header), at) !=
-		    (ssize_t)sizeof(*header))
+/* What is read of such a file. */
+union elf {
+	Elf64_Ehdr wide;
+	Elf32_Ehdr narrow;
+};
+
+static bool
+read_at(const struct program *program, void *to, size_t size, uint64_t at)
+{
+	return at <= INT64_MAX &&
+	    pread(program->fd, to, size, (off_t)at) == (ssize_t)size;
+}
+
+/* Whether there is a program header of this type; *at is where in the file the
+   first one's content is. */
+static bool
+find_header(const struct program *program, uint32_t type, uint64_t *at)
+{
+	union {
+		Elf64_Phdr wide;
+		Elf32_Phdr narrow;
+	} header;
+	const size_t size = program->narrow ? sizeof(header.narrow) :
+	    sizeof(header.wide);
+
+	if (program->size != size)
+		return false;
+	for (unsigned i = 0; i < program->n && i < HEADERS_MAX; i++) {
+		if (!read_at(program, &header, size, program->at + i * size))
 			return false;
-		if (header->p_type == type)
+		*at = program->narrow ? header.narrow.p_offset :
+		    header.wide.p_offset;
+		if (header.wide.p_type == type)	/* first in both */
 			return true;
 	}
 	return false;
@@ -144,41 +174,62 @@ find_header(int fd, const Elf64_Ehdr *elf, uint32_t type, Elf64_Phdr *header)
 
 /* Whether the dynamic loader is to load a library for it. */
 static bool
-needs_library(int fd, const Elf64_Ehdr *elf)
+needs_library(const struct program *program)
 {
-	Elf64_Phdr header;
-	Elf64_Dyn entry = {.d_tag = DT_NULL};
+	union {
+		Elf64_Dyn wide;
+		Elf32_Dyn narrow;
+	} entry;
+	const size_t size = program->narrow ? sizeof(entry.narrow) :
+	    sizeof(entry.wide);
+	int64_t tag = DT_NULL;
 	unsigned i = 0;
+	uint64_t at;
 
-	if (!find_header(fd, elf, PT_DYNAMIC, &header))
+	if (!find_header(program, PT_DYNAMIC, &at))
 		return false;
 	do {
-		off_t at = (off_t)(header.p_offset + i * sizeof(entry));
-
-		if (at < 0 || pread(fd, &entry, sizeof(entry), at) !=
-		    (ssize_t)sizeof(entry))
+		if (!read_at(program, &entry, size, at + i * size))
 			return false;
-	} while (entry.d_tag != DT_NULL && entry.d_tag != DT_NEEDED &&
-	    ++i < ENTRIES_MAX);
-	return entry.d_tag == DT_NEEDED;
+		tag = program->narrow ? entry.narrow.d_tag : entry.wide.d_tag;
+	} while (tag != DT_NULL && tag != DT_NEEDED && ++i < ENTRIES_MAX);
+	return tag == DT_NEEDED;
+}
+
+/* False: it is of another processor. */
+static bool
+describe(int fd, const union elf *elf, struct program *program)
+{
+	*program = (struct program){
+		.fd = fd, .narrow = elf->wide.e_ident[EI_CLASS] == ELFCLASS32,
+	};
+	if (program->narrow) {
+		program->at = elf->narrow.e_phoff;
+		program->n = elf->narrow.e_phnum;
+		program->size = elf->narrow.e_phentsize;
+		return elf->narrow.e_machine == EXECUTABLE_MACHINE_NARROW;
+	}
+	program->at = elf->wide.e_phoff;
+	program->n = elf->wide.e_phnum;
+	program->size = elf->wide.e_phentsize;
+	return elf->wide.e_machine == EXECUTABLE_MACHINE;
 }
 
 static int
-check_elf(const char *path, int fd, const Elf64_Ehdr *elf)
+check_elf(const char *path, int fd, const union elf *elf, bool *narrow)
 {
 	struct privileges have;
-	Elf64_Phdr header;
+	struct program program;
+	uint64_t at;
 
-	if (elf->e_ident[EI_CLASS] != ELFCLASS64 ||
-	    elf->e_machine != EXECUTABLE_MACHINE)
+	if (!describe(fd, elf, &program))
 		return complain("%s: not a 64-bit program of this processor, "
 		    "as libwatchpoint is: leave out --inside", path);
-	if (elf->e_phentsize != sizeof(Elf64_Phdr) || !find_header(
-	    fd, elf, PT_INTERP, &header))
+	if (!find_header(&program, PT_INTERP, &at))
 		return complain("%s: statically linked, and so takes no "
 		    "library to watch it from inside: leave out --inside",
 		    path);
-	if (!needs_library(fd, elf))
+	if (!needs_library(&program))
 		return complain("%s: needs no library, as Go programs without "
 		    "cgo do, so it would set handlers of signals unnoticed, "
 		    "and could end at a hit: leave out --inside", path);
@@ -186,6 +237,7 @@ check_elf(const char *path, int fd, const Elf64_Ehdr *elf)
 		return complain("%s: runs with privileges of its own "
 		    "(set-user-ID, set-group-ID or capabilities), and so takes "
 		    "no library to watch it from inside", path);
+	*narrow = program.narrow;
 	return 0;
 }
 
@@ -204,16 +256,17 @@ interpreter(const char *line, char path[PATH_MAX])
 }
 
 int
-executable_check(const char *path)
+executable_check(const char *path, bool *narrow)
 {
 	char name[PATH_MAX];
 	union {
-		Elf64_Ehdr elf;
+		union elf elf;
 		char line[LINE_MAX_ + 1];
 	} head;
 	ssize_t n;
 	int err = 0, fd;
 
+	*narrow = false;
 	(void)snprintf(name, sizeof(name), "%s", path);
 	for (unsigned i = 0; i <= SCRIPTS_MAX; i++) {
 		memset(&head, 0, sizeof(head));
@@ -221,8 +274,8 @@ executable_check(const char *path)
 			return 0;
 		n = pread(fd, &head, LINE_MAX_, 0);
 		if (n >= (ssize_t)sizeof(head.elf) &&
-		    memcmp(head.elf.e_ident, ELFMAG, SELFMAG) == 0)
-			err = check_elf(name, fd, &head.elf);
+		    memcmp(head.line, ELFMAG, SELFMAG) == 0)
+			err = check_elf(name, fd, &head.elf, narrow);
 		(void)close(fd);
 		if (!interpreter(head.line, name))
 			break;

@@ -11,11 +11,14 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* The processor, as ELF files name it. */
+/* The processor, as ELF files name it; that of 32-bit programs for which there is
+   a library. */
 #if defined(__x86_64__)
 #define EXECUTABLE_MACHINE EM_X86_64
+#define EXECUTABLE_MACHINE_NARROW EM_386
 #elif defined(__aarch64__)
 #define EXECUTABLE_MACHINE EM_AARCH64
+#define EXECUTABLE_MACHINE_NARROW EM_NONE
 #endif
 
 /*
@@ -26,10 +29,10 @@ int executable_find(const char *command, char path[PATH_MAX]);
 
 /*
  * Whether the dynamic loader can put a library of ours into a program (or into
- * the interpreter of a script).  0, or -ENOEXEC after a line on stderr.  A file
- * that cannot be read passes.
+ * the interpreter of a script); *narrow: that has to be one for 32-bit programs.
+ * 0, or -ENOEXEC after a line on stderr.  A file that cannot be read passes.
  */
-int executable_check(const char *path);
+int executable_check(const char *path, bool *narrow);
 
 /* Whether a process that has just executed a program did not get the privileges
    that its file gives, because an ordinary user traces it.  False also if the

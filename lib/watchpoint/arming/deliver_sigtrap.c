@@ -16,6 +16,8 @@ sigtrap_attr(struct perf_event_attr *attr, const struct wp_watch *w,
 	attr->remove_on_exec = 1;
 	attr->sigtrap = 1;
 	attr->sig_data = wp_sig_data(serial, slot, wp_watch_index(w));
+	if (sizeof(void *) < sizeof(attr->sig_data))
+		attr->sig_data = wp_sig_narrow(attr->sig_data);
 }
 
 static int

@@ -37,8 +37,8 @@ static bool
 is_readable(uint64_t mask)
 {
 	int saved = errno;
-	bool ok = syscall(SYS_rt_sigprocmask, -1, mask, NULL, KERNEL_MASK) != 0
-	    && errno == EINVAL;
+	bool ok = syscall(SYS_rt_sigprocmask, -1, (uintptr_t)mask, NULL,
+	    KERNEL_MASK) != 0 && errno == EINVAL;
 
 	errno = saved;
 	return ok;
@@ -112,7 +112,8 @@ wp_capture(void *bytes, size_t room, const struct wp_captured *what,
 	sample->addr = what->addr;
 	sample->cpu = (uint32_t)sched_getcpu();
 	sample->zero = 0;
-	head->abi = PERF_SAMPLE_REGS_ABI_64;
+	head->abi = sizeof(void *) == sizeof(uint64_t) ?
+	    PERF_SAMPLE_REGS_ABI_64 : PERF_SAMPLE_REGS_ABI_32;
 	at = (uint8_t *)(head->regs + wp_cpu_regs(context, head->regs));
 	left = room - (size_t)(at - (uint8_t *)bytes) - 2 * sizeof(uint64_t);
 	at += wp_sample_end(at, wp_peek(at + sizeof(uint64_t),

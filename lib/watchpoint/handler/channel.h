@@ -47,7 +47,7 @@
 #include "os/slot.h"
 
 enum {
-	WP_CHANNEL_VERSION = 10,
+	WP_CHANNEL_VERSION = 11,
 	WP_CELLS = 64,
 	WP_WATCHES_MAX = 256,		/* open at a time */
 	WP_LABEL_MAX = 64,
@@ -81,11 +81,15 @@ enum wp_cell_flags {
 				   that */
 };
 
+/* What both sides share has one layout: the program may be a 32-bit one, where
+   such a number is aligned to 4 bytes otherwise. */
+typedef uint64_t wp_shared64 __attribute__((aligned(8)));
+
 /* A watch as a hit knows it: copied, since the watch may be closed in the
    meantime. */
 struct wp_cell_watch {
 	char label[WP_LABEL_MAX];	/* NUL-terminated */
-	uint64_t addr, len;		/* the whole region */
+	wp_shared64 addr, len;		/* the whole region */
 	uint32_t serial;		/* one for each wp_open */
 	uint8_t access;			/* enum wp_access */
 	uint8_t nslots;
@@ -103,9 +107,9 @@ struct wp_cell {
 	_Alignas(4096)
 	_Atomic uint32_t turn;		/* futex: see above */
 	uint32_t flags;			/* enum wp_cell_flags */
-	uint64_t nth;			/* the watch's hits, with this one */
-	uint64_t counted;	/* its accesses so far, of all threads */
-	uint64_t suppressed;		/* of these, at least this many belong
+	wp_shared64 nth;			/* the watch's hits, with this one */
+	wp_shared64 counted;	/* its accesses so far, of all threads */
+	wp_shared64 suppressed;		/* of these, at least this many belong
 					   to no cell */
 	uint8_t byte[WP_BASELINE_MAX];	/* as many as the watch has */
 	struct wp_cell_watch watch;	/* whose hit the signal said it is */
@@ -153,7 +157,7 @@ struct wp_request {
 				   perf event that raises this signal */
 	uint32_t once;			/* by_signal: for one overflow, and then
 					   when the handler asks for the next */
-	uint64_t period;		/* WP_ASK_ARM */
+	wp_shared64 period;		/* WP_ASK_ARM */
 	uint32_t serial;		/* WP_ASK_ARM: the watch's */
 	uint32_t kernel;		/* WP_ASK_ARM, by_signal: the kernel's
 					   accesses too */
@@ -172,8 +176,8 @@ struct wp_baseline {
 					   bytes are not known */
 	uint32_t alone;			/* the program had one thread then, so
 					   that no other thread was counted */
-	uint64_t nth, counted, suppressed;	/* as in a cell */
-	uint64_t time;			/* before they were read, ns */
+	wp_shared64 nth, counted, suppressed;	/* as in a cell */
+	wp_shared64 time;			/* before they were read, ns */
 	uint8_t byte[WP_BASELINE_MAX];	/* as many as the watch has */
 };
 
@@ -187,12 +191,12 @@ struct wp_channel_watch {
 	uint32_t kernel;	/* the kernel's accesses are seen, too */
 	uint32_t exact;			/* each counted access is reported:
 				   no period, no thread covered twice */
-	_Atomic uint64_t hits;		/* what its events have counted and the
+	_Alignas(8) _Atomic uint64_t hits;		/* what its events have counted and the
 				   handler accounted for */
-	uint64_t before;		/* of these, for other watches */
-	_Atomic uint64_t undelivered;	/* of its accesses: its part of the
+	wp_shared64 before;		/* of these, for other watches */
+	_Alignas(8) _Atomic uint64_t undelivered;	/* of its accesses: its part of the
 				   channel's */
-	_Atomic uint64_t suppressed;	/* steps of no cell */
+	_Alignas(8) _Atomic uint64_t suppressed;	/* steps of no cell */
 	int32_t fd[8];			/* first descriptors of its events, for
 				   pidfd_getfd(2); -1: none */
 	struct wp_baseline settled;	/* not copied from the table */
@@ -203,7 +207,7 @@ struct wp_channel_watch {
 				   `on' put into effect, and counted updated */
 	_Atomic uint32_t done;	/* futex, by the helper: the value of asked for
 				   which that has been done */
-	_Atomic uint64_t counted;	/* by the helper: accesses so far */
+	_Alignas(8) _Atomic uint64_t counted;	/* by the helper: accesses so far */
 };
 
 /* A child, made by fork(2), that wants its own channel served. */
@@ -226,7 +230,7 @@ enum wp_makes {
 };
 
 struct wp_making {
-	_Atomic uint64_t begin, end;	/* ns; begin 0: it is being written, end
+	_Alignas(8) _Atomic uint64_t begin, end;	/* ns; begin 0: it is being written, end
 					   UINT64_MAX: it is not at its end */
 	_Atomic pid_t tid;
 	_Atomic uint32_t how;		/* enum wp_makes */
@@ -237,7 +241,7 @@ struct wp_making {
 };
 
 struct wp_channel {
-	uint64_t magic;
+	wp_shared64 magic;
 	uint32_t version;		/* WP_CHANNEL_VERSION */
 	uint32_t size;			/* of this structure */
 	_Atomic uint32_t helper;	/* see Life; 0: none yet */
@@ -246,6 +250,7 @@ struct wp_channel {
 	_Atomic pid_t program;		/* its owner; 0: none yet */
 	pid_t helper_pid;		/* set by the helper */
 	uint32_t stack;			/* bytes to capture, multiple of 8 */
+	uint32_t narrow;		/* by the program: it is a 32-bit one */
 	/* What each side writes at each hit has a cache line of its own. */
 	_Alignas(64)
 	_Atomic uint32_t ticket;	/* next to be taken */
@@ -278,10 +283,10 @@ struct wp_channel {
 	struct wp_making making[WP_MAKINGS_MAX];
 	_Atomic uint32_t executed;	/* by the helper: the program, traced,
 					   is another now */
-	_Atomic uint64_t handled;	/* by the program: hits that only
+	_Alignas(8) _Atomic uint64_t handled;	/* by the program: hits that only
 					   handlers got, and that are not to be
 					   printed */
-	_Atomic uint64_t undelivered;	/* exact: accesses that were counted and
+	_Alignas(8) _Atomic uint64_t undelivered;	/* exact: accesses that were counted and
 				   reached no handler, because SIGTRAP was
 				   blocked, ignored or handled by another */
 	char warning[256];		/* by the program, one line; reported

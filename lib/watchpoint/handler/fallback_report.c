@@ -39,6 +39,7 @@
 
 #include "handler/capture.h"
 #include "handler/trap.h"
+#include "os/libc.h"
 
 enum {
 	FRAMES = 32,
@@ -141,7 +142,7 @@ where(void)
 	    syscall(SYS_fcntl, wp_state.output, F_GETFD) >= 0)
 		return wp_state.output;
 	return was->st_ino != 0 &&
-	    syscall(SYS_fstat, STDERR_FILENO, &st) == 0 &&
+	    syscall(WP_SYS_FSTAT, STDERR_FILENO, &st) == 0 &&
 	    st.st_dev == was->st_dev && st.st_ino == was->st_ino ?
 	    STDERR_FILENO : -1;
 }

@@ -13,6 +13,10 @@
 #include "os/siginfo_perf.h"
 #include "os/trap_cpu.h"
 
+/* What sig_data has of a serial. */
+#define IS_NARROW (sizeof(void *) < sizeof(uint64_t))
+#define SERIAL (IS_NARROW ? ~WP_SIG_USES | WP_SIG_NARROW_USES : UINT32_MAX)
+
 /* Add the watches that sig_data names, whether the kernel or the tracer sent
    it.  times: the number of accesses, 0 if not known. */
 static void
@@ -22,10 +26,12 @@ match_data(struct wp_run *run, uint64_t data, uint64_t times)
 
 	if (slot != WP_SIG_MANY) {
 		wp_run_add(run, wp_watch_enter(data & 0xffff,
-		    (uint32_t)(data >> 24), UINT32_MAX), wp_sig_slots(slot),
+		    (uint32_t)(data >> 24), SERIAL), wp_sig_slots(slot),
 		    times);
 		return;
 	}
+	if (IS_NARROW)
+		times = 0;	/* it has the watches */
 	for (unsigned i = 0; i < 4; i++)
 		if ((index = wp_sig_many_get(data, i)) != 0)
 			wp_run_add(run, wp_watch_enter(index - 1, 0, 0),
@@ -112,10 +118,17 @@ siginfo_perf(const siginfo_t *info)
 	return by;
 }
 
+static uint64_t
+data_of(const struct wp_siginfo_perf *by)
+{
+	return IS_NARROW ? wp_sig_wide((uint32_t)by->data, (uint32_t)by->addr) :
+	    by->data;
+}
+
 static bool
 has_magic(const struct wp_siginfo_perf *by)
 {
-	return wp_sig_is_of(by->data, wp_state.copy);
+	return wp_sig_is_of(data_of(by), wp_state.copy);
 }
 
 bool
@@ -129,8 +142,9 @@ wp_signal_is_ours(const siginfo_t *info)
 static void
 match_perf(struct wp_run *run, const struct wp_siginfo_perf *by, uint64_t times)
 {
-	run->late = (by->flags & WP_TRAP_PERF_LATE) != 0;
-	match_data(run, by->data, times);
+	run->late = (by->flags & WP_TRAP_PERF_LATE) != 0 ||
+	    (IS_NARROW && (by->data & WP_SIG_NARROW_LATE) != 0);
+	match_data(run, data_of(by), times);
 }
 
 /* A tracer that was killed could not clear the debug registers that it had set,

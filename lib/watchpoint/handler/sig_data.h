@@ -103,4 +103,75 @@ wp_sig_many_get(uint64_t data, unsigned i)
 	return data >> (i < 2 ? 8 * i : 24 + 8 * (i - 2)) & 0xff;
 }
 
+/*
+ * A 32-bit program gets the lower halves of addr and data alone, so its data is
+ * made to fit:
+ *
+ *	  31   30 28 27  20 19 13 12  8 7     0
+ *	[ late | 7  | copy | use | slot | index ]
+ *
+ * Of several watches, addr has the four bytes, and how often each was accessed
+ * is not told.  slot is a slot or WP_SIG_NARROW_MANY, below 16; or it is 16 and
+ * a bit for each slot.  late is the helper's: what it passes on has no flags
+ * there.
+ */
+#define WP_SIG_NARROW_LATE	0x80000000u
+enum {
+	WP_SIG_NARROW_MAGIC = 7,
+	WP_SIG_NARROW_SLOTS = 0x10,
+	WP_SIG_NARROW_MANY = 0xf,
+	WP_SIG_NARROW_USES = 0x7f,	/* of a serial: what there is room for */
+};
+
+static inline uint32_t
+wp_sig_narrow_slot(unsigned slot)
+{
+	return slot == WP_SIG_MANY ? WP_SIG_NARROW_MANY :
+	    (slot & 0xf) | ((slot & WP_SIG_SLOTS) != 0 ?
+	    WP_SIG_NARROW_SLOTS : 0u);
+}
+
+static inline uint32_t
+wp_sig_narrow(uint64_t data)
+{
+	return (uint32_t)WP_SIG_NARROW_MAGIC << 28 |
+	    (uint32_t)(data >> 48 & 0xff) << 20 |
+	    (uint32_t)(data >> 24 & WP_SIG_NARROW_USES) << 13 |
+	    wp_sig_narrow_slot(data >> 16 & 0xff) << 8 | (data & 0xff);
+}
+
+/* The addr that goes with it; times: of one watch. */
+static inline uint32_t
+wp_sig_narrow_addr(uint64_t data, uint64_t times)
+{
+	uint32_t many = 0;
+
+	if ((data >> 16 & 0xff) != WP_SIG_MANY)
+		return (uint32_t)(times < UINT32_MAX ? times : UINT32_MAX);
+	for (unsigned i = 0; i < 4; i++)
+		many |= (uint32_t)wp_sig_many_get(data, i) << 8 * i;
+	return many;
+}
+
+/* The data that was made to fit; 0: it is none.  Of the serial's use it has the
+   bits of WP_SIG_NARROW_USES. */
+static inline uint64_t
+wp_sig_wide(uint32_t data, uint32_t addr)
+{
+	const unsigned at = data >> 8 & 0x1f;
+	const uint32_t copy = (data >> 20 & 0xff) << 24;
+	const uint8_t many[4] = {
+		(uint8_t)addr, (uint8_t)(addr >> 8), (uint8_t)(addr >> 16),
+		(uint8_t)(addr >> 24),
+	};
+
+	if ((data >> 28 & 7) != WP_SIG_NARROW_MAGIC)
+		return 0;
+	if (at == WP_SIG_NARROW_MANY)
+		return wp_sig_many(copy, many);
+	return wp_sig_data(copy | (data >> 13 & WP_SIG_NARROW_USES),
+	    (at & WP_SIG_NARROW_SLOTS) != 0 ? WP_SIG_SLOTS | (at & 0xf) : at,
+	    data & 0xff);
+}
+
 #endif

@@ -160,8 +160,8 @@ check_mapped(const struct wp_region *region, bool *readable)
 		return 0;
 	for (uint64_t at = region->addr; at - region->addr < region->len;
 	    at = (at / page + 1) * page)
-		if (syscall(SYS_msync, at / page * page, page, MS_ASYNC) != 0 &&
-		    errno == ENOMEM)
+		if (syscall(SYS_msync, (uintptr_t)(at / page * page),
+		    (size_t)page, MS_ASYNC) != 0 && errno == ENOMEM)
 			return wp_cause_set(&last, WP_CAUSE_UNMAPPED,
 			    (unsigned long long)at, getpid(), getpid());
 	return 0;

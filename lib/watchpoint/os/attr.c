@@ -6,8 +6,9 @@
 #include <time.h>
 
 /* General registers, ip and flags of a user-mode sample, by PERF_REG_*. */
-#if defined(__x86_64__)
-/* Without the segment registers, which the kernel refuses for 64-bit tasks. */
+#if defined(__x86_64__) || defined(__i386__)
+/* Without the segment registers, which the kernel refuses for 64-bit tasks;
+   the same of 32-bit programs. */
 #define USER_REGS (((1ull << PERF_REG_X86_64_MAX) - 1) &		\
     ~(1ull << PERF_REG_X86_DS | 1ull << PERF_REG_X86_ES |		\
       1ull << PERF_REG_X86_FS | 1ull << PERF_REG_X86_GS))

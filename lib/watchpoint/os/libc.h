@@ -18,6 +18,14 @@
 #define SYS_close_range 436
 #endif
 
+/* The call whose structure is struct stat; for 32-bit programs there is an older
+   one. */
+#ifdef SYS_fstat64
+#define WP_SYS_FSTAT SYS_fstat64
+#else
+#define WP_SYS_FSTAT SYS_fstat
+#endif
+
 /* The text of an errno value; NULL: it is none.  strerror(3) of glibc may
    translate, and allocate for that. */
 static inline const char *

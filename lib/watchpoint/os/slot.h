@@ -33,6 +33,7 @@ struct wp_region {
 
 /* One debug register's worth, as perf_event_open takes it. */
 struct wp_slot {
+	_Alignas(8)		/* in 32-bit programs, too: handler/channel.h */
 	uint64_t addr;		/* bp_addr: of data aligned to len, unless any
 				   bytes can be watched */
 	uint64_t len;		/* bp_len */

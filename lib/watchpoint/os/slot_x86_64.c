@@ -14,7 +14,7 @@ wp_cpu_data_type(enum wp_access access)
 uint64_t
 wp_cpu_exec_len(void)
 {
-	return sizeof(long);
+	return sizeof(uint64_t);	/* the kernel's long */
 }
 
 /* 47 bits less the guard page (TASK_SIZE_MAX); with 5-level paging programs

@@ -34,6 +34,12 @@ enum {
 
 _Static_assert((WP_CELLS & (WP_CELLS - 1)) == 0, "tickets wrap with the cells");
 _Static_assert(WP_CELLS > 2, "turns t + 2 and t + WP_CELLS differ");
+/* so that 32-bit programs have the same */
+_Static_assert(sizeof(struct wp_cell_watch) == 104 &&
+    sizeof(struct wp_slot) == 24 && sizeof(struct wp_cell) == 24576 &&
+    sizeof(struct wp_request) == 11712 && sizeof(struct wp_baseline) == 72 &&
+    sizeof(struct wp_channel_watch) == 288 && sizeof(struct wp_making) == 32,
+    "what is shared has one layout");
 _Static_assert(WP_RECORD_MAX <= UINT16_MAX, "a record's size has 16 bits");
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2 && ATOMIC_LLONG_LOCK_FREE == 2 &&
     ATOMIC_SHORT_LOCK_FREE == 2, "atomics work between processes");
@@ -193,10 +199,12 @@ wp_channel_join(struct wp_channel *channel)
 {
 	pid_t nobody = 0, self = getpid();
 
-	if (atomic_compare_exchange_strong(&channel->program, &nobody, self))
-		return 0;
-	if (nobody != self)
+	if (!atomic_compare_exchange_strong(&channel->program, &nobody, self) &&
+	    nobody != self)
 		return -EBUSY;
+	channel->narrow = sizeof(void *) < sizeof(uint64_t);
+	if (nobody == 0)
+		return 0;
 	clear_away(channel);
 	return 0;
 }

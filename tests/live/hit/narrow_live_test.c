@@ -1,7 +1,7 @@
 /*
- * narrow: 32-bit programs, watched from outside: callers, types, arguments,
- * system calls, expressions, verdicts, thread-local variables and modules as of
- * 64-bit ones.
+ * narrow: 32-bit programs: callers, types, arguments, system calls, expressions,
+ * verdicts, thread-local variables and modules as of 64-bit ones; from outside,
+ * and from inside.
  */
 #include "test.h"
 
@@ -303,15 +303,109 @@ TEST(modules_that_a_process_maps_later)
 	expect_function(hit_at(&o, 1), 0, "plug_write");
 }
 
-/* The library in a program is one of 64 bits. */
-TEST(not_inside)
+static const char *const delivery[] = {"sigtrap", "async", "ptrace"};
+
+static void
+deliver(const char *how)
+{
+	(void)(how != NULL ? setenv("WATCHPOINT_DELIVERY", how, 1) :
+	    unsetenv("WATCHPOINT_DELIVERY"));
+}
+
+/* The library is the one that is found; that of the other tests is of 64 bits. */
+static void
+inside_begin(void)
+{
+	skip_unless_narrow_runs(victim("narrow_inside"));
+	(void)unsetenv("WATCHPOINT_LIBRARY");
+}
+
+/* The library for 32-bit programs is put into it; what it writes is explained
+   by a process of 64 bits. */
+TEST(inside)
 {
 	struct outcome o;
 
-	skip_unless_narrow_runs(victim("narrow_libc"));
+	inside_begin();
+	for (size_t i = 0; i < COUNT(delivery); i++) {
+		deliver(delivery[i]);
+		watch(&o, "narrow_libc", LIST("--inside", "-w", "counter"));
+		deliver(NULL);
+		expect_counter(&o, false);
+	}
+}
+
+/* The kernel's writes are seen, too. */
+TEST(inside_system_calls)
+{
+	struct outcome o;
+
+	inside_begin();
+	watch(&o, "narrow_libc", LIST("--inside", "-w", "buffer"));
+	assert_int_equal(o.status, 0);
+	if (!live_features.kernel) {
+		print_message("the kernel's accesses may not be watched\n");
+		return;
+	}
+	expect_hits(&o, 2);
+	for (size_t i = 0; i < 2; i++)
+		assert_string_equal(text_of(hit_at(&o, i), "origin"), "kernel");
+}
+
+TEST(inside_verdicts)
+{
+	struct outcome o;
+
+	inside_begin();
+	watch(&o, "narrow_libc", LIST("--inside", "-w", "counter",
+	    "--error-exitcode", "66", "--allow", "set", "--allow", "add",
+	    "--allow", "compare", "--allow", "thread"));
+	assert_int_equal(o.status, 0);
+	watch(&o, "narrow_libc", LIST("--inside", "-w", "counter",
+	    "--error-exitcode", "66", "--allow", "set"));
+	assert_int_equal(o.status, 66);
+}
+
+/* Such a program with the library in it, alone and with a helper of 64 bits. */
+TEST(library)
+{
+	const char *const argv[] = {victim("narrow_inside"), NULL};
+	struct outcome o;
+
+	skip_unless_narrow_runs(argv[0]);
+	for (size_t i = 0; i < 2 * COUNT(delivery); i++) {
+		deliver(delivery[i / 2]);
+		(void)setenv("WATCHPOINT_HELPER", i % 2 == 0 ? watchctl() : "",
+		    1);
+		run(&o, argv);
+		deliver(NULL);
+		(void)unsetenv("WATCHPOINT_HELPER");
+		/* without one, debug registers are nobody's to set */
+		if (i == 5)
+			continue;
+		if (o.status != 0)
+			fail_msg("%s: %d: %s", delivery[i / 2], o.status,
+			    o.err);
+		assert_holds(o.err, "write");
+		assert_holds(o.err, "stray");
+		if (i % 2 == 0) {
+			assert_holds(o.err, "narrow_inside.c:21");
+			assert_holds(o.err, "0 lost");
+		}
+	}
+}
+
+TEST(inside_needs_the_library)
+{
+	struct outcome o;
+
+	inside_begin();
+	(void)setenv("WATCHPOINT_LIBRARY", "/nonexistent", 1);
 	watch(&o, "narrow_libc", LIST("--inside", "-w", "counter"));
+	(void)unsetenv("WATCHPOINT_LIBRARY");
 	assert_int_equal(o.status, 125);
-	assert_holds(o.err, "not a 64-bit program");
+	assert_holds(o.err, "--inside needs libwatchpoint.so.0 for 32-bit "
+	    "programs");
 }
 
 RUN_LIVE_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

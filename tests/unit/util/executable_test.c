@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "util/executable.h"
+#include "command.h"
 #include "said.h"
 #include "scratch.h"
 
@@ -49,11 +50,12 @@ TEST(finds_commands)
 static void
 expect(const char *name, const char *why)
 {
+	bool narrow;
 	char *said;
 	int err;
 
 	said_begin(STDERR_FILENO);
-	err = executable_check(scratch_path(name));
+	err = executable_check(scratch_path(name), &narrow);
 	said = said_end(STDERR_FILENO);
 	if (why == NULL ? err != 0 || said[0] != '\0' :
 	    err != -ENOEXEC || strstr(said, why) == NULL ||
@@ -103,6 +105,19 @@ TEST(finds_what_takes_no_library)
 	expect("empty", NULL);
 	expect("missing", NULL);
 	expect(".", NULL);
+}
+
+/* A 32-bit program takes a library of its own. */
+TEST(knows_32_bit_programs)
+{
+	bool narrow = false;
+
+	if (access(victim("narrow_libc"), X_OK) != 0)
+		skip();
+	assert_int_equal(executable_check(victim("narrow_libc"), &narrow), 0);
+	assert_true(narrow);
+	assert_int_equal(executable_check(victim("counter"), &narrow), 0);
+	assert_false(narrow);
 }
 
 /* Of a script its interpreter counts, and of that, if it is one, too. */
