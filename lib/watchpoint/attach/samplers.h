@@ -35,9 +35,9 @@ struct wp_samplers {
 
 /* Make rings whose samples BPF programs write, of at most size bytes in all for
    each processor, and test them by a hit of this thread's own, unless it has no
-   slots.  The programs
-   take tickets if that is possible, which the options then say; counters (NULL:
-   none) need tickets.  0, or -errno with a cause: nothing stays open. */
+   slots.  The programs take tickets if that is possible, which the options then
+   say; counters (NULL: none) need tickets.  0, or -errno with a cause: nothing
+   stays open. */
 int wp_samplers_rings(struct wp_rings **, struct wp_options *, bool slots,
     size_t size, const struct wp_counters *, struct wp_cause *);
 

@@ -28,7 +28,8 @@ open_sampled(struct wp_target *target, size_t size, struct wp_cause *cause)
 	if (with != 0 && wp_counters_open(&target->counters, with, cause) < 0)
 		return 1;
 	err = wp_samplers_rings(&target->rings, &target->options,
-	    target->features.caps.slots > 0, size, with != 0 ? &target->counters : NULL, &target->no_bpf);
+	    target->features.caps.slots > 0, size,
+	    with != 0 ? &target->counters : NULL, &target->no_bpf);
 	target->all_sampled = err == 0;
 	if (err == 0 && target->options.tickets &&
 	    !target->options.whole_stacks)
