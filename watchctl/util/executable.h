@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* The processor, as ELF files name it; that of 32-bit programs for which there is
-   a library. */
+/* The processor, as ELF files name it; and that of 32-bit programs, for which
+   there is a library. */
 #if defined(__x86_64__)
 #define EXECUTABLE_MACHINE EM_X86_64
 #define EXECUTABLE_MACHINE_NARROW EM_386
@@ -29,7 +29,7 @@ int executable_find(const char *command, char path[PATH_MAX]);
 
 /*
  * Whether the dynamic loader can put a library of ours into a program (or into
- * the interpreter of a script); *narrow: that has to be one for 32-bit programs.
+ * the interpreter of a script); *narrow: it has to be one for 32-bit programs.
  * 0, or -ENOEXEC after a line on stderr.  A file that cannot be read passes.
  */
 int executable_check(const char *path, bool *narrow);

@@ -195,8 +195,8 @@ void wp_target_drop_thread(struct wp_target *, size_t first, size_t n,
  * breakpoint that sends it a signal which its program ignores.  While the
  * thread blocks the signal, it does not stop.  Result: the descriptor of the
  * breakpoint, or of a uprobe where there are no slots (one instruction later),
- * which the signal carries, for the caller to close; -EBUSY: the program handles
- * all suitable signals; or -errno.
+ * which the signal carries, for the caller to close; -EBUSY: the program
+ * handles all suitable signals; or -errno.
  */
 int wp_target_break(const struct wp_target *, pid_t tid, uint64_t addr);
 

@@ -84,6 +84,7 @@ enum wp_cell_flags {
 /* What both sides share has one layout: the program may be a 32-bit one, where
    such a number is aligned to 4 bytes otherwise. */
 typedef uint64_t wp_shared64 __attribute__((aligned(8)));
+typedef _Atomic uint64_t wp_atomic64 __attribute__((aligned(8)));
 
 /* A watch as a hit knows it: copied, since the watch may be closed in the
    meantime. */
@@ -107,7 +108,7 @@ struct wp_cell {
 	_Alignas(4096)
 	_Atomic uint32_t turn;		/* futex: see above */
 	uint32_t flags;			/* enum wp_cell_flags */
-	wp_shared64 nth;			/* the watch's hits, with this one */
+	wp_shared64 nth;		/* the watch's hits, with this one */
 	wp_shared64 counted;	/* its accesses so far, of all threads */
 	wp_shared64 suppressed;		/* of these, at least this many belong
 					   to no cell */
@@ -177,7 +178,7 @@ struct wp_baseline {
 	uint32_t alone;			/* the program had one thread then, so
 					   that no other thread was counted */
 	wp_shared64 nth, counted, suppressed;	/* as in a cell */
-	wp_shared64 time;			/* before they were read, ns */
+	wp_shared64 time;		/* before they were read, ns */
 	uint8_t byte[WP_BASELINE_MAX];	/* as many as the watch has */
 };
 
@@ -191,12 +192,12 @@ struct wp_channel_watch {
 	uint32_t kernel;	/* the kernel's accesses are seen, too */
 	uint32_t exact;			/* each counted access is reported:
 				   no period, no thread covered twice */
-	_Alignas(8) _Atomic uint64_t hits;		/* what its events have counted and the
+	wp_atomic64 hits;		/* what its events have counted and the
 				   handler accounted for */
 	wp_shared64 before;		/* of these, for other watches */
-	_Alignas(8) _Atomic uint64_t undelivered;	/* of its accesses: its part of the
+	wp_atomic64 undelivered;	/* of its accesses: its part of the
 				   channel's */
-	_Alignas(8) _Atomic uint64_t suppressed;	/* steps of no cell */
+	wp_atomic64 suppressed;	/* steps of no cell */
 	int32_t fd[8];			/* first descriptors of its events, for
 				   pidfd_getfd(2); -1: none */
 	struct wp_baseline settled;	/* not copied from the table */
@@ -207,7 +208,7 @@ struct wp_channel_watch {
 				   `on' put into effect, and counted updated */
 	_Atomic uint32_t done;	/* futex, by the helper: the value of asked for
 				   which that has been done */
-	_Alignas(8) _Atomic uint64_t counted;	/* by the helper: accesses so far */
+	wp_atomic64 counted;	/* by the helper: accesses so far */
 };
 
 /* A child, made by fork(2), that wants its own channel served. */
@@ -230,7 +231,7 @@ enum wp_makes {
 };
 
 struct wp_making {
-	_Alignas(8) _Atomic uint64_t begin, end;	/* ns; begin 0: it is being written, end
+	wp_atomic64 begin, end;	/* ns; begin 0: it is being written, end
 					   UINT64_MAX: it is not at its end */
 	_Atomic pid_t tid;
 	_Atomic uint32_t how;		/* enum wp_makes */
@@ -283,10 +284,10 @@ struct wp_channel {
 	struct wp_making making[WP_MAKINGS_MAX];
 	_Atomic uint32_t executed;	/* by the helper: the program, traced,
 					   is another now */
-	_Alignas(8) _Atomic uint64_t handled;	/* by the program: hits that only
+	wp_atomic64 handled;	/* by the program: hits that only
 					   handlers got, and that are not to be
 					   printed */
-	_Alignas(8) _Atomic uint64_t undelivered;	/* exact: accesses that were counted and
+	wp_atomic64 undelivered;	/* exact: accesses that were counted and
 				   reached no handler, because SIGTRAP was
 				   blocked, ignored or handled by another */
 	char warning[256];		/* by the program, one line; reported

@@ -120,7 +120,7 @@ enum {
 	WP_SIG_NARROW_MAGIC = 7,
 	WP_SIG_NARROW_SLOTS = 0x10,
 	WP_SIG_NARROW_MANY = 0xf,
-	WP_SIG_NARROW_USES = 0x7f,	/* of a serial: what there is room for */
+	WP_SIG_NARROW_USES = 0x7f,	/* what fits of a serial */
 };
 
 static inline uint32_t

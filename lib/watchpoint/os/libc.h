@@ -18,8 +18,8 @@
 #define SYS_close_range 436
 #endif
 
-/* The call whose structure is struct stat; for 32-bit programs there is an older
-   one. */
+/* The call whose structure is struct stat; 32-bit programs have an older one,
+   too. */
 #ifdef SYS_fstat64
 #define WP_SYS_FSTAT SYS_fstat64
 #else

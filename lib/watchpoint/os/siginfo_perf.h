@@ -1,8 +1,8 @@
 /*
  * siginfo_perf: the siginfo_t of a perf event's or a debug register's signal as
  * the kernel makes it, which older C libraries do not know (TRAP_* and
- * TRAP_PERF_FLAG_*; glibc 2.36).  A 32-bit program gets the lower halves of addr
- * and data.
+ * TRAP_PERF_FLAG_*; glibc 2.36).  A 32-bit program gets the lower halves of
+ * addr and data.
  */
 #ifndef WP_SIGINFO_PERF_H
 #define WP_SIGINFO_PERF_H
