@@ -120,6 +120,14 @@ hg_watch_end(const struct hg_entry *e)
 	(void)e;
 }
 
+void
+hg_watch_written(const void *p, int64_t bytes, const struct hg_record *from)
+{
+	(void)p;
+	(void)bytes;
+	(void)from;
+}
+
 uint32_t
 hg_watch_id(const struct hg_entry *e)
 {
