@@ -200,6 +200,15 @@ open_deep(const char *name, int flags)
 	return library;
 }
 
+#if defined(__has_attribute)
+#if __has_attribute(musttail)
+#define JUMP __attribute__((musttail)) return
+#endif
+#endif
+#ifndef JUMP
+#define JUMP return
+#endif
+
 /* Who calls it counts: the C library looks where the caller's file says.  So
    this is a jump, which the compiler makes of the last call; also where a
    library has not been found from here. */
@@ -212,5 +221,5 @@ dlopen(const char *name, int flags)
 	if ((flags & RTLD_DEEPBIND) != 0 && name != NULL && hg_state.on &&
 	    (library = open_deep(name, flags)) != NULL)
 		return library;
-	return ((__typeof__(&dlopen))(uintptr_t)kept)(name, flags);
+	JUMP ((__typeof__(&dlopen))(uintptr_t)kept)(name, flags);
 }

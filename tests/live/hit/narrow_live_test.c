@@ -312,12 +312,24 @@ deliver(const char *how)
 	    unsetenv("WATCHPOINT_DELIVERY"));
 }
 
-/* The library is the one that is found; that of the other tests is of 64 bits. */
+/* The library is the one that is found; that of the other tests is of 64 bits.
+   A sanitized watchctl finds none. */
 static void
 inside_begin(void)
 {
+	const char *end = strrchr(watchctl(), '/'), *top = getenv("TOP");
+	char library[PATH_MAX];
+
 	skip_unless_narrow_runs(victim("narrow_inside"));
 	(void)unsetenv("WATCHPOINT_LIBRARY");
+	assert_non_null(end);
+	(void)snprintf(library, sizeof(library), "%.*s/../lib/narrow/"
+	    "libwatchpoint.so.0", (int)(end - watchctl()), watchctl());
+	if (top == NULL || access(library, R_OK) == 0)
+		return;
+	(void)snprintf(library, sizeof(library),
+	    "%s/lib/narrow/libwatchpoint.so.0", top);
+	(void)setenv("WATCHPOINT_LIBRARY", library, 1);
 }
 
 /* The library for 32-bit programs is put into it; what it writes is explained

@@ -116,6 +116,13 @@ static const char fake[] =
     "int wp_disable(void *w) { (void)w; return 0; }\n"
     "const char *wp_cause(void) { return \"\"; }\n";
 
+static bool
+be_without_kernel(int unused)
+{
+	return setenv("WATCHPOINT_LIBRARY", scratch_path("libfake.so"), 1) == 0
+	    && be_without_watches(unused);
+}
+
 /* Run the victim twice with it. */
 static void
 run_unwatched(struct outcome *o, const char *act)
@@ -124,11 +131,9 @@ run_unwatched(struct outcome *o, const char *act)
 
 	scratch_write("fake.c", fake);
 	scratch_run("%s -shared -fPIC -o libfake.so fake.c", getenv("CC"));
-	(void)setenv("WATCHPOINT_LIBRARY", scratch_path("libfake.so"), 1);
 	start_prepared(&w, LIST(watchctl(), "--heap", "--heap-runs", "1",
 	    "--no-cache", "-o", "json", "-O", "-", "--", victim("heap"), act),
-	    be_without_watches, 0);
-	(void)unsetenv("WATCHPOINT_LIBRARY");
+	    be_without_kernel, 0);
 	finish_status(&w, o, 3);
 	expect_report(o);
 }
