@@ -134,6 +134,17 @@ expect_hits(const struct outcome *o, json_int_t hits)
 	assert_int_equal(number_of(account_of(o), "hits"), hits);
 }
 
+/* It is over: so many hits were reported, and none was lost. */
+static inline void
+end_all(struct running *w, struct target *t, struct outcome *o,
+    json_int_t hits)
+{
+	target_end(t, 7);
+	finish_status(w, o, 0);
+	expect_hits(o, hits);
+	assert_int_equal(number_of(account_of(o), "lost"), 0);
+}
+
 /* A frame of a hit, outermost first when i < 0. */
 static inline const json_t *
 frame_of(const json_t *hit, int i)

@@ -5,6 +5,7 @@
  * Each thread that exists has an event for each slot, which the threads that it
  * makes inherit; children made by fork(2) and programs executed do not.
  */
+#include "os/libc.h"
 #include "os/perf.h"
 #include "arming/delivery.h"
 
@@ -16,7 +17,7 @@ sigtrap_attr(struct perf_event_attr *attr, const struct wp_watch *w,
 	attr->remove_on_exec = 1;
 	attr->sigtrap = 1;
 	attr->sig_data = wp_sig_data(serial, slot, wp_watch_index(w));
-	if (sizeof(void *) < sizeof(attr->sig_data))
+	if (WP_NARROW)
 		attr->sig_data = wp_sig_narrow(attr->sig_data);
 }
 

@@ -19,6 +19,7 @@
 
 #include "os/attr.h"
 #include "os/clock.h"
+#include "os/libc.h"
 
 enum {
 	PAGE = 4096,		/* the smallest page size of any kernel */
@@ -112,8 +113,8 @@ wp_capture(void *bytes, size_t room, const struct wp_captured *what,
 	sample->addr = what->addr;
 	sample->cpu = (uint32_t)sched_getcpu();
 	sample->zero = 0;
-	head->abi = sizeof(void *) == sizeof(uint64_t) ?
-	    PERF_SAMPLE_REGS_ABI_64 : PERF_SAMPLE_REGS_ABI_32;
+	head->abi = WP_NARROW ? PERF_SAMPLE_REGS_ABI_32 :
+	    PERF_SAMPLE_REGS_ABI_64;
 	at = (uint8_t *)(head->regs + wp_cpu_regs(context, head->regs));
 	left = room - (size_t)(at - (uint8_t *)bytes) - 2 * sizeof(uint64_t);
 	at += wp_sample_end(at, wp_peek(at + sizeof(uint64_t),

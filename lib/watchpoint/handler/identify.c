@@ -10,12 +10,12 @@
 
 #include "handler/capture.h"
 #include "handler/trap_run.h"
+#include "os/libc.h"
 #include "os/siginfo_perf.h"
 #include "os/trap_cpu.h"
 
 /* What sig_data has of a serial. */
-#define IS_NARROW (sizeof(void *) < sizeof(uint64_t))
-#define SERIAL (IS_NARROW ? ~WP_SIG_USES | WP_SIG_NARROW_USES : UINT32_MAX)
+#define SERIAL (WP_NARROW ? ~WP_SIG_USES | WP_SIG_NARROW_USES : UINT32_MAX)
 
 /* Add the watches that sig_data names, whether the kernel or the tracer sent
    it.  times: the number of accesses, 0 if not known. */
@@ -30,7 +30,7 @@ match_data(struct wp_run *run, uint64_t data, uint64_t times)
 		    times);
 		return;
 	}
-	if (IS_NARROW)
+	if (WP_NARROW)
 		times = 0;	/* it has the watches */
 	for (unsigned i = 0; i < 4; i++)
 		if ((index = wp_sig_many_get(data, i)) != 0)
@@ -121,7 +121,7 @@ siginfo_perf(const siginfo_t *info)
 static uint64_t
 data_of(const struct wp_siginfo_perf *by)
 {
-	return IS_NARROW ? wp_sig_wide((uint32_t)by->data, (uint32_t)by->addr) :
+	return WP_NARROW ? wp_sig_wide((uint32_t)by->data, (uint32_t)by->addr) :
 	    by->data;
 }
 
@@ -143,7 +143,7 @@ static void
 match_perf(struct wp_run *run, const struct wp_siginfo_perf *by, uint64_t times)
 {
 	run->late = (by->flags & WP_TRAP_PERF_LATE) != 0 ||
-	    (IS_NARROW && (by->data & WP_SIG_NARROW_LATE) != 0);
+	    (WP_NARROW && (by->data & WP_SIG_NARROW_LATE) != 0);
 	match_data(run, data_of(by), times);
 }
 

@@ -9,6 +9,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,6 +18,9 @@
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
+
+/* Whether this is the library for 32-bit programs. */
+#define WP_NARROW (sizeof(void *) < sizeof(uint64_t))
 
 /* The call whose structure is struct stat; 32-bit programs have an older one,
    too. */

@@ -202,7 +202,7 @@ wp_channel_join(struct wp_channel *channel)
 	if (!atomic_compare_exchange_strong(&channel->program, &nobody, self) &&
 	    nobody != self)
 		return -EBUSY;
-	channel->narrow = sizeof(void *) < sizeof(uint64_t);
+	channel->narrow = WP_NARROW;
 	if (nobody == 0)
 		return 0;
 	clear_away(channel);

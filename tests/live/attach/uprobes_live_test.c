@@ -69,17 +69,6 @@ hits_of(const struct outcome *o, int watch)
 	return n;
 }
 
-/* It is over: so many hits were reported, and none was lost. */
-static void
-end_all(struct running *w, struct target *t, struct outcome *o,
-    json_int_t hits)
-{
-	target_end(t, 7);
-	finish_status(w, o, 0);
-	expect_hits(o, hits);
-	assert_int_equal(number_of(account_of(o), "lost"), 0);
-}
-
 TEST(any_number_of_functions_is_watched_in_all_threads)
 {
 	struct target t;

@@ -81,15 +81,6 @@ call(struct target *t, const char *what)
 	(void)target_done(&t->run);
 }
 
-static void
-end_all(struct running *w, struct target *t, struct outcome *o, json_int_t hits)
-{
-	target_end(t, 7);
-	finish_status(w, o, 0);
-	expect_hits(o, hits);
-	assert_int_equal(number_of(account_of(o), "lost"), 0);
-}
-
 TEST(all_threads_of_a_process)
 {
 	struct target t;
