@@ -299,7 +299,30 @@ told()
 	    echo matrix.left_out=pure_watchpoint,pure_explain
 }
 
-# Boot one: what it writes goes to the file guest.SUITE.PROCESSOR.
+# One that writes nothing within $PATIENCE seconds is ended.
+start()
+{
+	: > "$said"
+	timeout --foreground -k 5 1800 $emulator -accel tcg -smp 2 -m 768 -display none \
+	    -nodefaults -monitor none -serial "file:$said" -no-reboot \
+	    -kernel "$work/kernel.$suite.$processor" \
+	    -initrd "$work/$processor.cpio" \
+	    -append "console=$console panic=-1 quiet loglevel=3 $(told $suite |
+	    tr '\n' ' ')" < /dev/null &
+	guest=$!
+	for second in $(seq "${PATIENCE:-300}"); do
+		grep -aq '^@=kernel' "$said" && break
+		kill -0 $guest 2> /dev/null || break
+		sleep 1
+	done
+	grep -aq '^@=kernel' "$said" || kill $guest 2> /dev/null || :
+	wait $guest || :
+	sed -i 's/\r//g' "$said"
+	grep -aq '^@=kernel' "$said"
+}
+
+# Boot one: what it writes goes to the file guest.SUITE.PROCESSOR.  The emulator
+# hangs at a boot now and then: it has a second try.
 boot()
 {
 	suite=$1 processor=$2
@@ -311,22 +334,11 @@ boot()
 		;;
 	esac
 	said=$work/guest.$suite.$processor
-	: > "$said"
-	timeout --foreground -k 5 1800 $emulator -accel tcg -smp 2 -m 768 -display none \
-	    -nodefaults -monitor none -serial "file:$said" -no-reboot \
-	    -kernel "$work/kernel.$suite.$processor" \
-	    -initrd "$work/$processor.cpio" \
-	    -append "console=$console panic=-1 quiet loglevel=3 $(told $suite |
-	    tr '\n' ' ')" < /dev/null &
-	guest=$!
-	for second in $(seq 300); do
-		grep -q '^@=kernel' "$said" && break
-		kill -0 $guest 2> /dev/null || break
-		sleep 1
-	done
-	grep -q '^@=kernel' "$said" || kill $guest 2> /dev/null || :
-	wait $guest || :
-	sed -i 's/\r//g' "$said"
+	start || {
+		echo "$suite $processor: it did not boot, and is started once more"
+		grep -a . "$said" | tail -n 5
+		start
+	} || :
 	echo "$suite $processor: $(grep -ac '^@.*|ok|$' "$said") ok, $(grep -ac \
 	    '^@.*|failed|' "$said") failed"
 	grep -a -e '^@.*|failed|' -e '^    ' "$said" || :
