@@ -453,7 +453,7 @@ ring_move(struct run *run, pid_t pid, struct wp_target *target, size_t watch,
 {
 	(void)run;
 	(void)pid;
-	return wp_target_move(target, watch, region, NULL);
+	return wp_target_move(target, watch, region);
 }
 
 static void

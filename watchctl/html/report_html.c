@@ -120,15 +120,6 @@ html_recall(struct report *r, const struct ex_hit *hit,
 	return err;
 }
 
-/* How many they are is in the account. */
-static int
-html_lost(struct report *r, uint64_t count)
-{
-	(void)r;
-	(void)count;
-	return 0;
-}
-
 static int
 html_warning(struct report *r, const char *text)
 {
@@ -141,14 +132,6 @@ html_warning(struct report *r, const char *text)
 	if ((page->warning[page->nwarnings] = strdup(text)) == NULL)
 		return -ENOMEM;
 	page->nwarnings++;
-	return 0;
-}
-
-/* Nothing is written before the end. */
-static int
-html_flush(struct report *r)
-{
-	(void)r;
 	return 0;
 }
 
@@ -171,6 +154,6 @@ html_end(struct report *r, const struct report_end *end)
 
 const struct report_ops report_html = {
 	.name = "html", .start = html_start, .watch = html_watch,
-	.hit = html_hit, .recall = html_recall, .lost = html_lost,
-	.warning = html_warning, .flush = html_flush, .end = html_end,
+	.hit = html_hit, .recall = html_recall, .warning = html_warning,
+	.end = html_end,
 };

@@ -147,17 +147,20 @@ struct report_ops {
 	   by another process; NULL: the summary counts them */
 	int (*recall)(struct report *, const struct ex_hit *,
 	    const struct summary_row *);
+	/* hits were lost here; NULL: only the account says how many */
 	int (*lost)(struct report *, uint64_t count);
 	/* a heap is damaged; NULL: not reported */
 	int (*damage)(struct report *, const struct report_damage *);
 	/* a thread began or ended; NULL: not reported */
 	int (*thread)(struct report *, bool exited, pid_t tid);
-	int (*warning)(struct report *, const char *text);
+	int (*warning)(struct report *, const char *text);	/* NULL: not
+								   reported */
 	/* the hits before this were kept until now, for this reason ("crash",
 	   "exit", "signal", "time", "until"), and this is their number
 	   (UINT64_MAX: not known); NULL: not reported */
 	int (*last)(struct report *, uint64_t count, const char *reason);
-	/* flush what is buffered: called when the loop is about to wait */
+	/* flush what is buffered: called when the loop is about to wait; NULL:
+	   everything is written at the end */
 	int (*flush)(struct report *);
 	/* write summary and end line, flush, and free what start allocated,
 	   whatever the result; end NULL: only free */
@@ -193,6 +196,13 @@ struct report {
 };
 
 struct buffer;
+
+/* Write what the form has collected. */
+static inline int
+report_flush(struct report *r)
+{
+	return r->ops->flush == NULL ? 0 : r->ops->flush(r);
+}
 
 /* For the forms: a hit ends at the present end of the buffer; write the buffer,
    and count the hits that are thereby written; the same if it is full enough;

@@ -115,6 +115,18 @@ others_of(struct summary *s, const struct summary_row *row)
 	return others;
 }
 
+void
+summary_join(struct summary_row *to, const struct summary_row *row)
+{
+	to->count += row->count;
+	if (row->first_seq < to->first_seq)
+		to->first_seq = row->first_seq;
+	if (row->first < to->first)
+		to->first = row->first;
+	if (row->last > to->last)
+		to->last = row->last;
+}
+
 /* Have a row counted among others.  False: out of memory. */
 static bool
 drop(struct summary *s, struct item *e)
@@ -124,13 +136,7 @@ drop(struct summary *s, struct item *e)
 
 	if (others == NULL)
 		return false;
-	others->count += row->count;
-	if (row->first_seq < others->first_seq)
-		others->first_seq = row->first_seq;
-	if (row->first < others->first)
-		others->first = row->first;
-	if (row->last > others->last)
-		others->last = row->last;
+	summary_join(others, row);
 	(void)tdelete(e, &s->tree, compare_items);
 	item_free(e);
 	return true;

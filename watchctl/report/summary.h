@@ -62,6 +62,9 @@ int summary_recall(struct summary *, const struct ex_hit *,
    the next call.  NULL: out of memory. */
 struct summary_row *summary_row_of(struct summary *, const struct ex_hit *);
 
+/* Add a row's count and times to another one's. */
+void summary_join(struct summary_row *to, const struct summary_row *);
+
 /* All rows, sorted by descending count, then by time, with those of others
    last; *rows is valid until the next call.  Also 0 when out of memory. */
 size_t summary_rows(struct summary *, const struct summary_row **rows);

@@ -35,7 +35,7 @@ catch_up(struct session *s)
 {
 	if (!s->skipping || s->resuming || s->reported < s->skip)
 		return;
-	session_note(s, s->report.ops->flush(&s->report));
+	session_note(s, report_flush(&s->report));
 	s->skipping = false;
 }
 

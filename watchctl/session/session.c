@@ -257,7 +257,7 @@ session_lost(struct session *s, uint64_t count)
 	hit_filter_lost(s->filter);
 	if (s->journal != NULL)
 		put(s, JOURNAL_LOST, count);
-	else if (session_reports(s))
+	else if (session_reports(s) && s->report.ops->lost != NULL)
 		session_note(s, s->report.ops->lost(&s->report, count));
 }
 
@@ -338,7 +338,7 @@ session_report_warning(struct session *s, const char *text)
 {
 	if (s->journal != NULL)
 		session_put(s, JOURNAL_WARNING, text, strlen(text) + 1);
-	else if (session_reports(s))
+	else if (session_reports(s) && s->report.ops->warning != NULL)
 		session_note(s, s->report.ops->warning(&s->report, text));
 }
 
@@ -557,7 +557,7 @@ session_flush(struct session *s, uint64_t now)
 	if (s->ops != NULL)
 		s->ops->flush(s, now);
 	if (session_reports(s))
-		session_note(s, s->report.ops->flush(&s->report));
+		session_note(s, report_flush(&s->report));
 	if (s->recording != NULL)
 		session_note(s, ex_perfwriter_flush(s->recording));
 	if (s->recording == NULL)

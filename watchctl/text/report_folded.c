@@ -197,34 +197,7 @@ folded_end(struct report *r, const struct report_end *end)
 	return walk.rc != 0 ? walk.rc : flushed;
 }
 
-/* Folded stacks have no words for these. */
-static int
-folded_lost(struct report *r, uint64_t count)
-{
-	(void)r;
-	(void)count;
-	return 0;
-}
-
-static int
-folded_warning(struct report *r, const char *text)
-{
-	(void)r;
-	(void)text;
-	return 0;
-}
-
-/* Nothing is known before the end. */
-static int
-folded_flush(struct report *r)
-{
-	(void)r;
-	return 0;
-}
-
 const struct report_ops report_folded = {
 	.name = "folded", .start = folded_start, .hit = folded_hit,
-	.recall = folded_recall,
-	.lost = folded_lost, .warning = folded_warning, .flush = folded_flush,
-	.end = folded_end,
+	.recall = folded_recall, .end = folded_end,
 };

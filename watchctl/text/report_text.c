@@ -15,7 +15,7 @@
 
 #define INDENT	"     "
 
-static int
+int
 text_flush(struct report *r)
 {
 	return text_write(r, 0, true);
@@ -62,7 +62,7 @@ put_target(struct buffer *b, const struct report_start *start)
 		buffer_puts(b, ", delivered by BPF");
 }
 
-static int
+int
 text_start(struct report *r, const struct report_start *start)
 {
 	struct text *text = text_new(r);
@@ -102,7 +102,7 @@ text_start(struct report *r, const struct report_start *start)
 	return text_write(r, 0, true);
 }
 
-static int
+int
 text_watch(struct report *r, const struct ex_watch *const *watches,
     unsigned nwatches)
 {
@@ -133,7 +133,7 @@ put_event_process(struct buffer *b, const struct watch_event *event,
 
 /* "watch armed: counter (8 bytes at 0x404090) in victim[4335]  +1.250000s  (not
    watched for 310.2 us before that)". */
-static int
+int
 text_event(struct report *r, const struct watch_event *event)
 {
 	const struct ex_watch *watch = r->begin.watches[event->watch];
@@ -508,7 +508,7 @@ put_hit(struct report *r, struct buffer *b, const struct ex_hit *hit)
 	put_freed(r, b, hit, true);
 }
 
-static int
+int
 text_hit(struct report *r, const struct ex_hit *hit)
 {
 	struct text *text = r->own;
@@ -535,7 +535,7 @@ text_hit(struct report *r, const struct ex_hit *hit)
 	return written != 0 ? written : rc;
 }
 
-static int
+int
 text_lost(struct report *r, uint64_t count)
 {
 	struct buffer *b = &((struct text *)r->own)->out;
@@ -602,7 +602,7 @@ text_damage(struct report *r, const struct report_damage *it)
 	return text_write(r, start, false);
 }
 
-static int
+int
 text_warning(struct report *r, const char *warning)
 {
 	struct buffer *b = &((struct text *)r->own)->out;
@@ -638,7 +638,7 @@ text_last(struct report *r, uint64_t count, const char *reason)
 	return text_write(r, start, false);
 }
 
-static int
+int
 text_end(struct report *r, const struct report_end *end)
 {
 	int rc = 0, flushed;

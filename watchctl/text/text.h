@@ -24,6 +24,17 @@ struct text {
 /* ANSI colours, by purpose. */
 enum paint { PAINT_PLAIN, PAINT_WATCH, PAINT_FUNCTION, PAINT_DIM, PAINT_BAD };
 
+/* The functions of report_text that are also those of --top. */
+int text_start(struct report *, const struct report_start *);
+int text_watch(struct report *, const struct ex_watch *const *,
+    unsigned nwatches);
+int text_event(struct report *, const struct watch_event *);
+int text_hit(struct report *, const struct ex_hit *);
+int text_lost(struct report *, uint64_t count);
+int text_warning(struct report *, const char *text);
+int text_flush(struct report *);
+int text_end(struct report *, const struct report_end *);
+
 /* Determine the current directory. */
 void text_look_around(struct text *);
 

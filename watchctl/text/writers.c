@@ -136,20 +136,6 @@ join_threads(struct writer *w)
 	return 0;
 }
 
-static void
-join_row(struct summary_row *to, const struct summary_row *row)
-{
-	to->count += row->count;
-	to->partial |= row->partial;
-	to->values = NULL;
-	if (row->first_seq < to->first_seq)
-		to->first_seq = row->first_seq;
-	if (row->first < to->first)
-		to->first = row->first;
-	if (row->last > to->last)
-		to->last = row->last;
-}
-
 int
 writers_join(struct writers *writers, const struct summary_row *rows, size_t n,
     bool each)
@@ -170,8 +156,12 @@ writers_join(struct writers *writers, const struct summary_row *rows, size_t n,
 		const struct summary_row **at = &writers->order[i];
 
 		if (i > 0 && !each && compare_writers(at[-1], at[0]) == 0) {
-			join_row(&writers->writer[writers->n - 1].row, *at);
-			writers->writer[writers->n - 1].n++;
+			struct writer *writer = &writers->writer[writers->n - 1];
+
+			summary_join(&writer->row, *at);
+			writer->row.partial |= (*at)->partial;
+			writer->row.values = NULL;
+			writer->n++;
 		} else
 			writers->writer[writers->n++] = (struct writer){
 				.row = **at, .of = at, .n = 1,

@@ -87,66 +87,28 @@ frame(struct report *r)
 	if (now - last_frame < EVERY_MS || r->own == NULL)
 		return 0;
 	last_frame = now;
-	err = report_text.flush(r);
+	err = text_flush(r);
 	return err != 0 ? err : put_frame(r);
 }
 
 static int
 top_hit(struct report *r, const struct ex_hit *hit)
 {
-	const int err = report_text.hit(r, hit);
+	const int err = text_hit(r, hit);
 
 	return err != 0 ? err : frame(r);
-}
-
-static int
-top_start(struct report *r, const struct report_start *start)
-{
-	return report_text.start(r, start);
-}
-
-static int
-top_watch(struct report *r, const struct ex_watch *const *watches,
-    unsigned nwatches)
-{
-	return report_text.watch == NULL ? 0 :
-	    report_text.watch(r, watches, nwatches);
-}
-
-static int
-top_event(struct report *r, const struct watch_event *event)
-{
-	return report_text.event(r, event);
-}
-
-static int
-top_lost(struct report *r, uint64_t count)
-{
-	return report_text.lost(r, count);
-}
-
-static int
-top_warning(struct report *r, const char *text)
-{
-	return report_text.warning(r, text);
 }
 
 static int
 top_flush(struct report *r)
 {
-	const int err = report_text.flush(r);
+	const int err = text_flush(r);
 
 	return err != 0 ? err : frame(r);
 }
 
-static int
-top_finish(struct report *r, const struct report_end *end)
-{
-	return report_text.end(r, end);
-}
-
 const struct report_ops report_top = {
-	.name = "top", .start = top_start, .watch = top_watch,
-	.event = top_event, .hit = top_hit, .lost = top_lost,
-	.warning = top_warning, .flush = top_flush, .end = top_finish,
+	.name = "top", .start = text_start, .watch = text_watch,
+	.event = text_event, .hit = top_hit, .lost = text_lost,
+	.warning = text_warning, .flush = top_flush, .end = text_end,
 };

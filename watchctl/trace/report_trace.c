@@ -389,15 +389,6 @@ trace_recall(struct report *r, const struct ex_hit *hit,
 
 /* --- the end --- */
 
-/* Where they were is not known in the end; the account says how many. */
-static int
-trace_lost(struct report *r, uint64_t count)
-{
-	(void)r;
-	(void)count;
-	return 0;
-}
-
 static int
 trace_warning(struct report *r, const char *text)
 {
@@ -496,6 +487,6 @@ trace_end(struct report *r, const struct report_end *end)
 
 const struct report_ops report_trace = {
 	.name = "trace", .start = trace_start, .hit = trace_hit,
-	.recall = trace_recall, .lost = trace_lost, .warning = trace_warning,
-	.flush = trace_flush, .end = trace_end,
+	.recall = trace_recall, .warning = trace_warning, .flush = trace_flush,
+	.end = trace_end,
 };

@@ -267,11 +267,10 @@ uint64_t wp_target_armed(const struct wp_target *);
  * Move an armed watch to another address, in all threads, which continue; for a
  * moment it is off.  It may take at most as many slots as it has; address 0
  * turns it off.  Samples of options.bpf still have the old address.  Only one
- * thread at a time may move watches. 0, or -errno with a cause: the address is
- * then not known.
+ * thread at a time may move watches.  0, or -errno: the address is then not
+ * known.
  */
-int wp_target_move(struct wp_target *, size_t watch, const struct wp_region *,
-    struct wp_cause *);
+int wp_target_move(struct wp_target *, size_t watch, const struct wp_region *);
 
 /* Disarm watches first to first + n - 1, which are all of a process, while
    others continue.  Their counts and uptime remain available. */

@@ -74,18 +74,17 @@ wp_target_move_events(const struct wp_target *target,
 
 int
 wp_target_move(struct wp_target *target, size_t watch,
-    const struct wp_region *region, struct wp_cause *cause)
+    const struct wp_region *region)
 {
 	struct wp_watched *watched = &target->watch[watch];
 	struct wp_slot slot[WP_SLOTS_MAX];
-	int err = wp_slot_check(region, cause), n = err < 0 ? err :
-	    wp_slot_plan(region, &target->features.caps, slot, cause);
+	const int err = wp_slot_check(region, NULL), n = err < 0 ? err :
+	    wp_slot_plan(region, &target->features.caps, slot, NULL);
 
 	if (n < 0)
 		return n;
 	if ((unsigned)n > watched->nslots)
-		return wp_cause_set(cause, WP_CAUSE_TOO_MANY, (unsigned)n,
-		    watched->nslots);
+		return -ENOSPC;
 	watched->region = *region;
 	for (unsigned i = 0; i < watched->nslots; i++) {
 		/* unused slots are moved to an address with nothing mapped */
@@ -93,8 +92,7 @@ wp_target_move(struct wp_target *target, size_t watch,
 		if (i < (unsigned)n)
 			watched->slot[i].len = slot[i].len;
 	}
-	err = wp_target_move_events(target, &target->events, watch);
-	return err == 0 ? 0 : wp_cause_errno(cause, "moving a watch", -err);
+	return wp_target_move_events(target, &target->events, watch);
 }
 
 uint64_t

@@ -121,7 +121,7 @@ wp_stops_move(struct wp_stops *stops, pid_t pid, struct wp_target *target,
 	struct wp_stop_process *process = wp_stop_find_process(stops, pid);
 	const bool scouts = target == stops->scouts;
 	bool held = true;
-	int err = wp_target_move(target, watch, region, NULL);
+	int err = wp_target_move(target, watch, region);
 
 	if (process == NULL)
 		return err;

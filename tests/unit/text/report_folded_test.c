@@ -44,9 +44,6 @@ TEST(folds)
 	made_open(&m, &report_folded);
 	assert_int_equal(report_folded.start(&m.report, &made_start), 0);
 	made_hits(&m, hits, 6);
-	assert_int_equal(report_folded.lost(&m.report, 3), 0);
-	assert_int_equal(report_folded.warning(&m.report, "x"), 0);
-	assert_int_equal(report_folded.flush(&m.report), 0);
 	made_close(&m, &ended);
 	assert_visible(m.text);
 	assert_folded(m.text);
