@@ -187,6 +187,19 @@ child_kill(pid_t pid)
 	(void)child_wait(pid);
 }
 
+/* A process that has ended and been waited for. */
+static inline pid_t
+child_gone(void)
+{
+	const pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return pid;
+}
+
 /* A test's teardown: end what a failed test left behind. */
 static inline int
 children_end(void **state)

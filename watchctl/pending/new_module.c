@@ -69,28 +69,6 @@ module_may_come(const struct spec *spec)
 	    spec->thread == 0;
 }
 
-/* Match the name as when the SPEC is resolved: the path, its end, or a
-   library's name without the version. */
-static bool
-is_called(const char *path, const char *want)
-{
-	const char *name = basename(path);
-	const size_t plen = strlen(path);
-	size_t len;
-
-	if (strncmp(want, "./", 2) == 0)
-		want += 2;
-	len = strlen(want);
-	if (len == 0)
-		return false;
-	if (strcmp(path, want) == 0 || (ends_with(path, want) &&
-	    (*want == '/' || path[plen - len - 1] == '/')))
-		return true;
-	return strncmp(name, want, len) == 0 && (name[len] == '.' ||
-	    (name[len] == '-' && name[len + 1] >= '0' &&
-	    name[len + 1] <= '9'));
-}
-
 struct sought {
 	const char *want, *real;
 };
@@ -100,7 +78,8 @@ is_sought(void *arg, const struct wp_proc_map *map)
 {
 	const struct sought *sought = arg;
 
-	return map->ino != 0 && (is_called(map->path, sought->want) ||
+	return map->ino != 0 &&
+	    (spec_module_fit(map->path, sought->want) != FIT_NONE ||
 	    (sought->real != NULL && strcmp(map->path, sought->real) == 0));
 }
 

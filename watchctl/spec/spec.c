@@ -571,6 +571,30 @@ spec_place_name(const char *symbol, uint64_t off)
 	return name;
 }
 
+enum spec_fit
+spec_module_fit(const char *path, const char *want)
+{
+	const char *name = basename(path);
+	size_t len, plen = strlen(path);
+
+	if (want == NULL)
+		return FIT_ANY;
+	if (strcmp(path, want) == 0)
+		return FIT_PATH;
+	if (strncmp(want, "./", 2) == 0)
+		want += 2;
+	len = strlen(want);
+	if (strcmp(name, want) == 0 || (plen > len && len > 0 &&
+	    (path[plen - len - 1] == '/' || *want == '/') &&
+	    strcmp(path + plen - len, want) == 0))
+		return FIT_NAME;
+	if (len > 0 && strncmp(name, want, len) == 0 &&
+	    (name[len] == '.' || (name[len] == '-' && name[len + 1] >= '0' &&
+	    name[len + 1] <= '9')))
+		return FIT_SONAME;
+	return FIT_NONE;
+}
+
 uint64_t
 spec_alignment(uint64_t addr)
 {

@@ -105,6 +105,16 @@ int spec_refuse(const struct spec *, const char *why, struct wp_cause *);
    no memory. */
 char *spec_place_name(const char *symbol, uint64_t off);
 
+/* How well a module, by its path, matches the module name of a SPEC. */
+enum spec_fit {
+	FIT_NONE,
+	FIT_SONAME,		/* "libc" for libc.so.6 */
+	FIT_NAME,		/* the last part, or more, of its path */
+	FIT_PATH,		/* its whole path */
+	FIT_ANY,		/* no module was named: want is NULL */
+};
+enum spec_fit spec_module_fit(const char *path, const char *want);
+
 /* The default length of a watch at an address: the largest of 8, 4, 2, 1 bytes
    to which it is aligned. */
 uint64_t spec_alignment(uint64_t addr);

@@ -74,6 +74,19 @@ parse_shared(const char **p, bool shm, struct spec *spec, bool *memory)
 	return wrong;
 }
 
+/* The result of parsing as far as p; memory: there was enough. */
+static int
+parsed(const struct spec *spec, bool memory, const char *p, const char *wrong,
+    const char *no_code, struct wp_cause *cause)
+{
+	if (!memory)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	if (wrong != NULL)
+		return spec_syntax_error(spec->text, p, wrong, cause);
+	return spec->access != WP_EXEC ? 0 : spec_syntax_error(spec->text,
+	    spec->text, no_code, cause);
+}
+
 int
 spec_take_shared(const char *path, bool shm, struct spec *spec,
     struct wp_cause *cause)
@@ -82,15 +95,10 @@ spec_take_shared(const char *path, bool shm, struct spec *spec,
 	bool memory = true;
 
 	wrong = parse_shared(&p, shm, spec, &memory);
-	if (!memory)
-		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
-	if (wrong != NULL)
-		return spec_syntax_error(spec->text, p, wrong, cause);
-	if (spec->len == 0)
+	if (memory && wrong == NULL && spec->len == 0)
 		spec->len = spec_alignment(spec->off);
-	return spec->access != WP_EXEC ? 0 : spec_syntax_error(spec->text,
-	    spec->text,
-	    "such bytes are watched with -w, -r or -a, not with -x,", cause);
+	return parsed(spec, memory, p, wrong, "such bytes are watched with -w, "
+	    "-r or -a, not with -x,", cause);
 }
 
 /* --- objects --- */
@@ -174,11 +182,6 @@ spec_take_allocator(const char *name, struct spec *spec, struct wp_cause *cause)
 	bool memory = true;
 
 	wrong = parse_allocator(&p, spec, &memory);
-	if (!memory)
-		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
-	if (wrong != NULL)
-		return spec_syntax_error(spec->text, p, wrong, cause);
-	return spec->access != WP_EXEC ? 0 : spec_syntax_error(spec->text,
-	    spec->text, "objects are watched with -w, -r or -a, not with -x,",
-	    cause);
+	return parsed(spec, memory, p, wrong, "objects are watched with -w, -r "
+	    "or -a, not with -x,", cause);
 }

@@ -17,36 +17,11 @@
 #include "spec/spec_resolve_private.h"
 #include "util/nearest.h"
 
-enum fit
-symbol_module_fit(const struct ex_module *module, const char *want)
-{
-	const char *path = ex_module_path(module);
-	const char *name = ex_module_name(module);
-	size_t len, plen = strlen(path);
-
-	if (want == NULL)
-		return FIT_ANY;
-	if (strcmp(path, want) == 0)
-		return FIT_PATH;
-	if (strncmp(want, "./", 2) == 0)
-		want += 2;
-	len = strlen(want);
-	if (strcmp(name, want) == 0 || (plen > len && len > 0 &&
-	    (path[plen - len - 1] == '/' || *want == '/') &&
-	    strcmp(path + plen - len, want) == 0))
-		return FIT_NAME;
-	if (len > 0 && strncmp(name, want, len) == 0 &&
-	    (name[len] == '.' || (name[len] == '-' && name[len + 1] >= '0' &&
-	    name[len + 1] <= '9')))
-		return FIT_SONAME;
-	return FIT_NONE;
-}
-
 static int
 best_fit(void *arg, struct ex_module *module, uint64_t base)
 {
 	struct search *s = arg;
-	enum fit fit = symbol_module_fit(module, s->want);
+	enum spec_fit fit = spec_module_fit(ex_module_path(module), s->want);
 
 	(void)base;
 	if (fit > s->fit)
@@ -342,7 +317,7 @@ ask_other(void *arg, struct ex_module *module, uint64_t base)
 {
 	struct asked *asked = arg;
 
-	return symbol_module_fit(module,
+	return spec_module_fit(ex_module_path(module),
 	    asked->search->want) != asked->search->fit ?
 	    0 : asked->fn(asked->arg, module, base);
 }

@@ -18,15 +18,6 @@ enum {
 	DEMANGLED_MAX = 20000,	/* and demangled for that */
 };
 
-/* How well a module matches the module name of a SPEC. */
-enum fit {
-	FIT_NONE,
-	FIT_SONAME,		/* "libc" for libc.so.6 */
-	FIT_NAME,		/* the last part, or more, of its path */
-	FIT_PATH,		/* its whole path */
-	FIT_ANY,		/* no module was named */
-};
-
 struct search {
 	const struct spec *spec;
 	bool early;		/* libraries are still to be mapped */
@@ -34,7 +25,7 @@ struct search {
 				   NULL: all */
 	const char *file;	/* only static names of this source file; NULL:
 				   any */
-	enum fit fit;		/* only modules that match this well are
+	enum spec_fit fit;		/* only modules that match this well are
 				   searched */
 	unsigned asked;		/* number of modules searched */
 	struct ex_module *first;	/* the first of these */
@@ -58,8 +49,6 @@ struct search {
 	bool local;		/* the first module has a local symbol, so it is
 				   not stripped */
 };
-
-enum fit symbol_module_fit(const struct ex_module *, const char *want);
 
 /* Whether a watch of this access cannot mean such a symbol. */
 bool symbol_wrong_kind(enum wp_access access, const struct ex_symbol *);

@@ -47,7 +47,7 @@ symbol_ask_module(void *arg, struct ex_module *module, uint64_t base)
 {
 	struct search *s = arg;
 
-	if (symbol_module_fit(module, s->want) != s->fit)
+	if (spec_module_fit(ex_module_path(module), s->want) != s->fit)
 		return 0;
 	if (s->asked++ == 0)
 		s->first = module;
@@ -106,7 +106,7 @@ offer_symbols(void *arg, struct ex_module *module, uint64_t base)
 	struct search *s = arg;
 
 	(void)base;
-	if (symbol_module_fit(module, s->want) != s->fit ||
+	if (spec_module_fit(ex_module_path(module), s->want) != s->fit ||
 	    (s->n > 0 && module != s->first))
 		return 0;
 	s->module = module;

@@ -80,18 +80,6 @@ gcc_hit(struct report *r, const struct ex_hit *hit)
 	return text_write(r, start, false);
 }
 
-/* Where hits are missing; a reader of places passes over it. */
-static int
-gcc_lost(struct report *r, uint64_t count)
-{
-	struct buffer *b = &((struct text *)r->own)->out;
-	const size_t start = b->len;
-
-	buffer_printf(b, "lost %llu hit%s here\n", (unsigned long long)count,
-	    count == 1 ? "" : "s");
-	return text_write(r, start, false);
-}
-
 static int
 gcc_warning(struct report *r, const char *warning)
 {
@@ -124,6 +112,6 @@ gcc_end(struct report *r, const struct report_end *end)
 }
 
 const struct report_ops report_gcc = {
-	.name = "gcc", .start = gcc_start, .hit = gcc_hit, .lost = gcc_lost,
+	.name = "gcc", .start = gcc_start, .hit = gcc_hit, .lost = text_lost,
 	.warning = gcc_warning, .flush = gcc_flush, .end = gcc_end,
 };

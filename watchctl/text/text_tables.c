@@ -262,8 +262,10 @@ table_measure(struct report *r, struct table *t)
 	(void)each_line(r, t, measure_line);
 }
 
+/* w NULL: the headings. */
 static void
-put_headings(struct report *r, const struct table *t)
+put_cells(struct report *r, const struct table *t, const struct writer *w,
+    bool below)
 {
 	struct text *text = r->own;
 
@@ -271,7 +273,10 @@ put_headings(struct report *r, const struct table *t)
 		if (!has_column(r, c))
 			continue;
 		text->scratch.len = 0;
-		buffer_puts(&text->scratch, headings[c]);
+		if (w == NULL)
+			buffer_puts(&text->scratch, headings[c]);
+		else
+			make_cell(r, w, below, t->hits, c);
 		buffer_puts(&text->out, "  ");
 		text_put_cell(text, c == WHERE ? 0 : t->width[c],
 		    c == COUNT || c == SHARE);
@@ -283,18 +288,9 @@ put_headings(struct report *r, const struct table *t)
 static int
 put_line(struct report *r, struct table *t, const struct writer *w, bool below)
 {
-	struct text *text = r->own;
-	const size_t start = text->out.len;
+	const size_t start = ((struct text *)r->own)->out.len;
 
-	for (unsigned c = 0; c < COLUMNS; c++) {
-		if (!has_column(r, c))
-			continue;
-		make_cell(r, w, below, t->hits, c);
-		buffer_puts(&text->out, "  ");
-		text_put_cell(text, c == WHERE ? 0 : t->width[c],
-		    c == COUNT || c == SHARE);
-	}
-	buffer_puts(&text->out, "\n");
+	put_cells(r, t, w, below);
 	return text_write(r, start, false);
 }
 
@@ -319,7 +315,7 @@ put_table(struct report *r, struct table *t)
 		buffer_printf(b, " of %zu writer%s", t->writers,
 		    t->writers == 1 ? "" : "s");
 	buffer_puts(b, "\n");
-	put_headings(r, t);
+	put_cells(r, t, NULL, false);
 	return each_line(r, t, put_line);
 }
 

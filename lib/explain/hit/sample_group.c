@@ -75,23 +75,29 @@ ex_group_recording(const struct ex_record *record)
 	return false;
 }
 
+static uint64_t
+hash_registers(const struct ex_perf_regs *regs)
+{
+	const size_t n = regs->values == NULL ? 0 :
+	    (size_t)__builtin_popcountll(regs->mask);
+	uint64_t sum = HASH_BEGIN, value;
+
+	for (size_t i = 0; i < n; i++) {
+		memcpy(&value, regs->values + i * sizeof(value), sizeof(value));
+		sum = hash(sum, value);
+	}
+	return sum;
+}
+
 /* A hash of what stays the same during one system call: the user registers and
    the two outermost kernel frames. */
 static uint64_t
 moment_of(const struct ex_record *record)
 {
 	const struct ex_sample *sample = &record->sample;
-	const struct ex_perf_regs *regs = &sample->user;
-	size_t nregs = regs->values == NULL ? 0 :
-	    (size_t)__builtin_popcountll(regs->mask);
-	uint64_t sum = HASH_BEGIN, n = kernel_entries(sample);
+	uint64_t sum = hash_registers(&sample->user);
+	const uint64_t n = kernel_entries(sample);
 
-	for (size_t i = 0; i < nregs; i++) {
-		uint64_t value;
-
-		memcpy(&value, regs->values + i * sizeof(value), sizeof(value));
-		sum = hash(sum, value);
-	}
 	for (uint64_t i = n > 2 ? n - 2 : n; i < n; i++)
 		sum = hash(sum, ex_callchain_at(sample, i + 1));
 	return sum;
@@ -210,21 +216,6 @@ end_of_copy(const struct ex_record *record, uint64_t *left)
 	return at + *left;
 }
 
-static uint64_t
-kernel_registers(const struct ex_record *record)
-{
-	const struct ex_perf_regs *regs = &record->sample.intr;
-	const size_t n = regs->values == NULL ? 0 :
-	    (size_t)__builtin_popcountll(regs->mask);
-	uint64_t sum = HASH_BEGIN, value;
-
-	for (size_t i = 0; i < n; i++) {
-		memcpy(&value, regs->values + i * sizeof(value), sizeof(value));
-		sum = hash(sum, value);
-	}
-	return sum;
-}
-
 static void
 note(struct ex_sample_group *a, const struct ex_record *record, uint64_t addr,
     uint64_t len)
@@ -239,7 +230,7 @@ note(struct ex_sample_group *a, const struct ex_record *record, uint64_t addr,
 	a->reached = ex_group_reached(record, addr, len);
 	a->ip = record->sample.ip;
 	a->end = end_of_copy(record, &left);
-	a->registers = kernel_registers(record);
+	a->registers = hash_registers(&record->sample.intr);
 	if (a->n < EX_GROUP_PLACES)
 		a->place[a->n++] = place_of(record, slot, a->reached);
 }
@@ -309,7 +300,7 @@ add_step(struct ex_sample_group *a, const struct ex_record *record,
 {
 	const bool other = (a->slots >> slot_of(a, record) & 1) == 0 &&
 	    record->sample.ip == a->ip && a->end != 0 &&
-	    kernel_registers(record) == a->registers;
+	    hash_registers(&record->sample.intr) == a->registers;
 
 	if (!other && !is_next_step(a, record,
 	    ex_group_reached(record, addr, len)))

@@ -233,17 +233,4 @@ TEST(says_what_is_not_on_the_timeline)
 	assert_lacks(m.text, "<figcaption>");
 }
 
-TEST(says_when_the_stream_fails)
-{
-	struct report r = {.ops = &report_html};
-	struct ex_hit hit = made_hit(1);
-
-	r.out = fopen("/dev/full", "w");
-	assert_non_null(r.out);
-	assert_int_equal(report_html.start(&r, &made_start), 0);
-	assert_int_equal(report_html.hit(&r, &hit), 0);
-	assert_true(report_html.end(&r, &ended) < 0);
-	(void)fclose(r.out);
-}
-
 RUN_TESTS()

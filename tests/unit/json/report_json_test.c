@@ -777,20 +777,6 @@ TEST(very_many_backtraces)
 	assert_line(lines.line[8], "{'type':'stack','id'" PLAIN_FRAMES "}");
 }
 
-TEST(says_when_the_stream_fails)
-{
-	struct report r = {.ops = &report_json};
-	struct ex_hit hit = made_hit(1);
-
-	r.out = fopen("/dev/full", "w");
-	assert_non_null(r.out);
-	assert_int_equal(report_json.start(&r, &made_start), -ENOSPC);
-	assert_int_equal(report_json.hit(&r, &hit), 0);
-	assert_int_equal(report_json.flush(&r), -ENOSPC);
-	assert_int_equal(report_json.end(&r, &ended), -ENOSPC);
-	(void)fclose(r.out);
-}
-
 TEST(reports_what_a_call_was_given)
 {
 	static const struct {

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "processes/synthetic_records.h"
 #include "pending/loader.h"
 #include "ptrace/ptrace.h"
@@ -123,12 +124,8 @@ TEST(finds_nothing_in_a_process_that_is_gone)
 {
 	struct live_broker live = {0};
 	struct loader loader = {1, 1};
-	pid_t pid = fork();
+	const pid_t pid = child_gone();
 
-	assert_true(pid >= 0);
-	if (pid == 0)
-		_exit(0);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	live_broker_make(&live, 0, NULL);
 	loader_find(pid, &live, &loader);
 	assert_int_equal(loader.hook, 0);

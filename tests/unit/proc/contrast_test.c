@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "proc/contrast.h"
 
 enum { STACK = 65536, OFTEN = 500, WORDS = 512 };
@@ -42,13 +43,6 @@ start(int flags)
 	return pid;
 }
 
-static void
-end(pid_t pid)
-{
-	assert_int_equal(kill(pid, SIGKILL), 0);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
 /* One that is found and lost all the time is no contrast. */
 TEST(one_memory_has_none)
 {
@@ -56,7 +50,7 @@ TEST(one_memory_has_none)
 
 	for (unsigned i = 0; i < OFTEN; i++)
 		assert_false(wp_contrast(getpid(), pid));
-	end(pid);
+	child_kill(pid);
 }
 
 TEST(a_child_has_its_own_words)
@@ -67,7 +61,7 @@ TEST(a_child_has_its_own_words)
 		;
 	for (unsigned i = 0; i < OFTEN / 10; i++)
 		assert_true(wp_contrast(pid, getpid()));
-	end(pid);
+	child_kill(pid);
 	assert_false(wp_contrast(getpid(), pid));
 }
 
@@ -84,7 +78,7 @@ TEST(what_is_reserved_is_not_looked_through)
 	(void)alarm(20);
 	assert_false(wp_contrast(getpid(), pid));
 	(void)alarm(0);
-	end(pid);
+	child_kill(pid);
 	assert_int_equal(munmap(reserved, len), 0);
 }
 

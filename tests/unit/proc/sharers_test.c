@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "proc/proc.h"
 #include "proc/sharers.h"
 #include "refuse.h"
@@ -53,13 +54,6 @@ start(int (*fn)(void *), int flags)
 }
 
 static void
-end(pid_t pid)
-{
-	assert_int_equal(kill(pid, SIGKILL), 0);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
-static void
 await_first_end(pid_t pid)
 {
 	while (wp_proc_has_memory(pid))
@@ -88,11 +82,11 @@ TEST(finds_who_has_the_memory)
 	assert_false(wp_sharers_any(getpid()));
 	pid = start(sleep_on, 0);
 	assert_false(is_found(getpid(), pid));
-	end(pid);
+	child_kill(pid);
 	pid = start(sleep_on, CLONE_VM);
 	assert_true(is_found(getpid(), pid));
 	assert_true(is_found(pid, getpid()));
-	end(pid);
+	child_kill(pid);
 	assert_false(wp_sharers_any(getpid()));
 }
 
@@ -181,7 +175,7 @@ end_together(const struct together *t)
 		if (t->sharer[i] != 0)
 			assert_int_equal(kill(t->sharer[i], SIGKILL), 0);
 		if (i != GONE)
-			end(t->pid[i]);
+			child_kill(t->pid[i]);
 	}
 }
 
@@ -206,7 +200,7 @@ TEST(finds_those_of_many_at_once)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	/* of one that has ended it is not known */
-	end(t->pid[GONE]);
+	child_kill(t->pid[GONE]);
 	assert_int_equal(wp_sharers(&t->pid[GONE], 1, &found), 1);
 	assert_int_equal(found->pid, 0);
 	free(found);
@@ -237,7 +231,7 @@ TEST(who_leaves_soon_does_not_count)
 	assert_false(stays);
 	pid = start(sleep_on, CLONE_VM);
 	assert_true(wp_sharers_stay(getpid()));
-	end(pid);
+	child_kill(pid);
 }
 
 /* In a child, because that cannot be undone. */
@@ -280,9 +274,9 @@ TEST(does_without_kcmp)
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	end(sharer);
-	end(other);
-	end(alike);
+	child_kill(sharer);
+	child_kill(other);
+	child_kill(alike);
 }
 
 static void
@@ -325,7 +319,7 @@ TEST(who_has_other_credentials_has_another_memory)
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	end(nobody);
+	child_kill(nobody);
 	(void)close(ready[0]);
 	(void)close(ready[1]);
 }

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "os/attr.h"
 #include "processes/synthetic_records.h"
 #include "module/module.h"
@@ -159,12 +160,8 @@ TEST(says_when_there_is_no_process)
 {
 	struct synthetic_records e = {0};
 	struct seen seen = {0};
-	pid_t pid = fork();
+	const pid_t pid = child_gone();
 
-	assert_true(pid >= 0);
-	if (pid == 0)
-		_exit(0);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_int_equal(synthetic_records_take(&e, pid), -ESRCH);
 	synthetic_records_each(&e, see, &seen);
 	assert_int_equal(seen.records, 0);

@@ -1,6 +1,9 @@
 /* report_end: what a form writes at its end goes out in one piece, so that the
-   death of its process leaves all of it out, or nothing. */
+   death of its process leaves all of it out, or nothing; and a failure to write
+   is reported. */
 #include "test.h"
+
+#include <errno.h>
 
 #include "made_hits.h"
 
@@ -43,7 +46,7 @@ assert_one_piece(const struct report_ops *ops, bool summary_only)
 		hit.stack = &stacks[i];
 		assert_int_equal(ops->hit(&report, &hit), 0);
 	}
-	assert_int_equal(ops->flush(&report), 0);
+	assert_int_equal(report_flush(&report), 0);
 	writes = written = 0;
 	report.ending = true;
 	assert_int_equal(ops->end(&report, &end), 0);
@@ -59,6 +62,34 @@ TEST(ends_in_one_piece)
 	assert_one_piece(&report_json, false);
 	assert_one_piece(&report_json, true);
 	assert_one_piece(&report_folded, false);
+}
+
+/* Some forms write nothing before the end. */
+TEST(says_when_the_stream_fails)
+{
+	static const struct report_end end = {.hits = 1};
+	static const struct {
+		const struct report_ops *ops;
+		int start;
+	} forms[] = {
+		{&report_text, -ENOSPC}, {&report_json, -ENOSPC},
+		{&report_trace, -ENOSPC}, {&report_gcc, 0},
+		{&report_folded, 0}, {&report_html, 0},
+	};
+
+	for (size_t i = 0; i < COUNT(forms); i++) {
+		const struct report_ops *ops = forms[i].ops;
+		struct report r = {.ops = ops, .out = fopen("/dev/full", "w")};
+		struct ex_hit hit = made_hit(1);
+
+		assert_non_null(r.out);
+		assert_int_equal(ops->start(&r, &made_start), forms[i].start);
+		assert_int_equal(ops->hit(&r, &hit), 0);
+		if (forms[i].start < 0)
+			assert_int_equal(ops->flush(&r), -ENOSPC);
+		assert_int_equal(ops->end(&r, &end), -ENOSPC);
+		(void)fclose(r.out);
+	}
 }
 
 RUN_TESTS()

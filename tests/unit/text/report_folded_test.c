@@ -104,17 +104,4 @@ TEST(writes_nothing_for_no_hits)
 	assert_int_equal(m.len, 0);
 }
 
-TEST(says_when_the_stream_fails)
-{
-	struct report r = {.ops = &report_folded};
-	struct ex_hit hit = made_hit(1);
-
-	r.out = fopen("/dev/full", "w");
-	assert_non_null(r.out);
-	assert_int_equal(report_folded.start(&r, &made_start), 0);
-	assert_int_equal(report_folded.hit(&r, &hit), 0);
-	assert_true(report_folded.end(&r, &ended) < 0);
-	(void)fclose(r.out);
-}
-
 RUN_TESTS()

@@ -96,17 +96,4 @@ TEST(names_files_from_the_current_directory)
 	    "src/it.c:10:3: warning: counter: 41 -> 42 by bump\n");
 }
 
-TEST(says_when_the_stream_fails)
-{
-	struct report r = {.ops = &report_gcc};
-	struct ex_hit hit = made_hit(1);
-
-	r.out = fopen("/dev/full", "w");
-	assert_non_null(r.out);
-	assert_int_equal(report_gcc.start(&r, &made_start), 0);
-	assert_int_equal(report_gcc.hit(&r, &hit), 0);
-	assert_true(report_gcc.end(&r, &ended) < 0);
-	(void)fclose(r.out);
-}
-
 RUN_TESTS()

@@ -664,17 +664,6 @@ TEST(colours_change_no_text)
 	assert_string_equal(coloured.text, plain.text);
 }
 
-TEST(says_when_the_stream_fails)
-{
-	struct report r = {.ops = &report_text};
-
-	r.out = fopen("/dev/full", "w");
-	assert_non_null(r.out);
-	assert_int_equal(report_text.start(&r, &made_start), -ENOSPC);
-	assert_int_equal(report_text.end(&r, NULL), 0);
-	(void)fclose(r.out);
-}
-
 TEST(wants_colour_on_terminals_only)
 {
 	static const struct {

@@ -190,17 +190,4 @@ TEST(goes_on_where_another_left_off)
 	free(whole);
 }
 
-TEST(says_when_the_stream_fails)
-{
-	struct report r = {.ops = &report_trace};
-	struct ex_hit hit = made_hit(1);
-
-	r.out = fopen("/dev/full", "w");
-	assert_non_null(r.out);
-	assert_true(report_trace.start(&r, &made_start) < 0);
-	assert_int_equal(report_trace.hit(&r, &hit), 0);
-	assert_true(report_trace.end(&r, &ended) < 0);
-	(void)fclose(r.out);
-}
-
 RUN_TESTS()
