@@ -58,7 +58,8 @@ verify: .PHONY
 verify: .PHONY all
 	@${.MAKE} SANITIZE=yes verify
 	@env PERMISSIONS=${.CURDIR}/docs/permissions.md TIMEOUT=1800 \
-	    ${.MAKE} -C ${.CURDIR}/tests run TEST='permissions_test musl systems' LINT=
+	    ${.MAKE} -C ${.CURDIR}/tests run \
+	    TEST='permissions_test musl systems' LINT=
 	@${EVERYTHING}
 	@env QUICK=yes ${MATRIX}
 	@sh ${.CURDIR}/tests/run.sh
@@ -106,4 +107,5 @@ deb: .PHONY dist
 clean-others: .PHONY
 	@${.MAKE} -C ${.CURDIR}/examples clean
 	@${.MAKE} -C ${.CURDIR}/tests clean
-	rm -rf ${TOP}/obj.sanitize ${TOP}/obj.matrix ${TOP}/packages ${TOP}/watchctl-*.tar.gz
+	rm -rf ${TOP}/obj.sanitize ${TOP}/obj.matrix ${TOP}/packages \
+	    ${TOP}/watchctl-*.tar.gz

@@ -17,21 +17,23 @@ complain()
 # `FILE.c` or `room/FILE.c`; in capitals are places to be filled in
 for file in $(grep -ohE '`[a-z0-9_./-]+\.(c|cc|h|sh)`' $documents |
     tr -d '\`' | sort -u); do
-	[ -n "$(find lib watchctl tests examples -path "*/$file" -print -quit)" ] ||
+	[ -n "$(find lib watchctl tests examples -path "*/$file" -print \
+	    -quit)" ] ||
 	    [ -f "$file" ] || complain "$file" 'there is no such file'
 done
 
 # `words_like_this`, of the sources or of the kernel
 for word in $(grep -ohE '`[a-z][a-z0-9]*_[a-z0-9_]+`' $documents |
     tr -d '\`' | sort -u); do
-	grep -rqwI --include='*.[ch]' --include='*.cc' --include='*.in' -e "$word" \
-	    lib watchctl tests examples ||
+	grep -rqwI --include='*.[ch]' --include='*.cc' --include='*.in' \
+	    -e "$word" lib watchctl tests examples ||
 	    [ -n "$(find tests -name "$word.c*" -print -quit)" ] ||
 	    cat $kernels | grep -qw -e "$word" ||
 	    complain "$word" 'the sources have no such name'
 done
 # what building needs, but for what compiles
-for package in $(sed -n "/^to_build=/,/'\$/p" bootstrap | sed "s/.*='//; s/'//"); do
+for package in $(sed -n "/^to_build=/,/'\$/p" bootstrap |
+    sed "s/.*='//; s/'//"); do
 	case $package in gcc | libc6-dev) continue ;; esac
 	for list in README.md debian/control; do
 		grep -qw -e "$package" $list || {

@@ -5,7 +5,8 @@
 set -eu
 cd "$TOP"
 
-flags='-D_GNU_SOURCE -Ilib/watchpoint -Ilib/explain -Ilib/heapguard -Iwatchctl -Itests/support'
+flags='-D_GNU_SOURCE -Ilib/watchpoint -Ilib/explain -Ilib/heapguard'
+flags="$flags -Iwatchctl -Itests/support"
 
 sources()
 {

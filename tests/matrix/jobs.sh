@@ -1,13 +1,14 @@
-# jobs: what is tried in a guest, with truth that is known.  Each row of /rows is
-# a function here, which returns 0: as it should be; 77: cannot be tested here,
-# and its last line says why; else its last line says what is wrong.
+# jobs: what is tried in a guest, with truth that is known.  Each row of /rows
+# is a function here, which returns 0: as it should be; 77: cannot be tested
+# here, and its last line says why; else its last line says what is wrong.
 
 arm=
 [ "$(uname -m)" != aarch64 ] || arm=yes
 level=/proc/sys/kernel/perf_event_paranoid
 tests=/tests
 
-# A command as an ordinary user, with a capability or none: CAPABILITY COMMAND...
+# A command as an ordinary user, with a capability or none: CAPABILITY
+# COMMAND...
 as_user()
 {
 	caps=-all
@@ -137,8 +138,8 @@ hit_lines()
 	grep '"type":"hit"' out | grep -c -e "$1"
 }
 
-# What a command reads: that it may go on, and end; or nothing, until so many hits
-# are reported.
+# What a command reads: that it may go on, and end; or nothing, until so many
+# hits are reported.
 go_on()
 {
 	printf 'go\nend\n'
@@ -183,9 +184,9 @@ bumps()
 }
 
 # So many of one thread: each value is that before and one.  What was before the
-# first may be given; a recording does not know it.  Where the kernel's writes are
-# not seen, on arm64, what was before is not known.  Exit status 3: what was before
-# some is left out.
+# first may be given; a recording does not know it.  Where the kernel's writes
+# are not seen, on arm64, what was before is not known.  Exit status 3: what was
+# before some is left out.
 counted()
 {
 	bumps "$1" && awk -v first="${2-0}" -v unknown="$arm" '
@@ -210,8 +211,8 @@ counted()
 	}' out
 }
 
-# COMMAND..., which ends with `counted`: on a processor that stands still now and
-# then, as emulated ones do, not each value can be proved.
+# COMMAND..., which ends with `counted`: on a processor that stands still now
+# and then, as emulated ones do, not each value can be proved.
 proved()
 {
 	for try in 1 2 3 4 5 6 7 8; do
@@ -222,7 +223,8 @@ proved()
 	return $came
 }
 
-# Which ways doctor finds, by trying: WAY...; a line of plain reasons for others.
+# Which ways doctor finds, by trying: WAY...; a line of plain reasons for
+# others.
 doctor_finds()
 {
 	$as watchctl doctor -o json > out 2> said ||

@@ -1,7 +1,7 @@
 #!/bin/sh
-# completion: the help, the manual and completion have the same options; words are
-# completed by what the rest of the command line says, and a name that a shell
-# would not take for text is left out; the shells' scripts agree.
+# completion: the help, the manual and completion have the same options; words
+# are completed by what the rest of the command line says, and a name that a
+# shell would not take for text is left out; the shells' scripts agree.
 #
 # With THOROUGH, zsh and fish are tried, too, and a program of many symbols.
 set -eu
@@ -21,7 +21,8 @@ same()
 	}
 }
 manual=$TOP/watchctl/watchctl.1
-"$WATCHCTL" --help | sed -n 's/^  \(-.*\)/\1/p' | sed 's/  .*//; s/, / /; s/\[=.*//' |
+"$WATCHCTL" --help | sed -n 's/^  \(-.*\)/\1/p' |
+    sed 's/  .*//; s/, / /; s/\[=.*//' |
     tr ' ' '\n' | grep -e '^-' | grep -vx -e -h -e -V | sort > help
 sed -n '/^\.Sh DESCRIPTION/,/^\.El/s/^\.It Fl //p' "$manual" |
     sed 's/^[hV] , //; s/ .*//; s/^/-/' | sort -u > manual
@@ -60,7 +61,8 @@ objcopy --redefine-sym 'hostile=config_$(reboot)' plain 'a program'
 nm 'a program' | grep -F 'config_$(reboot)'
 cp 'a program' watched_program
 
-# complete WANTED INDEX WORD...: these are the candidates, and nothing else is said
+# complete WANTED INDEX WORD...: these are the candidates, and nothing else is
+# said
 complete()
 {
 	wanted=$1
@@ -75,15 +77,18 @@ complete 'doctor report' 1 watchctl ''
 complete '-o' 2 watchctl doctor ''
 complete 'json' 3 watchctl doctor -o j
 complete '--each --error-exitcode --every --exe' 1 watchctl --e
-complete '--each --error-exitcode --every --explain-memory' 2 watchctl report --e
+complete '--each --error-exitcode --every --explain-memory' 2 \
+    watchctl report --e
 complete '--if-missing' 1 watchctl --if-m -- ./watched_program
 complete '' 2 watchctl -p1 --if-m
 complete 'summary summary,json' 2 watchctl -o su
 complete '--on-hit=pause' 1 watchctl --on-hit=p
-complete 'config_limit config_port config_static' 2 watchctl -w con -- './a program'
+complete 'config_limit config_port config_static' 2 \
+    watchctl -w con -- './a program'
 complete 'config_read' 2 watchctl -x con ./watched_program
 complete 'store::capacity store::count' 1 -w store::c -- ./watched_program
-complete 'store::capacity store::count' 2 watchctl -w store:: -- ./watched_program
+complete 'store::capacity store::count' 2 \
+    watchctl -w store:: -- ./watched_program
 complete '-wconfig_port' 2 watchctl -f -wconfig_p -- ./watched_program
 complete '' 4 watchctl -w x ./watched_program con
 complete '' 2 watchctl -w con -- ./no_program

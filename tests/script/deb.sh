@@ -47,7 +47,8 @@ cd /tmp
 dpkg -i packages/*_amd64.deb
 cc -g -o try try.c $(pkg-config --cflags --libs watchpoint)
 ./try 2>&1 | grep 'main  *try\.c:9$'
-watchctl -w word --user-only -- /tmp/try 2>&1 | grep '^watchctl: 1 hit, 1 reported'
+watchctl -w word --user-only -- /tmp/try 2>&1 |
+    grep '^watchctl: 1 hit, 1 reported'
 watchctl -w word --inside -- ./try 2>&1 | grep '^watchctl: .* 0 lost'
 man -w watchctl libwatchpoint
 ls /usr/share/bash-completion/completions/watchctl \

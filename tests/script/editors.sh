@@ -1,6 +1,6 @@
 #!/bin/sh
-# editors: what -o gcc writes is a list of places for vim's quickfix and for emacs'
-# compilation mode, each of which goes from one to the next.
+# editors: what -o gcc writes is a list of places for vim's quickfix and for
+# emacs' compilation mode, each of which goes from one to the next.
 set -eu
 
 . "$TOP/tests/support/needs.sh"
@@ -63,7 +63,10 @@ cat > list.el <<'END_OF_LISP'
                      (progn (re-search-forward " \\(by .*\\)")
                             (match-string 1)))))))
 END_OF_LISP
-emacs -Q --batch -l list.el > emacs.got 2> emacs.said || { cat emacs.said; exit 1; }
+emacs -Q --batch -l list.el > emacs.got 2> emacs.said || {
+	cat emacs.said
+	exit 1
+}
 printf 'writer.c 8 warning by main\nwriter.c 4 warning by fill\n' > wanted
 for editor in vim emacs; do
 	diff wanted $editor.got || {

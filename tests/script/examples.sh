@@ -1,6 +1,6 @@
 #!/bin/sh
-# examples: each says what its first lines promise: who wrote, in which function,
-# at which line of the source; and ends as it should.
+# examples: each says what its first lines promise: who wrote, in which
+# function, at which line of the source; and ends as it should.
 set -eu
 
 . "$TOP/tests/support/needs.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# fires: watchctl doctor says of this machine's breakpoints what gdb and perf find.
-# Where they fire for others, but not for doctor, all tests of real watches would
-# be skipped, and it would look as if they had passed.
+# fires: watchctl doctor says of this machine's breakpoints what gdb and perf
+# find.  Where they fire for others, but not for doctor, all tests of real
+# watches would be skipped, and it would look as if they had passed.
 set -eu
 
 . "$TOP/tests/support/needs.sh"

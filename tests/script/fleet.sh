@@ -1,7 +1,7 @@
 #!/bin/sh
 # fleet: a parallel job under Open MPI, each rank with a report of its own; what
-# rsyslog collects of them over RELP, also after it was ended in between; and all of
-# it merged.
+# rsyslog collects of them over RELP, also after it was ended in between; and
+# all of it merged.
 set -eu
 
 . "$TOP/tests/support/needs.sh"

@@ -1,16 +1,17 @@
 #!/bin/sh
 # install: what `bmake install` leaves is complete; programs in C and C++ build
-# against it and find their helper; the shared library needs libc alone and shows
-# nothing but wp_* and what takes the place of functions of the C library.
-# watchctl needs libc and ncurses alone: what reads executables and debug information is
-# in watchctl-explain, which has no privilege.
+# against it and find their helper; the shared library needs libc alone and
+# shows nothing but wp_* and what takes the place of functions of the C library.
+# watchctl needs libc and ncurses alone: what reads executables and debug
+# information is in watchctl-explain, which has no privilege.
 set -eu
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 unset WATCHPOINT_HELPER
 
-# A copy that is built for another prefix: only what knows the prefix is made anew.
+# A copy that is built for another prefix: only what knows the prefix is made
+# anew.
 mkdir "$scratch/src"
 cp -a "$TOP/lib" "$TOP/watchctl" "$TOP"/Makefile* "$scratch/src"
 install()
@@ -26,7 +27,8 @@ install()
 # under another root
 install DESTDIR="$scratch/root" prefix=/opt
 cd "$scratch/root/opt"
-ls share/bash-completion/completions/watchctl share/zsh/site-functions/_watchctl \
+ls share/bash-completion/completions/watchctl \
+    share/zsh/site-functions/_watchctl \
     share/fish/vendor_completions.d/watchctl.fish share/watchctl/who.py
 ls bin/watchctl libexec/watchctl-explain lib/libwatchpoint.a share/man/man1/watchctl.1 \
     share/man/man3/libwatchpoint.3
@@ -38,7 +40,8 @@ readelf -d lib/watchctl/libwatchpoint-heap.so | grep -c NEEDED | grep -x 1
 
 # where a 32-bit program looks for its own
 if [ -e "$TOP/lib/narrow/libwatchpoint.so.0" ]; then
-	ls lib/i386-linux-gnu/libwatchpoint.so lib/i386-linux-gnu/libwatchpoint.a
+	ls lib/i386-linux-gnu/libwatchpoint.so \
+	    lib/i386-linux-gnu/libwatchpoint.a
 	grep -x 'libdir=/opt/lib/i386-linux-gnu' \
 	    lib/i386-linux-gnu/pkgconfig/watchpoint.pc
 	readelf -h lib/i386-linux-gnu/libwatchpoint.so.0 | grep 'ELF32'

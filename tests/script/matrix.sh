@@ -1,19 +1,20 @@
 #!/bin/sh
 # matrix: what works on which kernel and processor, tried in guests that qemu
-# emulates.  The kernels are Debian's; tests/matrix has what is tried in a guest.
-# What came of it is a table, written to $SUPPORT, docs/support.md, if at least six
-# guests booted: else it would say less than the one that is there.
+# emulates.  The kernels are Debian's; tests/matrix has what is tried in a
+# guest.  What came of it is a table, written to $SUPPORT, docs/support.md, if
+# at least six guests booted: else it would say less than the one that is there.
 #
-# It needs the package mirror that apt is configured with, which has more releases
-# than the one that is installed.  What is taken from it is kept in obj.matrix,
-# and checked by apt, each time: it is signed.  A kernel that the mirror has not
-# got is told as not run, and with fewer than six of them the whole; but if it has
-# them, six have to boot.
+# It needs the package mirror that apt is configured with, which has more
+# releases than the one that is installed.  What is taken from it is kept in
+# obj.matrix, and checked by apt, each time: it is signed.  A kernel that the
+# mirror has not got is told as not run, and with fewer than six of them the
+# whole; but if it has them, six have to boot.
 #
-# QUICK, of `bmake verify`: the libraries' own tests are run by the oldest kernel
-# of each processor only; what fails is tried three times, since emulation errs now
-# and then; and what fails on a kernel that docs/support.md does not have yet, as
-# the newest release brings them, is told only.  KERNELS and PROCESSORS choose some.
+# QUICK, of `bmake verify`: the libraries' own tests are run by the oldest
+# kernel of each processor only; what fails is tried three times, since
+# emulation errs now and then; and what fails on a kernel that docs/support.md
+# does not have yet, as the newest release brings them, is told only.  KERNELS
+# and PROCESSORS choose some.
 set -eu
 
 here=$TOP/tests/matrix
@@ -28,7 +29,8 @@ needs qemu-system-x86_64 qemu-system-aarch64 busybox clang ld.lld llvm-ar
 # --- the mirror ---
 
 # With its lists as it has read them, also where containers leave them out.
-kept='-o Dir::Cache::pkgcache=pkgcache.bin -o Dir::Cache::srcpkgcache=srcpkgcache.bin'
+kept='-o Dir::Cache::pkgcache=pkgcache.bin
+    -o Dir::Cache::srcpkgcache=srcpkgcache.bin'
 
 # A state of apt's own: nothing of it is the machine's.
 apt_state()
@@ -116,8 +118,8 @@ kernel()
 
 # --- what is tried ---
 
-# tests that compile or run what a guest has not got, that emulation takes a minute
-# for, or that are about how soon another process does something
+# tests that compile or run what a guest has not got, that emulation takes a
+# minute for, or that are about how soon another process does something
 left_out=' debug_info_test debug_names_test declared_object_test explain_test
 gdb_index_test history_test index_test module_test perfdata_test proc_test
 ptrace_test stack_test sweep_test symbol_test unwind_test '
@@ -135,8 +137,8 @@ pure()
 	done
 }
 
-# The root of a guest: ROOT BUSYBOX.  Only tests that cancel threads find what is
-# in /gcc: everything else has to do without libgcc_s.so.1.
+# The root of a guest: ROOT BUSYBOX.  Only tests that cancel threads find what
+# is in /gcc: everything else has to do without libgcc_s.so.1.
 common_root()
 {
 	rm -rf "$1"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# matrix_boot: the matrix starts a guest that does not boot once more, and says so;
-# one that boots is started once.  The emulator is one of ours.
+# matrix_boot: the matrix starts a guest that does not boot once more, and says
+# so; one that boots is started once.  The emulator is one of ours.
 set -eu
 
 scratch=$(mktemp -d)
@@ -23,7 +23,8 @@ printf '@=kernel|6.1.0\r\n@row|ok|\r\n' > "${2#file:}"
 END
 chmod 755 "$scratch/bin/emulator"
 
-# starts HANGS STARTS OK PATIENCE: so often it is started, and so many rows are ok
+# starts HANGS STARTS OK PATIENCE: so often it is started, and so many rows are
+# ok
 starts()
 {
 	rm -f "$scratch/starts"

@@ -14,7 +14,8 @@ watching=
 end()
 {
 	[ -z "$watching" ] || kill -KILL "$watching" 2> /dev/null || :
-	as_postgres pg_ctl -m immediate -D "$scratch/data" stop > /dev/null 2>&1 || :
+	as_postgres pg_ctl -m immediate -D "$scratch/data" stop \
+	    > /dev/null 2>&1 || :
 	rm -rf "$scratch"
 }
 trap end EXIT
@@ -50,8 +51,8 @@ mapping_of()
 	done < "/proc/$postmaster/maps"
 }
 
-# Of the SQL, the backend's pid; it makes room for rows on the page: each of these
-# moves pd_lower, the 2 bytes at 12, by the 4 of its line pointer.
+# Of the SQL, the backend's pid; it makes room for rows on the page: each of
+# these moves pd_lower, the 2 bytes at 12, by the 4 of its line pointer.
 insert()
 {
 	sql "select pg_backend_pid(); insert into t select generate_series(1, $1)"

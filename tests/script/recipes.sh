@@ -1,7 +1,7 @@
 #!/bin/sh
-# recipes: the examples for pytest, cargo test, systemd and containers do what they
-# are for: a stray write fails the tests and is named, others do not; the recorder's
-# unit is right; it and the container have the rights that they need.
+# recipes: the examples for pytest, cargo test, systemd and containers do what
+# they are for: a stray write fails the tests and is named, others do not; the
+# recorder's unit is right; it and the container have the rights that they need.
 set -eu
 
 . "$TOP/tests/support/needs.sh"
@@ -106,7 +106,8 @@ pids=$!
 await test -s ready
 caps=$(sed -n 's/^CapabilityBoundingSet=//p' recorder@.service |
     tr A-Z a-z | sed 's/cap_/+/g; s/ /,/g')
-arguments=$(sed -n 's/^ExecStart=[^ ]* //p' recorder@.service | sed "s/%i/$pids/")
+arguments=$(sed -n 's/^ExecStart=[^ ]* //p' recorder@.service |
+    sed "s/%i/$pids/")
 # for a while, as at a server that goes on
 if enough systemd; then
 	expect 0 '^watchctl: [0-9]+ hits, 200 reported' \
@@ -117,7 +118,8 @@ fi
 cd ../container
 ${CC:-cc} -g -o server server.c
 container=$scratch/container
-# contained CAPABILITIES FILTER COMMAND...: in a container of this machine's files
+# contained CAPABILITIES FILTER COMMAND...: in a container of this machine's
+# files
 cat > contained << 'END_OF_SH'
 #!/bin/sh
 set -eu
@@ -151,7 +153,8 @@ CONTAINER=$container
 export CONTAINER WATCHCTL
 held=$(sed -n 's/^ *cap_add: \[\(.*\)\]/\1/p' compose.yaml | tr -d ,)
 in_container='unshare -m sh contained'
-watch=$(sed -n 's/^ *command: watchctl //p' compose.yaml | sed "s,server,$PWD/&,")
+watch=$(sed -n 's/^ *command: watchctl //p' compose.yaml |
+    sed "s,server,$PWD/&,")
 $in_container '' seccomp.json /bin/true > ran 2>&1 || {
 	echo 'container: not tried: runc cannot start here'
 	cat ran

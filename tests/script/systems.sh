@@ -1,9 +1,9 @@
 #!/bin/sh
-# systems: what is built on other systems than this one.  On what is not Linux, on
-# another processor, and without a decoder of instructions the build ends with a
-# line that says so.  On Debian 11, which has no such decoder, libwatchpoint is
-# built alone, without a warning; on Debian 13 everything is, by its
-# gcc and its clang.
+# systems: what is built on other systems than this one.  On what is not Linux,
+# on another processor, and without a decoder of instructions the build ends
+# with a line that says so.  On Debian 11, which has no such decoder,
+# libwatchpoint is built alone, without a warning; on Debian 13 everything is,
+# by its gcc and its clang.
 #
 # They are made by debootstrap, which needs root and the package mirror that apt
 # is configured with.  SYSTEMS chooses some.

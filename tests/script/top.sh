@@ -182,8 +182,8 @@ keys C-c
 await 'watchctl: [0-9]* hits, [0-9]* reported, 0 lost'
 restored
 
-# who explains is killed: the table goes on, and what is said of it waits.  It may
-# have been reading a module, which is left aside then
+# who explains is killed: the table goes on, and what is said of it waits.  It
+# may have been reading a module, which is left aside then
 start "sh -c 'echo \$\$ > pid; exec $attached $victim'"
 await 'write in add'
 for child in $(cat "/proc/$(cat pid)/task/$(cat pid)/children"); do

@@ -1,7 +1,7 @@
 #!/bin/sh
 # trap_safe: the objects of the signal handler use nothing that is not
-# async-signal-safe, nothing where a thread can be cancelled, and no thread-local
-# memory that would have to be allocated first.
+# async-signal-safe, nothing where a thread can be cancelled, and no
+# thread-local memory that would have to be allocated first.
 set -eu
 
 # all of the room, but for other processors

@@ -1,7 +1,7 @@
 #!/bin/sh
-# tutorial: each command of docs/tutorial.md does what is shown there.  Numbers may
-# be others; "..." stands for anything, also for lines.  And what a newcomer meets
-# first, if it does not work, says what helps.
+# tutorial: each command of docs/tutorial.md does what is shown there.  Numbers
+# may be others; "..." stands for anything, also for lines.  And what a newcomer
+# meets first, if it does not work, says what helps.
 set -eu
 
 . "$TOP/tests/support/needs.sh"
@@ -27,8 +27,8 @@ for line in open(sys.argv[1]):
     elif shown:
         steps[-1][1].append(line)
 
-# One shell for all.  A program that it starts is waited for: it is a copy of the
-# shell at first.
+# One shell for all.  A program that it starts is waited for: it is a copy of
+# the shell at first.
 script = ''
 for i, (command, _) in enumerate(steps):
     script += 's=$?; echo "@@%d"; (exit $s)\n%s\n' % (i, command)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# viewers: what -o html and -o trace write, as a browser shows it: the page at two
-# widths, light and dark, and the trace in speedscope.
+# viewers: what -o html and -o trace write, as a browser shows it: the page at
+# two widths, light and dark, and the trace in speedscope.
 set -eu
 
 . "$TOP/tests/support/needs.sh"
@@ -64,7 +64,8 @@ browse()
 {
 	url=$1 width=$2
 	shift 2
-	timeout 120 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars \
+	timeout 120 chromium --headless --no-sandbox --disable-gpu \
+	    --hide-scrollbars \
 	    --user-data-dir="$scratch/browser" --allow-file-access-from-files \
 	    --window-size="$width,900" "$@" "$url" 2> said
 }
@@ -79,8 +80,8 @@ grep -q '<title>balance, load, label - watchctl</title>' dom
 test "$(grep -c '<svg' dom)" -eq 3
 test "$(grep -c '<script' dom || true)" -eq 0
 
-# As wide as the screen, light and dark, everything unfolded.  In a frame, because the
-# browser's own window is never narrower than 500.
+# As wide as the screen, light and dark, everything unfolded.  In a frame,
+# because the browser's own window is never narrower than 500.
 cat > measure.html <<'END_OF_SCRIPT'
 <script>
 for (const one of document.querySelectorAll('details'))
@@ -121,7 +122,8 @@ test "$(stat -c %s drawn.png)" -gt $(($(stat -c %s blank.png) * 2))
 # The trace, in speedscope: its table of functions.
 jq -e '(.traceEvents | length > 600) and (.samples | length > 600)' bank.trace \
     > /dev/null
-timeout 120 npm install --silent --no-audit --no-fund speedscope > npm.said 2>&1 || {
+timeout 120 npm install --silent --no-audit --no-fund speedscope \
+    > npm.said 2>&1 || {
 	cat npm.said
 	not_run "speedscope cannot be had from npm"
 }

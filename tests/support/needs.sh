@@ -1,5 +1,5 @@
-# needs: what a script cannot be run without.  Where it is missing the script ends
-# as skipped, and says what is.
+# needs: what a script cannot be run without.  Where it is missing the script
+# ends as skipped, and says what is.
 
 not_run()
 {
