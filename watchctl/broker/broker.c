@@ -258,10 +258,10 @@ say_aside(struct broker *broker)
 
 		(void)snprintf(message.text, sizeof(message.text), "%s",
 		    broker->aside.at[i]);
-		(void)broker_tell(broker, &message, -1);
+		(void)broker_post(broker, &message, -1);
 	}
 	if (broker->plain)
-		(void)broker_tell(broker, &(struct broker_message){.what =
+		(void)broker_post(broker, &(struct broker_message){.what =
 		    BROKER_ASIDE}, -1);
 }
 
@@ -334,7 +334,7 @@ broker_start(struct broker *broker)
 }
 
 int
-broker_tell(struct broker *broker, const struct broker_message *message, int fd)
+broker_post(struct broker *broker, const struct broker_message *message, int fd)
 {
 	int err = -EAGAIN;
 
@@ -734,7 +734,7 @@ broker_ask(struct broker *broker, struct broker_message *message,
 		}
 		if (broker->release != NULL)
 			broker->release(broker);
-		(void)broker_tell(broker, &question, -1);
+		(void)broker_post(broker, &question, -1);
 		if ((err = hear_answer(broker, message)) == 0) {
 			broker->deaths = 0;
 			broker->sparing = false;
@@ -773,7 +773,7 @@ let_keep(struct broker *broker)
 
 	if (!broker->answers.no_cache &&
 	    atomic_load(&broker->shared->news) != 0 &&
-	    broker_tell(broker, &message, -1) == 0)
+	    broker_post(broker, &message, -1) == 0)
 		(void)broker_hear(broker, &last);
 }
 

@@ -38,7 +38,7 @@ struct broker {
 	uint64_t memory;	/* limit of its private memory, bytes; 0: the
 				   default */
 	void (*brief)(struct broker *);	/* sends a new explainer what the
-					   previous ones knew, by broker_tell;
+					   previous ones knew, by broker_post;
 					   NULL: nothing */
 	struct answers answers;	/* the files and processes that it may ask
 				   about */
@@ -98,7 +98,7 @@ int broker_start(struct broker *);
    without waiting: a message for which the socket has no room is kept, and sent
    by broker_hear.  Only broker_hear shows that the explainer is dead or never
    reads.  0 or -errno. */
-int broker_tell(struct broker *, const struct broker_message *, int fd);
+int broker_post(struct broker *, const struct broker_message *, int fd);
 
 /*
  * Wait for a message from the explainer.  Meanwhile its questions about files

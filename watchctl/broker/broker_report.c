@@ -33,9 +33,9 @@ brief(struct broker *broker)
 	};
 
 	/* if it has died, that will be noticed soon */
-	(void)broker_tell(broker, &message, -1);
+	(void)broker_post(broker, &message, -1);
 	message = (struct broker_message){.what = BROKER_GO};
-	(void)broker_tell(broker, &message, -1);
+	(void)broker_post(broker, &message, -1);
 }
 
 /* Returns false if the message is invalid. */

@@ -48,7 +48,7 @@ tell(struct broker *broker, const struct live_broker_process *process,
 			.value = {(uint64_t)process->pid, process->time},
 		};
 		memcpy(message.text, records + at, part);
-		(void)broker_tell(broker, &message, -1);
+		(void)broker_post(broker, &message, -1);
 	}
 }
 

@@ -69,9 +69,9 @@ brief(struct broker *broker)
 {
 	struct broker_message message = {.what = BROKER_BEGIN};
 
-	(void)broker_tell(broker, &message, -1);
+	(void)broker_post(broker, &message, -1);
 	message.what = BROKER_GO;
-	(void)broker_tell(broker, &message, -1);
+	(void)broker_post(broker, &message, -1);
 }
 
 static void

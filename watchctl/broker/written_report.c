@@ -34,7 +34,7 @@ answer(struct written_report *report, struct broker *broker, int err)
 	};
 
 	report->owed = false;
-	(void)broker_tell(broker, &message, -1);
+	(void)broker_post(broker, &message, -1);
 }
 
 void
@@ -155,7 +155,7 @@ written_report_take(struct written_report *report, struct broker *broker,
 		return false;
 	buffer_put(coming, broker->shared->report, message->value[0]);
 	if (message->err != 0) {
-		(void)broker_tell(broker, &more, -1);
+		(void)broker_post(broker, &more, -1);
 		return true;
 	}
 	if (!make_room(report, broker, ms)) {

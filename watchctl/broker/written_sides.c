@@ -23,7 +23,7 @@ written_sides_take(struct written_sides *sides,
 		return false;
 	buffer_put(&sides->text[side], broker->shared->report, n);
 	sides->whole[side] = message->err == 0;
-	(void)broker_tell(broker, &answer, -1);
+	(void)broker_post(broker, &answer, -1);
 	return true;
 }
 

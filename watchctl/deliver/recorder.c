@@ -41,9 +41,9 @@ struct recorder {
 	size_t from, n, cap;	/* n are in use, from `from' on, modulo cap */
 	size_t bytes;			/* of the records kept */
 	uint64_t newest, oldest;	/* numbers of the hits that are kept */
-	uint64_t left_hits, left_samples;	/* not kept, since the
-						   session was told */
-	bool told;			/* it has been told before */
+	uint64_t left_hits, left_samples;	/* not kept, since
+						   hits were released */
+	bool released;			/* hits were released before */
 	bool full;		/* fewer hits were kept because room ran out */
 	struct open_hit *open[LISTS];
 };
@@ -298,11 +298,11 @@ recorder_has_hits(const struct recorder *r)
 bool
 recorder_is_due(const struct recorder *r)
 {
-	return !r->told || recorder_has_hits(r);
+	return !r->released || recorder_has_hits(r);
 }
 
 bool
-recorder_tell(struct recorder *r, struct run *run)
+recorder_release(struct recorder *r, struct run *run)
 {
 	struct session *s = &run->session;
 	bool more = true;
@@ -313,6 +313,6 @@ recorder_tell(struct recorder *r, struct run *run)
 		more = take_first(r, run);
 	leave_out(r, s);
 	r->oldest = r->newest + 1;
-	r->told = true;
+	r->released = true;
 	return more;
 }

@@ -31,7 +31,7 @@ bool recorder_keep(struct recorder *, struct run *,
 bool recorder_pass(struct recorder *, const struct perf_event_header *);
 
 /* Hand everything that is kept to the session.  False as above. */
-bool recorder_tell(struct recorder *, struct run *);
+bool recorder_release(struct recorder *, struct run *);
 
 /* Whether any hit is kept; and whether there is anything to report: a hit, or
    that there was none. */

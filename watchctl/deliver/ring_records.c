@@ -116,12 +116,12 @@ keep_records(struct run *run)
 /* Why the kept records have to be reported now that everything before the
    horizon is there (UINT64_MAX: at the end), or NULL. */
 static const char *
-reason_to_tell(const struct run *run, uint64_t horizon)
+reason_to_release(const struct run *run, uint64_t horizon)
 {
 	const struct ring_run *ring = run->own;
 
-	if (run->tell_reason != NULL)
-		return horizon >= run->tell ? run->tell_reason : NULL;
+	if (run->release_reason != NULL)
+		return horizon >= run->release ? run->release_reason : NULL;
 	return horizon != UINT64_MAX || run->options->last == 0 ||
 	    (ring->recorder != NULL && !recorder_is_due(ring->recorder)) ?
 	    NULL : run->reason;
@@ -130,12 +130,13 @@ reason_to_tell(const struct run *run, uint64_t horizon)
 /* Write all records up to the horizon and the kept ones, followed by the reason
    why they were reported. */
 static bool
-tell(struct run *run, const char *reason, uint64_t horizon)
+release(struct run *run, const char *reason, uint64_t horizon)
 {
 	const struct ring_run *ring = run->own;
 	struct session *s = &run->session;
 
-	if ((ring->recorder != NULL && !recorder_tell(ring->recorder, run)) ||
+	if ((ring->recorder != NULL &&
+	    !recorder_release(ring->recorder, run)) ||
 	    !session_flush(s, horizon))
 		return false;
 	session_last(s, reason);
@@ -147,13 +148,13 @@ tell(struct run *run, const char *reason, uint64_t horizon)
 static bool
 write_records(struct run *run, uint64_t horizon)
 {
-	const char *reason = reason_to_tell(run, horizon);
+	const char *reason = reason_to_release(run, horizon);
 
 	if (reason == NULL)
 		return session_flush(&run->session, horizon);
-	run->tell_reason = NULL;
+	run->release_reason = NULL;
 	run->crashed = false;
-	return tell(run, reason, horizon);
+	return release(run, reason, horizon);
 }
 
 bool
@@ -209,7 +210,7 @@ ring_records_settle(struct run *run)
 	if (ready == 0)
 		return;
 	if (ring->recorder != NULL && recorder_has_hits(ring->recorder))
-		(void)tell(run, "exit", ready);
+		(void)release(run, "exit", ready);
 }
 
 void

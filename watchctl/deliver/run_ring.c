@@ -227,8 +227,8 @@ wait_a_little(struct run *run)
 	instances_report(run);
 	rotate_turn(run->rotate);
 	objects_report(run->objects);
-	if (run->crashed && run->tell_reason == NULL)
-		run_tell(run, "crash");
+	if (run->crashed && run->release_reason == NULL)
+		run_release(run, "crash");
 	run_check_time(run);
 }
 

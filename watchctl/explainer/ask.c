@@ -103,7 +103,7 @@ ask_receive(struct broker_message *message, int *fd)
 }
 
 void
-ask_tell(const struct broker_message *message)
+ask_send(const struct broker_message *message)
 {
 	atomic_store(&shared->news, ex_index_noted());
 	if (broker_send(BROKER_SOCKET, message, -1) < 0)
@@ -125,7 +125,7 @@ ask_question(struct broker_message *message)
 {
 	int fd;
 
-	ask_tell(message);
+	ask_send(message);
 	receive_answer(message, &fd);
 	if (fd >= 0)
 		(void)close(fd);
@@ -137,7 +137,7 @@ ask_file(struct broker_message *message)
 {
 	int fd;
 
-	ask_tell(message);
+	ask_send(message);
 	receive_answer(message, &fd);
 	if (message->err >= 0)
 		return fd >= 0 ? fd : -EMFILE;
@@ -152,7 +152,7 @@ ask_say(const char *line)
 	struct broker_message message = {.what = BROKER_SAY};
 
 	(void)snprintf(message.text, sizeof(message.text), "%s", line);
-	ask_tell(&message);
+	ask_send(&message);
 }
 
 /* A report's bytes, a part at a time; at least one, if there are none.  0 or
@@ -205,7 +205,7 @@ ask_taken(uint64_t hits, bool enough, uint64_t time, int err)
 		.what = BROKER_TAKEN, .err = err, .value = {hits, enough, time},
 	};
 
-	ask_tell(&message);
+	ask_send(&message);
 }
 
 void
@@ -228,7 +228,7 @@ know(const struct wp_known_stack *stack)
 	};
 
 	memcpy(message.text, stack, sizeof(*stack));
-	ask_tell(&message);
+	ask_send(&message);
 }
 
 static void
@@ -238,7 +238,7 @@ forget(pid_t pid)
 		.what = BROKER_FORGET, .value = {(uint64_t)pid},
 	};
 
-	ask_tell(&message);
+	ask_send(&message);
 }
 
 const struct ex_listener ask_listener = {know, forget, false};
@@ -251,7 +251,7 @@ ask_end(int status)
 		.what = BROKER_END, .value = {(uint64_t)status},
 	};
 
-	ask_tell(&message);
+	ask_send(&message);
 	_exit(EXIT_SUCCESS);
 }
 

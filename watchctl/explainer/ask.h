@@ -35,7 +35,7 @@ int ask_file(struct broker_message *);
 /* Send a message that is not answered, or the answer to a question of
    watchctl's; and put len bytes of text where watchctl takes them from (the
    answer carries their length): 0 or -E2BIG. */
-void ask_tell(const struct broker_message *);
+void ask_send(const struct broker_message *);
 int ask_put_text(const char *text, size_t len);
 
 /* A part of the journal has been read: send BROKER_TAKEN. */

@@ -385,14 +385,14 @@ publish_channel_hit(struct reader *r, const struct broker_channel_hit *found)
 }
 
 static void
-tell_reply(const struct journal_entry *e, const char *text)
+send_reply(const struct journal_entry *e, const char *text)
 {
 	struct broker_message reply = {
 		.what = BROKER_REPLY, .value = {e->value[0]},
 	};
 
 	(void)snprintf(reply.text, sizeof(reply.text), "%s", text);
-	ask_tell(&reply);
+	ask_send(&reply);
 }
 
 static void
@@ -414,7 +414,7 @@ read_channel_hit(struct reader *r, const struct journal_entry *e)
 	found.number = e->value[0];
 	publish_channel_hit(r, &found);
 	if ((hit->flags & WP_CELL_REPLY) != 0)
-		tell_reply(e, reply);
+		send_reply(e, reply);
 }
 
 /* It is not known what accesses have left in the meantime. */
@@ -437,7 +437,7 @@ read_resume(struct reader *r, const struct journal_entry *e)
 	s->rejected = it->rejected;
 	s->unchanged = it->unchanged;
 	s->thinned = it->thinned;
-	s->told_unknown = true;
+	s->released_unknown = true;
 	if (!hit_filter_resume(s->filter, &it->place, it->count, it->ncounts))
 		out_of_memory();
 	s->full = session_is_full(s);

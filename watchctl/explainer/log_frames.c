@@ -186,7 +186,7 @@ log_frames_take(struct log_frames *log, const struct broker_message *message)
 	default:
 		return false;
 	}
-	ask_tell(&answer);
+	ask_send(&answer);
 	buffer_free(&b);
 	return true;
 }

@@ -310,7 +310,7 @@ questions_take(struct ex_space *space, const struct broker_message *message)
 	case BROKER_SYMBOLS:
 		answer.err = answer_question(ex_space_process(space,
 		    (pid_t)message->value[0]), message, &answer);
-		ask_tell(&answer);
+		ask_send(&answer);
 		return true;
 	default:
 		return false;

@@ -25,14 +25,14 @@
 
 /* Longest line in bytes; most lines of a file that are reported
    individually. */
-enum { LINE_MAX_BYTES = 4 << 20, TOLD_MAX = 100 };
+enum { LINE_MAX_BYTES = 4 << 20, SHOWN_MAX = 100 };
 
 struct merge {
 	const struct options *options;
 	struct merge_place place;
 	char *bytes;		/* LINE_MAX_BYTES of the current file */
 	struct merge_count count;
-	uint64_t told;		/* lines of this file left out */
+	uint64_t left_out;	/* lines of this file */
 	uint64_t number;	/* of the current line */
 	const char *name;	/* of the current file */
 };
@@ -90,7 +90,7 @@ static void
 leave_out(struct merge *m, const char *why)
 {
 	m->count.left_out++;
-	if (m->told++ < TOLD_MAX)
+	if (m->left_out++ < SHOWN_MAX)
 		(void)complain("%s:%llu: left out: %s", m->name,
 		    (unsigned long long)m->number, why);
 }
@@ -141,7 +141,7 @@ take_stream(struct merge *m, int fd)
 	size_t len = 0;
 	ssize_t n;
 
-	m->number = m->told = 0;
+	m->number = m->left_out = 0;
 	while ((n = read(fd, m->bytes + len, LINE_MAX_BYTES - len)) != 0) {
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -152,9 +152,9 @@ take_stream(struct merge *m, int fd)
 	}
 	if (!skipping)
 		take_line(m, m->bytes, len);
-	if (m->told > TOLD_MAX)
+	if (m->left_out > SHOWN_MAX)
 		(void)complain("%s: %llu more lines are left out", m->name,
-		    (unsigned long long)(m->told - TOLD_MAX));
+		    (unsigned long long)(m->left_out - SHOWN_MAX));
 	return 0;
 }
 

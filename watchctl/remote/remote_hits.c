@@ -27,7 +27,7 @@ remote_hits_take_details(struct remote_hits *k,
 		buffer_put(&details->environment, k->broker->shared->report,
 		    len);
 	}
-	(void)broker_tell(k->broker, &answer, -1);
+	(void)broker_post(k->broker, &answer, -1);
 	return true;
 }
 

@@ -81,7 +81,7 @@ send_bytes(struct remote_session *remote, const struct shared_memory *memory,
 		message.value[1] = memory->size;
 		memcpy(message.text, (const char *)memory->at + at,
 		    message.len);
-		(void)broker_tell(remote->broker, &message, -1);
+		(void)broker_post(remote->broker, &message, -1);
 	}
 }
 
@@ -97,7 +97,7 @@ bid(struct remote_session *remote, const struct shared_memory *memory, bool new,
 	if (memory->fd < 0)
 		send_bytes(remote, memory, from, to);
 	/* if it has died, that will be noticed soon */
-	(void)broker_tell(remote->broker, &message, new ? memory->fd : -1);
+	(void)broker_post(remote->broker, &message, new ? memory->fd : -1);
 }
 
 /* A part of the past or of the journal has been read.  Returns false if there
@@ -289,7 +289,7 @@ begin_teaching(struct remote_session *remote)
 	remote_hits_forget_details(&remote->hits);
 	shared_memory_free(&remote->learnt);
 	remote_entries_rewind(&remote->entries);
-	(void)broker_tell(remote->broker, &begin, -1);
+	(void)broker_post(remote->broker, &begin, -1);
 	if (remote->entries.log.len == 0)
 		return 0;
 	remote_resume_put(&b, &remote->entries.log, remote->session,

@@ -18,10 +18,10 @@
 enum { PROVED_AFTER = 50000000 };
 
 void
-run_tell(struct run *run, const char *reason)
+run_release(struct run *run, const char *reason)
 {
-	run->tell = wp_clock_ns() + PROVED_AFTER;
-	run->tell_reason = reason;
+	run->release = wp_clock_ns() + PROVED_AFTER;
+	run->release_reason = reason;
 }
 
 /* Whether the command has ended.  Its status is not consumed. */
@@ -45,7 +45,7 @@ run_signal(struct run *run, int sig)
 	const bool ended = command_has_ended(run);
 
 	if (sig == SIGUSR1)
-		run_tell(run, "signal");
+		run_release(run, "signal");
 	else if (o->command == NULL ||
 	    (ended && o->follow && run->reason == NULL)) {
 		run->reason = "signal";

@@ -255,10 +255,10 @@ struct run {
 	unsigned counted_hits_looks;
 	bool crashed;			/* a process was killed by a signal,
 					   which is not reported yet */
-	uint64_t tell;			/* --last: hits from before this time,
+	uint64_t release;		/* --last: hits from before this time,
 					   ns, are to be reported, for this
 					   reason; */
-	const char *tell_reason;	/* NULL: none are */
+	const char *release_reason;	/* NULL: none are */
 	const char *reason;		/* why the run ended; NULL: it has
 					   not */
 	bool failed;			/* it ended early because the process
@@ -307,7 +307,7 @@ void run_check_time(struct run *);
 
 /* Have the kept hits (--last) reported when everything from before now has
    arrived. */
-void run_tell(struct run *, const char *reason);
+void run_release(struct run *, const char *reason);
 
 /* Report, once, that a process which executed a program while traced runs
    without privileges that the file gives. */

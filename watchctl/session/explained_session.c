@@ -153,7 +153,7 @@ hold(struct session *s, const struct ex_hit *hit)
 
 /* The change is found out again, because other hits have reused its texts. */
 static void
-tell(struct session *s)
+release(struct session *s)
 {
 	struct ex_hit *hit;
 
@@ -267,11 +267,11 @@ give(void *arg, struct ex_hit *hit)
 	else
 		hold(s, hit);
 	if (s->ended != 0) {
-		tell(s);
+		release(s);
 		s->until = s->full = true;
 	}
 	if (s->ended != 0 && s->held != NULL)
-		session_told(s, "until");
+		session_released(s, "until");
 	return s->full || s->err < 0;
 }
 
@@ -589,7 +589,7 @@ explained_session_begin(struct session *s, enum ex_source source,
     struct ex_space *space)
 {
 	static const struct session_ops ops = {
-		ready, slot, start, record, flush, tell, add_tally, tally,
+		ready, slot, start, record, flush, release, add_tally, tally,
 		findings, put_sides, damage, close_session,
 	};
 	const struct options *o = s->options;

@@ -509,13 +509,13 @@ session_left_out(struct session *s, uint64_t hits, uint64_t samples)
 }
 
 void
-session_told(struct session *s, const char *reason)
+session_released(struct session *s, const char *reason)
 {
-	const uint64_t count = s->told_unknown ? UINT64_MAX :
-	    s->reported - s->told;
+	const uint64_t count = s->released_unknown ? UINT64_MAX :
+	    s->reported - s->released;
 
-	s->told = s->reported;
-	s->told_unknown = false;
+	s->released = s->reported;
+	s->released_unknown = false;
 	if (session_reports(s) && s->report.ops->last != NULL &&
 	    !s->report.summary_only)
 		session_note(s, s->report.ops->last(&s->report, count,
@@ -530,8 +530,8 @@ session_last(struct session *s, const char *reason)
 		return;
 	}
 	(void)session_flush(s, UINT64_MAX);
-	s->ops->tell(s);
-	session_told(s, reason);
+	s->ops->release(s);
+	session_released(s, reason);
 }
 
 void

@@ -65,7 +65,7 @@ struct session_ops {
 	void (*start)(struct session *, const struct report_start *);
 	void (*record)(struct session *, const struct ex_record *);
 	void (*flush)(struct session *, uint64_t now);
-	void (*tell)(struct session *);	/* report the held hits */
+	void (*release)(struct session *);	/* report the held hits */
 	void (*tally)(struct session *, const struct wp_target_tally *);
 	/* the explainer's tally; NULL: there is none yet */
 	const struct ex_tally *(*explained)(const struct session *);
@@ -137,8 +137,8 @@ struct session {
 	uint64_t rejected;		/* --if, */
 	uint64_t thinned;		/* --every, --once, --max-rate, or
 					   --last */
-	uint64_t told;			/* reported, as of session_last; */
-	bool told_unknown;		/* their number is unknown */
+	uint64_t released;		/* reported, as of session_last; */
+	bool released_unknown;		/* their number is unknown */
 	struct hit_filter *filter;
 	/* Before this explainer: */
 	uint64_t before;		/* hits */
@@ -236,7 +236,7 @@ void session_part(struct session *, unsigned whole);
 void session_instance(struct session *, uint64_t object, uint64_t since);
 
 /* Add a watch, as the report shows it; symbol may be NULL; strings are copied.
-   A report that has begun is told.  0 or -ENOMEM. */
+   A report that has begun reports it.  0 or -ENOMEM. */
 int session_add_watch(struct session *, const char *spec, const char *symbol,
     uint64_t addr, uint64_t len, enum wp_access access, unsigned slots);
 
@@ -323,7 +323,7 @@ void session_left_out(struct session *, uint64_t hits, uint64_t samples);
 void session_last(struct session *, const char *reason);
 
 /* Without a journal: write that line; the hits are written. */
-void session_told(struct session *, const char *reason);
+void session_released(struct session *, const char *reason);
 
 /* All records from before now (ns; UINT64_MAX: all) are there: write what can
    be written.  False as above. */

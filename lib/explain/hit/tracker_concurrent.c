@@ -113,7 +113,7 @@ take_ends(struct gathered *g, const struct ex_ended *ended)
 
 /* Set the new value of each hit of the crowd. */
 static void
-tell_left(struct gathered *g)
+report_left(struct gathered *g)
 {
 	for (size_t i = 0; i < g->crowd.n; i++) {
 		struct ex_tentative *tentative = g->of[i];
@@ -152,7 +152,7 @@ settle_crowd(struct ex_tracked *w, uint64_t number)
 	if (g.fit && g.crowd.n > 0 && ended->samples != 0 && !w->unseen) {
 		take_ends(&g, ended);
 		ex_concurrent_solve(&g.crowd);
-		tell_left(&g);
+		report_left(&g);
 	}
 	ended->number = 0;
 	for (struct ex_tentative *t = w->waiting, *next; t != NULL; t = next) {

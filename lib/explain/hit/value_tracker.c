@@ -197,7 +197,7 @@ look_at_children(struct ex_value_tracker *s)
 /* If the hit before this one still waits for a value, it left what this one
    loaded. */
 static void
-tell_before(struct ex_tracked *w, const struct ex_tentative *tentative)
+report_before(struct ex_tracked *w, const struct ex_tentative *tentative)
 {
 	struct ex_tentative *before = w->last;
 	struct ex_hit *hit;
@@ -244,7 +244,7 @@ ex_tracker_hit(struct ex_value_tracker *s, struct ex_hit *hit,
 	}
 	ex_tracked_apply(hit, tentative);
 	if (quiet)
-		tell_before(w, tentative);
+		report_before(w, tentative);
 	tentative->looked = ex_tracked_take_stop(s, tentative, stop);
 	if (tentative->looked)
 		ex_concurrent_take(s, tentative, stop);

@@ -626,7 +626,7 @@ ex_symbol_find_raw(struct ex_module *m, const char *name,
    identifier before template arguments or parameters.  Returns false if there
    is none. */
 static bool
-telling_word(const char *name, char word[256])
+distinctive_word(const char *name, char word[256])
 {
 	const char *end = name + strcspn(name, "<({ "), *start = end;
 	size_t len;
@@ -683,7 +683,7 @@ ex_symbol_find(struct ex_module *m, const char *name,
 	const struct symbols *symbols = symbols_of(m);
 	char *owned, word[256];
 	const char *form = ex_demangle_form(name, &owned);
-	bool has_word = telling_word(name, word);
+	bool has_word = distinctive_word(name, word);
 	const uint16_t sum = sum_of(name);
 	int result = 0;
 

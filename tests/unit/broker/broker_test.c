@@ -104,10 +104,10 @@ hear_report(const char *what, struct broker *broker)
 	intrude(what);
 	assert_int_equal(broker_start(broker), 0);
 	(void)unsetenv("LD_PRELOAD");
-	(void)broker_tell(broker, &go, -1);
+	(void)broker_post(broker, &go, -1);
 	while ((err = broker_hear(broker, &message)) == 0) {
 		assert_int_equal(message.what, BROKER_REPORT);
-		(void)broker_tell(broker, &more, -1);
+		(void)broker_post(broker, &more, -1);
 	}
 	return err;
 }

@@ -164,7 +164,7 @@ TEST_WITH(it_is_told_without_waiting, begin, finish)
 	};
 
 	for (unsigned i = 0; i < PAST; i++)
-		assert_int_equal(broker_tell(&live.broker, &message, -1), 0);
+		assert_int_equal(broker_post(&live.broker, &message, -1), 0);
 	assert_true(put_sample(1000));
 	expect_all(1);
 }
