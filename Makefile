@@ -101,7 +101,10 @@ PACKAGES=	${.CURDIR}/packages
 deb: .PHONY dist
 	rm -rf ${PACKAGES} && mkdir ${PACKAGES}
 	tar -xzf ${.CURDIR}/${DIST}.tar.gz -C ${PACKAGES}
-	cd ${PACKAGES}/${DIST} && dpkg-buildpackage -us -uc -b
+	profiles=$$([ "$$(${.MAKE} -C ${.CURDIR}/lib -V HAS_NARROW)" = yes ] || \
+	    echo nobiarch) && cd ${PACKAGES}/${DIST} && \
+	    DEB_BUILD_PROFILES="$$DEB_BUILD_PROFILES $$profiles" \
+	    dpkg-buildpackage -us -uc -b
 	rm -rf ${PACKAGES}/${DIST}
 
 clean-others: .PHONY

@@ -442,6 +442,60 @@ record()
 
 replay() { proved record; }
 
+# narrow_libc, which is of i386: OPTION...  Without a stop it may be that a value is
+# not known.
+narrow_run()
+{
+	not_on_arm "i386 programs run on x86-64 alone" || return
+	[ -x /bin/narrow_libc ] || {
+		echo "cc -m32 makes no programs here"
+		return 77
+	}
+	watch 0 "$@" -w counter -- narrow_libc /jobs.sh && hits 7 &&
+	    equal types "$(hit_lines '"value_type":"int"')" 7 &&
+	    equal "wrong values" "$(grep '"type":"hit"' out | awk -v stop="$1" '
+	    BEGIN { split("1 7 12 13 14 15 16", want) }
+	    {
+		new = match($0, /"new_text":"[0-9]*"/) ?
+		    substr($0, RSTART + 12, RLENGTH - 13) : ""
+		if (new != want[NR] && (new != "" || stop == "--stop"))
+			print want[NR] ": " new
+	    }')" ""
+}
+
+narrow()
+{
+	narrow_run "$@" && equal callers "$(grep '"type":"hit"' out | sed 's/"function":"main".*//
+	    s/"function":"/\n</g' | sed -n '/^</{s/".*//; p}' |
+	    head -n 8 | tr -d '\n')" "<set<set<set<set<set<set<set<add"
+}
+
+narrow_ring() { narrow; }
+narrow_stop() { narrow --stop; }
+
+narrow_inside()
+{
+	deliveries="sigtrap async ptrace"
+	truth facts | grep -q 'sigtrap.*no' && deliveries="async ptrace"
+	for delivery in $deliveries; do
+		WATCHPOINT_DELIVERY=$delivery narrow --inside || {
+			status=$?
+			[ $status -eq 77 ] || echo "by $delivery"
+			return $status
+		}
+	done
+}
+
+# A write by `thread` is stray, or none is.
+narrow_verdict()
+{
+	narrow_run --error-exitcode 66 --allow set --allow add \
+	    --allow compare --allow thread || return
+	watch 66 -w counter --error-exitcode 66 --allow set --allow add \
+	    --allow compare -- narrow_libc /jobs.sh &&
+	    equal "stray hits" "$(hit_lines '"stray":true')" 3
+}
+
 killed()
 {
 	rm -f in out

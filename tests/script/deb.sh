@@ -26,6 +26,15 @@ mv watchctl-*.tar.gz first
 plain bmake dist > /dev/null
 cmp first watchctl-*.tar.gz
 lintian --fail-on error,warning --allow-root packages/*.changes
+# the library for 32-bit programs, where there is one
+if [ -e "$TOP/lib/narrow/libwatchpoint.so.0" ]; then
+	dpkg-deb -x packages/lib32watchpoint0_*.deb narrow
+	readelf -h narrow/usr/lib32/libwatchpoint.so.0 | grep 'ELF32'
+	dpkg-deb -x packages/watchctl_*.deb narrow
+	grep -a -o '/usr/lib32/libwatchpoint.so.0' narrow/usr/bin/watchctl
+else
+	[ ! -e packages/lib32watchpoint0_*.deb ]
+fi
 needs_breakpoints
 
 cat > "$scratch/try.c" <<'END'
@@ -50,12 +59,19 @@ cc -g -o try try.c $(pkg-config --cflags --libs watchpoint)
 watchctl -w word --user-only -- /tmp/try 2>&1 |
     grep '^watchctl: 1 hit, 1 reported'
 watchctl -w word --inside -- ./try 2>&1 | grep '^watchctl: .* 0 lost'
+if [ -e /usr/lib32/libwatchpoint.so ]; then
+	cc -m32 -g -o try32 try.c -lwatchpoint
+	./try32 2>&1 | grep 'main  *try\.c:9$'
+	watchctl -w word --inside -- ./try32 2>&1 |
+	    grep '^watchctl: .* 0 lost'
+fi
 man -w watchctl libwatchpoint
 ls /usr/share/bash-completion/completions/watchctl \
     /usr/share/zsh/vendor-completions/_watchctl \
     /usr/share/fish/vendor_completions.d/watchctl.fish
-dpkg --purge watchctl watchctl-dbgsym libwatchpoint-dev libwatchpoint0 \
-    libwatchpoint0-dbgsym
+dpkg --purge $(for deb in packages/*_amd64.deb; do
+	dpkg-deb -f $deb Package
+done)
 END
 cat > "$scratch/enter.sh" <<'END'
 set -eu

@@ -24,8 +24,8 @@ install()
 	}
 }
 
-# under another root
-install DESTDIR="$scratch/root" prefix=/opt
+# under another root; the place of 64-bit libraries is not that of 32-bit ones
+install DESTDIR="$scratch/root" prefix=/opt LIBDIR=/opt/lib
 cd "$scratch/root/opt"
 ls share/bash-completion/completions/watchctl \
     share/zsh/site-functions/_watchctl \

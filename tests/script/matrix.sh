@@ -155,6 +155,19 @@ packed()
 	(cd "$1" && find . | busybox cpio -o -H newc 2> /dev/null) > "$1.cpio"
 }
 
+# A program of i386, where the compiler makes such, and what it needs: the library
+# is where watchctl looks for it, beside itself.
+narrow_programs()
+{
+	[ -x "$TOP/tests/victim/narrow_libc" ] || return 0
+	[ -e "$TOP/lib/narrow/libwatchpoint.so.0" ] || return 0
+	cp "$TOP/tests/victim/narrow_libc" "$root/bin"
+	mkdir -p "$root/lib/i386-linux-gnu" "$root/usr/lib32"
+	cp "$TOP/lib/narrow/libwatchpoint.so.0" "$root/lib/i386-linux-gnu"
+	cp -L "$(cc -m32 -print-file-name=ld-linux.so.2)" "$root/lib"
+	cp -L "$(cc -m32 -print-file-name=libc.so.6)" "$root/usr/lib32"
+}
+
 flags="-g -O1 -std=c11 -pthread -D_GNU_SOURCE -I$TOP/lib/watchpoint
     -I$TOP/lib/explain -I$TOP/tests/support"
 
@@ -166,6 +179,7 @@ amd64_root()
 	    "$TOP/tests/victim/counter" "$TOP/tests/victim/acts" "$root/bin"
 	cp "$(command -v setpriv)" "$root/usr/bin"
 	cp "$TOP/lib/watchpoint/libwatchpoint.so.0" "$root/lib"
+	narrow_programs
 	# shellcheck disable=SC2086
 	cc $flags -o "$root/bin/truth" "$here/truth.c" \
 	    "$TOP/lib/watchpoint/libwatchpoint.a"
