@@ -53,8 +53,8 @@ heap_channel_set(const struct heap_channel *channel, const char *guard,
 	char family[64];
 	bool set;
 
-	/* of several libraries that are to be initialized first the last is:
-	   the guard, so that it is on when others begin to allocate */
+	/* of several libraries that ask to be initialized first, the last one
+	   is: the guard, which is thus active before others allocate */
 	buffer_printf(&b, "%s:%s", watching, guard);
 	(void)snprintf(family, sizeof(family), "/proc/%d/fd/%d",
 	    (int)getpid(), channel->fd);

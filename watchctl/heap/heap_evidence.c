@@ -21,7 +21,8 @@
 
 enum { ENDING = 500 };		/* ms for what the command leaves behind */
 
-/* Debug registers that ptrace sets do not see the kernel's writes either. */
+/* Debug registers that are set by ptrace do not report the kernel's writes
+   either. */
 static bool
 is_user_only(void)
 {
@@ -51,7 +52,7 @@ heap_evidence_make(struct heap_evidence *evidence)
 	e->version = HG_VERSION;
 	e->size = sizeof(*e);
 	e->user_only = is_user_only();
-	/* the first place is kept for the command */
+	/* the first entry is reserved for the command */
 	e->program[0].pid = (int32_t)getpid();
 	e->nprograms = 1;
 	evidence->at = e;
@@ -84,7 +85,8 @@ heap_evidence_set(const struct heap_evidence *evidence,
 
 /* --- its end --- */
 
-/* Whether a process is just executing a program, and will say hello. */
+/* Whether a process is just executing a program, whose guard will announce
+   itself. */
 static bool
 is_beginning(const struct hg_evidence *e)
 {
@@ -98,8 +100,8 @@ is_beginning(const struct hg_evidence *e)
 	return false;
 }
 
-/* Nothing can be added when no program has it.  What just begins or ends is
-   waited for. */
+/* Whether programs may still add to the evidence, which includes those that
+   just begin or end. */
 static bool
 is_in_use(const struct heap_evidence *evidence)
 {
@@ -141,7 +143,8 @@ look_at(void *arg, const struct wp_proc_map *map)
 	return 0;
 }
 
-/* The pidfd is opened first: what is looked at is what is killed. */
+/* The pidfd is opened first, so that the process that is examined is the one
+   that is killed. */
 static bool
 end_user(pid_t pid, const struct stat *stat)
 {
@@ -171,7 +174,8 @@ end_all(const struct stat *stat)
 	return any;
 }
 
-/* Again, because one may have had a child meanwhile. */
+/* They are sought again after each round, because one may have had a child
+   meanwhile. */
 void
 heap_evidence_end_users(const struct heap_evidence *evidence)
 {
@@ -185,8 +189,8 @@ heap_evidence_end_users(const struct heap_evidence *evidence)
 
 /* --- what was found --- */
 
-/* A copy that no program changes any more.  False: it makes no sense, or who
-   wrote it was killed meanwhile. */
+/* Copy a finding, so that no program can change it any more.  False: it is not
+   valid, or its writer was killed meanwhile. */
 static bool
 take_finding(const struct hg_finding *from, struct hg_finding *f)
 {

@@ -9,7 +9,7 @@ heap_findings_report(struct serve *serve, const struct hg_finding *f)
 {
 	struct session *s = &serve->session;
 
-	/* its files are asked for when it has ended */
+	/* its files are asked for after it has ended */
 	answers_allow_child(&serve->live.broker.answers, f->pid, getpid());
 	session_damage(s, f);
 	(void)session_flush(s, UINT64_MAX);

@@ -1,9 +1,9 @@
 /*
  * heap_rerun: the further runs of `watchctl --heap`.
  *
- * In the first of them, a block is known by its number among those of the same
- * callers and size.  Where threads share work, the numbers are others in each
- * run, and so all such blocks share the watches in those that follow.
+ * In the first of them, a block is identified by its number among the blocks of
+ * the same callers and size.  Where threads share work, these numbers differ
+ * from run to run, so in later runs all such blocks share the watches.
  */
 #include "heap/heap_rerun.h"
 
@@ -36,8 +36,8 @@ enum {
 
 /* --- standard input --- */
 
-/* What a file has can be read again; of what else there is, such as a pipe or a
-   terminal, the kernel says whether it is read. */
+/* A file can be read again.  Of anything else, such as a pipe or a terminal,
+   the kernel says whether it is read. */
 void
 heap_input_look(struct heap_input *input)
 {
@@ -70,8 +70,8 @@ was_read(const struct heap_input *input)
 	return input->notify >= 0 && poll(&events, 1, 0) > 0;
 }
 
-/* For one more run: a file from where it was, else nothing.  A descriptor; or
-   -errno. */
+/* Open the input of another run: a file, from its former position, or else
+   nothing.  A descriptor or -errno. */
 static int
 open_input(const struct heap_input *input)
 {
@@ -98,7 +98,8 @@ has_label(const struct hg_evidence *e, const char *label)
 	return false;
 }
 
-/* By which its hits are known: one for each. */
+/* Set the label by which the hits of a finding are recognized; no other has
+   it. */
 static void
 set_label(const struct hg_evidence *e, const struct hg_finding *f,
     char label[HG_LABEL_MAX])
@@ -117,8 +118,8 @@ set_label(const struct hg_evidence *e, const struct hg_finding *f,
 	buffer_free(&b);
 }
 
-/* So many of the first damaged bytes as a debug register takes: what lies
-   behind them is no more the program's than they are. */
+/* The number of damaged bytes, from the first on, that a debug register covers.
+   The others belong to the program no more than these do. */
 static uint32_t
 watched_length(const struct hg_finding *f)
 {
@@ -138,7 +139,7 @@ is_damage(const struct hg_finding *f)
 	    f->identity.callers != 0;
 }
 
-/* The same thing done to another block of the same callers. */
+/* Whether the same was done to another block of the same callers. */
 static bool
 is_like(const struct hg_finding *a, const struct hg_finding *b)
 {
@@ -148,14 +149,15 @@ is_like(const struct hg_finding *a, const struct hg_finding *b)
 	    a->image.path == b->image.path;
 }
 
-/* Who wrote is known: by hits, or by the function that had the kernel write. */
+/* Whether the writer is known: by hits, or by the function that had the kernel
+   write. */
 static bool
 has_writer(const struct hg_finding *f)
 {
 	return f->nhits > 0 || f->when == HG_AT_WRITE;
 }
 
-/* Whether somebody is named for it, or for one like it. */
+/* Whether the writer of this finding, or of one like it, is known. */
 static bool
 is_named(const struct heap_findings *found, const struct hg_finding *f)
 {
@@ -175,7 +177,8 @@ count_like(const struct hg_finding *one, size_t n, const struct hg_finding *f)
 	return like;
 }
 
-/* The damage whose writer is not known yet.  False: there is none. */
+/* Want the writers of all damage for which they are not known yet.  False:
+   there is none. */
 static bool
 want(struct hg_evidence *e, const struct heap_findings *found, bool any_number)
 {
@@ -202,7 +205,7 @@ want(struct hg_evidence *e, const struct heap_findings *found, bool any_number)
 
 /* --- hits --- */
 
-/* What was wanted of a run, and the hits there were. */
+/* What was wanted from a run, and the hits in it. */
 struct names {
 	struct hg_wanted wanted[HG_WANTED_MAX];
 	uint32_t n, nhits;
@@ -236,8 +239,8 @@ is_same(const struct hg_finding *f, const struct hg_identity *identity,
 	    memcmp(&f->image, image, sizeof(*image)) == 0;
 }
 
-/* It was done by the hits on what was wanted; by those at its address, where
-   that is this run's. */
+/* Note the hits on what was wanted as those that did it; only those at its
+   address, if the address is of this run. */
 static void
 name(struct hg_finding *f, const struct names *names, uint32_t wanted,
     bool anywhere)
@@ -250,8 +253,8 @@ name(struct hg_finding *f, const struct names *names, uint32_t wanted,
 			f->hit[f->nhits++] = names->hit[i].seq;
 }
 
-/* The same in this run, or the like, that hits are known for.  NULL: there is
-   none. */
+/* The finding of this run that is the same, or like it, and has hits.  NULL:
+   there is none. */
 static struct hg_finding *
 find_newer(const struct heap_findings *newer, const struct names *names,
     uint32_t wanted, const struct hg_finding *f, bool same)
@@ -269,8 +272,9 @@ find_newer(const struct heap_findings *newer, const struct names *names,
 	return NULL;
 }
 
-/* Where this run found the same, it is that one's: its addresses are those of
-   the hits, which may be of another block.  Each is one finding only. */
+/* If this run found the same, that finding replaces it, because its addresses
+   are those of the hits, which may be of another block.  Each one replaces one
+   finding only. */
 static void
 name_finding(struct hg_finding *f, const struct heap_findings *newer,
     const struct names *names, uint32_t wanted)
@@ -287,7 +291,8 @@ name_finding(struct hg_finding *f, const struct heap_findings *newer,
 	}
 }
 
-/* What programs have found that were ended before they looked is not there. */
+/* Findings of programs that were killed before they examined their heap are
+   missing. */
 static void
 name_all(struct heap_findings *found, const struct names *names,
     const struct heap_evidence *evidence)
@@ -316,7 +321,7 @@ end_group(pid_t root)
 	(void)kill(-root, SIGKILL);
 }
 
-/* What it left may have run on. */
+/* Processes that the command left behind may have continued to run. */
 static void
 report_expired(struct serve *serve)
 {
@@ -327,7 +332,7 @@ report_expired(struct serve *serve)
 		    "first", PATIENCE, TIMES);
 }
 
-/* Start it, and serve it until it has ended. */
+/* Start the command, and serve it until it has ended. */
 static int
 serve_command(const struct heap_rerun *rerun, int input,
     struct wp_channel *channel, int fd)
@@ -368,15 +373,15 @@ run_on_channel(const struct heap_rerun *rerun, const char *watching,
 	return err;
 }
 
-/* Of what appeared nothing could be watched, which is no other in another
-   run. */
+/* Whether nothing that appeared could be watched, which would be no different
+   in another run. */
 static bool
 is_refused(const struct hg_evidence *e)
 {
 	return atomic_load(&e->refusals) > 0 && atomic_load(&e->watched) == 0;
 }
 
-/* 0; or -errno: there is no use in another.  -EACCES: nothing could be
+/* 0; or -errno: another run would be of no use.  -EACCES: nothing could be
    watched. */
 static int
 run_once(const struct heap_rerun *rerun, const char *watching,

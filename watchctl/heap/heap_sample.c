@@ -29,7 +29,7 @@ heap_sample_open(struct heap_sample *sample, const char *guard)
 	return err;
 }
 
-/* What a label ends with (guard/sample.c). */
+/* The number at the end of a label (guard/sample.c). */
 static uint32_t
 id_of(const char *label)
 {
@@ -50,7 +50,7 @@ take_hit(void *arg, const struct remote_hit *at)
 		};
 }
 
-/* It was done by the hits on its watch. */
+/* Note the hits on its watch as those that did it. */
 static void
 name(const struct heap_sample *sample, struct hg_finding *f)
 {
@@ -73,8 +73,8 @@ report_next(struct heap_sample *sample)
 	return true;
 }
 
-/* The hits of those that were there a round ago are reported by now.  One that
-   is being written is waited for. */
+/* The hits of findings that existed a round ago have been reported by now.  A
+   finding that is being written is reported later. */
 static void
 report(void *arg)
 {

@@ -54,8 +54,8 @@ struct heap_run {
 
 /* --- the environment --- */
 
-/* AddressSanitizer's library wants to be the first; the guard leaves its
-   programs alone. */
+/* AddressSanitizer's library insists on being the first; the guard does nothing
+   in its programs. */
 static int
 set_sanitizer(void)
 {
@@ -85,14 +85,14 @@ set_environment(struct heap_run *run)
 	return err < 0 ? err : heap_evidence_set(&run->evidence, options);
 }
 
-/* A text that a program wrote. */
+/* Terminate a text that a program wrote. */
 static void
 end_text(char text[HG_PATH_MAX])
 {
 	text[HG_PATH_MAX - 1] = '\0';
 }
 
-/* One that it may still write to. */
+/* Copy a text that a program may still change. */
 static void
 take_text(const char from[HG_PATH_MAX], char to[HG_PATH_MAX])
 {
@@ -140,7 +140,8 @@ refusal(uint32_t how)
 	}
 }
 
-/* Whether a process of that number has said hello for what it executed. */
+/* Whether a process with that id has announced itself for the program that it
+   executed. */
 static bool
 is_settled(struct hg_evidence *e, int32_t pid)
 {
@@ -155,8 +156,9 @@ is_settled(struct hg_evidence *e, int32_t pid)
 	return false;
 }
 
-/* Programs that were executed, and have not said hello: each with a number; and
-   fewer hellos than others without one. */
+/* Report programs that were executed and have not announced themselves.  Those
+   whose process id is known are looked up one by one; of the others, only the
+   numbers are compared. */
 static void
 report_silent(struct heap_run *run)
 {
@@ -187,7 +189,7 @@ report_silent(struct heap_run *run)
 		doubt_program(&run->serve.session, unnamed, why);
 }
 
-/* A crash in the middle of that may be the guard's own doing. */
+/* If it crashed in the middle of that, the guard itself may be the cause. */
 static void
 report_opening(struct session *s, const struct hg_evidence *e)
 {
@@ -236,8 +238,8 @@ report_unguarded(struct heap_run *run)
 
 /* --- the run --- */
 
-/* The report's session, kept by explainers.  0, or -errno after a line on
-   stderr. */
+/* Open the report's session, which explainers keep.  0, or -errno after a line
+   on stderr. */
 static int
 open_session(struct heap_run *run)
 {
@@ -270,7 +272,7 @@ report_running(struct heap_run *run)
 	    "started are still running");
 }
 
-/* Who did what is found, in further runs. */
+/* Report the findings, after further runs have shown who did what. */
 static void
 report_all(struct heap_run *run)
 {
@@ -300,7 +302,7 @@ report(struct heap_run *run, int status)
 	return session_end(&run->serve.session, "exit", status, NULL);
 }
 
-/* The command has been executed, which its guard does not see. */
+/* Note that the command was executed, which its guard does not see. */
 static void
 expect_hello(struct heap_run *run)
 {

@@ -16,7 +16,7 @@ page_put_count(struct buffer *b, uint64_t n, const char *what)
 	    n == 1 ? "" : "s");
 }
 
-/* What is in the scratch buffer, as text, and cut. */
+/* Put the content of the scratch buffer, cut to the maximum length, as text. */
 static void
 put_scratch(struct report *r, struct buffer *b)
 {

@@ -6,7 +6,7 @@
 #include "html/html_escape.h"
 #include "html/timeline_svg.h"
 
-/* What all sections may take together: bytes of writers, and bins of
+/* The limits for all sections together: bytes of writers, and bins of
    timelines. */
 enum { WRITERS_BYTES = 800000, BINS = 4 * TIMELINE_BINS };
 
@@ -53,7 +53,8 @@ hits_of(const struct writers *writers, unsigned number, size_t *n)
 	return hits;
 }
 
-/* The writers by their hits have the colours 1, 2 and so on; the others 0. */
+/* Writers get the colours 1, 2 and so on in the order of their hits, and the
+   others 0. */
 static void
 choose_colours(const struct timeline *t,
     unsigned char colour[TIMELINE_WRITERS])
@@ -93,7 +94,7 @@ put_width(struct buffer *b, uint64_t ns)
 		buffer_printf(b, "%.6g s", width / 1e9);
 }
 
-/* What is at the upper end of the scale; and what the drawing is of. */
+/* Put the upper end of the scale, and what the drawing shows. */
 static void
 put_upper_end(struct buffer *b, const struct timeline *t)
 {
@@ -124,7 +125,7 @@ put_lower_end(const struct report *r, struct buffer *b,
 	buffer_puts(b, "</span></figcaption>\n");
 }
 
-/* What the timeline has not got. */
+/* Put what the timeline does not show. */
 static void
 put_gaps(struct buffer *b, const struct timeline *t)
 {
@@ -142,7 +143,7 @@ put_gaps(struct buffer *b, const struct timeline *t)
 	}
 }
 
-/* A watch without hits whose time is known has a timeline, too. */
+/* A watch without hits of known time has a timeline, too. */
 static void
 put_no_timeline(struct buffer *b)
 {
@@ -173,7 +174,7 @@ put_timeline(const struct report *r, struct buffer *b, struct timeline *t,
 	put_gaps(b, t);
 }
 
-/* As many as there is room for, the most frequent first. */
+/* Put as many writers as there is room for, the most frequent first. */
 static void
 put_writers(struct report *r, struct buffer *b, const struct writers *writers,
     const struct timeline *t, const unsigned char *colour, uint64_t hits,

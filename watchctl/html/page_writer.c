@@ -23,7 +23,7 @@ put_access(struct buffer *b, const struct summary_row *row)
 	html_escape(b, start);
 }
 
-/* For whom a function of a library did it. */
+/* Put the function on whose behalf a library function made the access. */
 static void
 put_culprit(struct report *r, struct buffer *b, const struct summary_row *row)
 {
@@ -82,7 +82,7 @@ put_threads(struct buffer *b, const struct summary_row *row)
 	    "</dd>\n");
 }
 
-/* Of the first of its backtraces. */
+/* Put the values of the writer's first backtrace. */
 static void
 put_values(struct buffer *b, const struct writer *w)
 {
@@ -152,7 +152,8 @@ read_source(const struct report *r, const struct ex_frame *frame,
 	return found;
 }
 
-/* Of the instruction's function, or of the one that is to be blamed for it. */
+/* Put the source of the instruction's function, or of the function that is
+   responsible for it. */
 static void
 put_source(struct report *r, struct buffer *b, const struct summary_row *row)
 {

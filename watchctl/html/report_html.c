@@ -58,8 +58,8 @@ page_timeline(const struct page *page, unsigned number)
 	return NULL;
 }
 
-/* The same; it is made if it is not there.  *err: -ENOMEM, or 0 where there are
-   too many. */
+/* The same; the timeline is made if it does not exist.  NULL: *err is -ENOMEM,
+   or 0 if there are too many. */
 static struct timeline *
 timeline_of(struct page *page, unsigned number, int *err)
 {
@@ -75,7 +75,7 @@ timeline_of(struct page *page, unsigned number, int *err)
 	return t;
 }
 
-/* The place of the writer, looked up once for each backtrace. */
+/* The writer's place in the timeline, looked up once for each backtrace. */
 static unsigned
 place_of(struct page *page, struct timeline *t, const struct ex_hit *hit)
 {
@@ -106,7 +106,7 @@ html_hit(struct report *r, const struct ex_hit *hit)
 	return err != 0 ? err : no_memory;
 }
 
-/* When they were is not known one by one. */
+/* The times of single hits are not known. */
 static int
 html_recall(struct report *r, const struct ex_hit *hit,
     const struct summary_row *past)

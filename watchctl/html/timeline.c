@@ -40,7 +40,8 @@ add_part(struct timeline_part *to, const struct timeline_part *part)
 	to->valued += part->valued;
 }
 
-/* The place of the one with the fewest hits, which are the others' now. */
+/* Free the place of the writer with the fewest hits, which are counted among
+   the others from now on. */
 static unsigned
 make_place(struct timeline *t)
 {
@@ -100,7 +101,7 @@ timeline_place(struct timeline *t, const struct ex_hit *hit)
 
 /* --- bins --- */
 
-/* Each two become one. */
+/* Join the bins in pairs. */
 static void
 join_bins(struct timeline *t)
 {
@@ -133,7 +134,8 @@ timeline_coarsen(struct timeline *t, unsigned max)
 		join_bins(t);
 }
 
-/* Hits that come in another order than they were made are of the first bin. */
+/* Hits that come late, with a time before the first bin, belong to the first
+   bin. */
 static struct timeline_bin *
 bin_at(struct timeline *t, uint64_t time)
 {
@@ -167,7 +169,7 @@ are_alike(const struct range_value *a, const struct range_value *b)
 	    a->number.size == b->number.size;
 }
 
-/* False: it is no number that can be drawn. */
+/* False: the value is no number that can be drawn. */
 static bool
 widen(struct timeline *t, const struct range_value *value)
 {

@@ -7,7 +7,8 @@
  */
 #include "html/timeline_svg.h"
 
-/* A bin is so wide; the drawing is so high, and values keep off its edges. */
+/* The width of a bin, the height of the drawing, and the distance of values
+   from its edges. */
 enum { BIN = 10, HEIGHT = 1000, EDGE = 40 };
 
 uint64_t
@@ -88,7 +89,7 @@ put_values(struct buffer *b, const struct timeline *t, const struct scale *s,
 	}
 }
 
-/* A bar of hits stands on those of the writers before. */
+/* The bar of a writer's hits stands on those of the writers before it. */
 static void
 put_hits(struct buffer *b, const struct timeline *t, double most,
     unsigned place)

@@ -4,7 +4,7 @@
 #include "report/summary.h"
 #include "report/value_range.h"
 
-/* Those values of a row that are proved. */
+/* Put those values of a row that are proved. */
 static void
 put_range(struct buffer *b, const struct value_range *range)
 {
@@ -74,8 +74,8 @@ put_summary(struct report *r, const struct summary_row *row)
 	return json_line_end(r);
 }
 
-/* With --count: the hits that a thread made of a watch; NULL: of some
-   thread. */
+/* With --count, write the hits on a watch that a thread made; NULL: that
+   threads which are not known made. */
 static int
 put_count(struct report *r, const struct ex_watch *watch,
     const struct wp_thread_count *thread, uint64_t count)
@@ -93,7 +93,8 @@ put_count(struct report *r, const struct ex_watch *watch,
 	return json_line_end(r);
 }
 
-/* Each thread's of a watch, and what is of none that is known. */
+/* Write the hits on a watch of each thread, and those of threads that are not
+   known. */
 static int
 put_counts(struct report *r, const struct report_end *end, unsigned watch)
 {

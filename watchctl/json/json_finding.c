@@ -63,7 +63,7 @@ field_signed(struct buffer *b, const char *name, int64_t value)
 	buffer_printf(b, "%lld", (long long)value);
 }
 
-/* The block, as far as it is known. */
+/* Put what is known about the block. */
 static void
 put_block(struct buffer *b, const struct report_damage *it)
 {

@@ -57,7 +57,7 @@ hit_values(struct buffer *b, const struct ex_hit *hit)
 	field_flag(b, "unchanged", hit->unchanged);
 }
 
-/* Whether text could be made whole; else there is none. */
+/* Whether the text is complete; otherwise it is dropped. */
 static bool
 is_whole(struct buffer *text)
 {
@@ -148,7 +148,8 @@ put_access(struct buffer *b, const struct ex_hit *hit)
 		field_text(b, "path", c->path);
 }
 
-/* All of a hit that put_access() reads, if it is not the kernel's. */
+/* Everything in a hit that put_access() reads, unless the kernel made the
+   access. */
 static struct json_access_key
 access_key_of(const struct ex_hit *hit)
 {
@@ -226,7 +227,7 @@ hit_counters(struct buffer *b, const struct ex_hit *hit)
 	buffer_put(b, "}", 1);
 }
 
-/* Where the object was freed that is hit. */
+/* Put where the object that was hit had been freed. */
 static void
 hit_freed(struct report *r, const struct ex_watch *object)
 {

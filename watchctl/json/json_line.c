@@ -29,8 +29,8 @@ json_line_begin(struct report *r, const char *type)
 	return &json->out;
 }
 
-/* End the line that was begun, of a hit or not, and write when there is enough.
-   0 or -errno. */
+/* End the current line, which may be that of a hit, and write the buffer if it
+   is full enough.  0 or -errno. */
 int
 json_line_end_of(struct report *r, bool hit)
 {
@@ -50,7 +50,6 @@ json_line_end(struct report *r)
 	return json_line_end_of(r, false);
 }
 
-/* Of several processes, which one. */
 void
 json_field_pid(struct buffer *b, const struct ex_watch *watch)
 {

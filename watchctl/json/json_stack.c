@@ -8,8 +8,9 @@
 
 enum { KEPT_MAX = 16 << 20 };	/* bytes of backtraces kept at most */
 
-/* The name of a backtrace; and where that has to lead to frames, which of those
-   that have it: they are the same places at other addresses. */
+/* Put the id of a backtrace.  Where it must lead to frames, a number is added
+   that tells backtraces with the same id apart: they are the same places at
+   other addresses. */
 void
 json_field_stack(struct buffer *b, const char *name, const struct report *r,
     const struct ex_stack *stack)
@@ -72,7 +73,7 @@ put_frame(struct buffer *b, const struct ex_frame *frame)
 	buffer_put(b, "}", 1);
 }
 
-/* The fields of a backtrace, except its name. */
+/* Put the fields of a backtrace, except its id. */
 static void
 put_frames(struct buffer *b, const struct ex_stack *stack)
 {
@@ -99,7 +100,7 @@ json_put_stack(struct buffer *b, const struct report *r,
 	put_frames(b, stack);
 }
 
-/* The line of a backtrace, unless it is written. */
+/* Write the line of a backtrace, unless it has been written. */
 int
 json_name_stack(struct report *r, const struct ex_stack *stack)
 {
@@ -118,7 +119,8 @@ json_name_stack(struct report *r, const struct ex_stack *stack)
 	return rc;
 }
 
-/* The backtrace's fields in a hit: made once, then copied. */
+/* Put a backtrace's fields in a hit: they are made once, and copied from then
+   on. */
 void
 json_hit_stack(struct report *r, const struct ex_stack *stack)
 {

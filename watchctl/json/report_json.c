@@ -57,7 +57,7 @@ put_watches(struct buffer *b, const struct report_start *start)
 	buffer_put(b, "]", 1);
 }
 
-/* Milliseconds to the microsecond. */
+/* Put milliseconds, with three decimals. */
 static void
 field_frozen(struct buffer *b, double ms)
 {

@@ -13,7 +13,7 @@
 #include "util/complain.h"
 #include "util/origin.h"
 
-/* What else is true of a command line. */
+/* Facts about a command line, in addition to its options. */
 enum {
 	SPECS = OPT_END, NO_SPECS, NO_HEAP, SAMPLED, COMMAND, COMMAND_NAME,
 	    NO_COMMAND,
@@ -24,9 +24,9 @@ enum {
 };
 
 /*
- * A command line breaks a rule when it has one of these, and one of the others,
- * if there are any; $1 and $2 in the text are the first of each that it has.
- * Or there is a function: 0, or -EINVAL after one line on stderr.
+ * A command line breaks a rule if it has an option or fact of `one', and one of
+ * `other', if there are any; $1 and $2 in the text are the first of each that
+ * it has.  Or a function decides: 0, or -EINVAL after one line on stderr.
  */
 struct rule {
 	const int *one, *other;	/* up to 0; NULL: none */
@@ -43,7 +43,7 @@ watches(const struct options *o, enum wp_access access)
 	return false;
 }
 
-/* The kernel's own memory is watched alone. */
+/* Memory of the kernel and of programs cannot be watched together. */
 static int
 check_kernel(const struct options *o)
 {
@@ -71,7 +71,8 @@ check_kernel(const struct options *o)
 	return 0;
 }
 
-/* What a function returns is watched alone. */
+/* Objects that a function returns cannot be watched together with anything
+   else. */
 static int
 check_objects(const struct options *o)
 {
@@ -84,7 +85,7 @@ check_objects(const struct options *o)
 	return 0;
 }
 
-/* So is what processes share. */
+/* Neither can memory that processes share. */
 static int
 check_shared(const struct options *o)
 {
@@ -97,7 +98,7 @@ check_shared(const struct options *o)
 	return 0;
 }
 
-/* Samples that are held by --last with --until have room. */
+/* There must be room for the samples that --last holds with --until. */
 static int
 check_held(const struct options *o)
 {
@@ -124,9 +125,9 @@ check_inside_stack(const struct options *o)
 
 #define ANY(...)	(const int[]){__VA_ARGS__, 0}
 
-/* Whose processes may come later; how hits are chosen; how without a look at
-   their backtraces; what says that nothing stray was missed; what is written
-   beside a report. */
+/* Options whose processes may appear later; that choose hits; that choose them
+   without regard to their backtraces; that vouch that no stray hit was missed;
+   and that write files in addition to a report. */
 #define SCOPE		OPT_EXE, OPT_CGROUP, OPT_ALL_CPUS
 #define CHOOSING	OPT_IF, OPT_EVERY, OPT_MAX_RATE, OPT_ONCE, OPT_EACH
 #define BLIND		OPT_EVERY, OPT_MAX_RATE, OPT_EACH
@@ -317,7 +318,7 @@ static const struct rule rules[] = {
 	{.check = check_inside_stack},
 };
 
-/* The forms that have no lines of hits. */
+/* The name of a form that has no lines for hits. */
 static const char *
 compact_form(enum form form)
 {
@@ -327,7 +328,7 @@ compact_form(enum form form)
 	    "-o summary" : NULL;
 }
 
-/* Of each, the first SPEC that is so: an address, of one thread, of several
+/* Find the first SPEC that is an address, of one thread, or of several
    lines. */
 static void
 find_specs(const struct options *o, const char *called[FACTS])
@@ -344,11 +345,11 @@ find_specs(const struct options *o, const char *called[FACTS])
 	}
 }
 
-/* How what is true of a command line is called in it; NULL: it is not true. */
+/* Find for each fact what the command line calls it; NULL: it is not true. */
 static void
 find_facts(const struct options *o, const char *called[FACTS])
 {
-	/* the table ends as a summary */
+	/* the table of --top ends as a summary */
 	const enum form form = o->top ? FORM_SUMMARY : o->form;
 	const bool report = o->file != NULL, command = o->command != NULL;
 	const bool everywhere = options_everywhere(o);
@@ -403,7 +404,7 @@ first_of(const int *list, const char *const called[FACTS])
 	return first;
 }
 
-/* The text with what $1 and $2 stand for. */
+/* Print the text, with $1 and $2 replaced. */
 static int
 say(const char *text, const char *one, const char *other)
 {

@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Where the help's words begin, and its lines end. */
+/* The columns at which the text of the help begins, and its lines end. */
 enum { HELP_COLUMN = 19, USAGE_COLUMN = 23, COLUMNS = 80 };
 
 #define FROM_OUTSIDE	(OPTION_ATTACH | OPTION_COMMAND)
@@ -341,7 +341,8 @@ option_help(FILE *out)
 		put_help(e, out);
 }
 
-/* An argument: a literal one, or what it stands for, in small letters. */
+/* Print an argument: a literal one, or the word for what it stands for, in
+   lower case. */
 static void
 put_argument(const char *argument, FILE *out)
 {

@@ -15,8 +15,8 @@
 
 enum { STACK_MAX = 65528 - 1024 };
 
-/* Bytes for the process that explains: what starting takes, and more than there
-   is. */
+/* The limits of the memory of the explainer: what starting takes, and more than
+   any machine has; bytes. */
 #define MEMORY_MIN ((uint64_t)32 << 20)
 #define MEMORY_MAX ((uint64_t)1 << 40)
 /* The same for records that wait to be explained. */
@@ -81,7 +81,7 @@ parse_stack(const char *text, uint32_t *stack)
 	return err;
 }
 
-/* Bytes, or with K, M or G behind them so many times 1024. */
+/* Parse a number of bytes, or of K, M or G. */
 static int
 parse_memory(const char *option, const char *text, uint64_t least,
     uint64_t *bytes)
@@ -134,7 +134,7 @@ parse_form(const char *text, enum form *form)
 	    "summary, 'summary,json', html, gcc, trace and perf", text);
 }
 
-/* One of a list. */
+/* Add one counter of the list. */
 static int
 add_counter(const char *word, uint32_t *with)
 {
@@ -172,7 +172,7 @@ parse_with(const char *text, uint32_t *with)
 	return err;
 }
 
-/* The only word that there is for an option. */
+/* Parse the only word that an option accepts. */
 static int
 parse_word(int option, const char *text, const char *without, bool *is)
 {
@@ -228,7 +228,7 @@ add_pid(struct options *o, const char *text)
 	return 0;
 }
 
-/* What stands before the process whose descendants are meant. */
+/* The prefix of a process id if the descendants of the process are meant. */
 static const char children_of[] = "@CHILDREN:";
 
 pid_t
@@ -240,7 +240,7 @@ options_children_of(const char *name)
 	    (pid_t)strtol(name + len, NULL, 10) : 0;
 }
 
-/* Takes over the name. */
+/* Add a name, which the options own from then on. */
 static int
 add_name(struct options *o, char *name)
 {
@@ -265,8 +265,8 @@ add_name(struct options *o, char *name)
 	return -EINVAL;
 }
 
-/* A list.  One of numbers is as pidof(1) and pgrep(1) print it; names may have
-   blanks in them. */
+/* Add a list of processes.  Numbers may be separated as pidof(1) and pgrep(1)
+   print them; names may contain blanks. */
 static int
 add_pids(struct options *o, const char *text)
 {
@@ -309,7 +309,7 @@ add_allow(struct options *o, const char *pattern)
 	return 0;
 }
 
-/* It is parsed where it is looked up, once more. */
+/* Check the name of a function; it is parsed again when it is looked up. */
 static int
 add_free_function(struct options *o, const char *name)
 {

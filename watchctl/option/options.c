@@ -13,13 +13,13 @@
 #include "option/option_values.h"
 #include "util/complain.h"
 
-/* Bytes of stack that are copied without --stack: some thirty frames of usual
-   code; and where it matters whether one of the callers is allowed. */
+/* The bytes of stack that are copied without --stack: some thirty frames of
+   usual code; more are copied where it matters whether a caller is allowed. */
 enum { STACK_USUAL = 4096, STACK_JUDGED = 16384 };
 
-/* Bytes of samples that wait in the explainer: half of what it shares; what one
-   takes at most beside the stack; and so many at most, since the numbers of
-   samples are used again. */
+/* The limits of samples that wait in the explainer: their bytes, half of what
+   it shares; the bytes of one without its stack; and their number, since the
+   numbers of samples are reused. */
 enum { HELD = 8 << 20, HELD_REST = 1024, HELD_MAX = 2000 };
 
 const char *
@@ -33,7 +33,7 @@ options_side_name(enum side side)
 	return names[side];
 }
 
-/* What the command alone prints. */
+/* What the command prints without arguments. */
 static const char examples[] =
 "watchctl reports who touches the memory of a running program, for example:\n"
 "  watchctl -w counter -p redis-server             in running processes\n"
@@ -43,7 +43,7 @@ static const char examples[] =
 "  watchctl doctor                                 what works here, and why not\n"
 "See watchctl --help for the options, watchctl(1) for all else.\n";
 
-/* There is no such option: which may be meant? */
+/* Report an unknown option, and which one may be meant. */
 static int
 unknown_option(const char *name, const struct option *names)
 {
@@ -65,7 +65,7 @@ unknown_option(const char *name, const struct option *names)
 	return -EINVAL;
 }
 
-/* getopt's '?' and ':' in words. */
+/* Report what getopt's '?' or ':' stands for. */
 static int
 bad_option(int c, char **argv, const struct option *names)
 {
@@ -82,7 +82,8 @@ bad_option(int c, char **argv, const struct option *names)
 	return unknown_option(name, names);
 }
 
-/* Result: 1, there is nothing else to do; -EINVAL when it cannot be written. */
+/* The result after a text was printed.  1: there is nothing else to do;
+   -EINVAL: it could not be written. */
 static int
 said(void)
 {
@@ -134,7 +135,7 @@ each_option(int argc, char **argv, const struct option_names *known,
 	    policy_file_read(&o->policy, o->policy_path);
 }
 
-/* What a policy watches is watched, unless -w and the like do that already. */
+/* Add the SPECs of a policy, unless -w or another option names them already. */
 static int
 add_policy_specs(struct options *o)
 {
@@ -160,7 +161,7 @@ add_policy_specs(struct options *o)
 	return 0;
 }
 
-/* What says that nothing stray was missed. */
+/* The option that vouches that no stray hit was missed. */
 static const char *
 vouching_option(const struct options *o)
 {

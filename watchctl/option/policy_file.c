@@ -27,7 +27,7 @@ static const struct {
 
 enum { ACCESSES = sizeof(accesses) / sizeof(accesses[0]) };
 
-/* Where in a text a line is, or a part of one. */
+/* A line of a text, or a part of one. */
 struct part {
 	const char *at;
 	size_t len;
@@ -51,7 +51,8 @@ is(struct part p, const char *word)
 	return p.len == strlen(word) && memcmp(p.at, word, p.len) == 0;
 }
 
-/* The texts are malloc'd, and the file's then.  NULL: out of memory. */
+/* Add a line, whose malloc'd texts the file owns from then on.  NULL: out of
+   memory. */
 static struct policy_line *
 add_line(struct policy_watch *watch, const struct policy_line *line)
 {
@@ -76,7 +77,7 @@ add_watch(struct policy_file *f)
 
 /* --- reading --- */
 
-/* What a line is for a value, or why it cannot be one. */
+/* Check a line that sets a value.  NULL, or what is wrong. */
 static const char *
 check_value(struct policy_watch *watch, const struct policy_line *line)
 {
@@ -110,7 +111,7 @@ check_value(struct policy_watch *watch, const struct policy_line *line)
 
 static const char no_memory[] = "out of memory";
 
-/* A line with something on it.  NULL, or what is wrong. */
+/* Take a line that is not empty.  NULL, or what is wrong. */
 static const char *
 take_line(struct policy_file *f, struct part before, struct part text)
 {
@@ -146,7 +147,8 @@ take_line(struct policy_file *f, struct part before, struct part text)
 	return line == NULL ? no_memory : check_value(watch, line);
 }
 
-/* Those of one SPEC and access are neighbours, in the order of their lines. */
+/* Watches with the same SPEC and access are neighbours, in the order of their
+   lines. */
 static int
 compare_watches(const void *a, const void *b)
 {
@@ -181,7 +183,7 @@ check_twins(const struct policy_file *f)
 	return err;
 }
 
-/* What only the whole of it shows. */
+/* Check what only the whole file shows. */
 static int
 check_watches(const struct policy_file *f)
 {
@@ -297,7 +299,8 @@ add_new(struct policy_watch *watch, enum policy_key key, const char *before,
 static const char made_by[] =
 "# who writes what; made by watchctl --learn\n";
 
-/* What stands in front of a new [watch]: of a first one all that there is. */
+/* Add what stands before a new [watch]; before the first one, that is the whole
+   file so far. */
 static struct policy_line *
 begin_watch(struct policy_file *f, struct policy_watch *watch)
 {

@@ -26,7 +26,7 @@ change_put_hex_bytes(struct buffer *b, const uint8_t *bytes, unsigned len)
 		buffer_hex(b, number_of(bytes, len));
 		return;
 	}
-	/* leading zeros are left out, as of other numbers */
+	/* leading zeros are left out, as in other numbers */
 	while (len > 1 && bytes[len - 1] == 0)
 		len--;
 	for (unsigned i = len; i > 0; i--) {
@@ -68,7 +68,7 @@ change_put_number(struct buffer *b, const struct ex_hit *hit,
 		change_put_number_bytes(b, value->byte + from, len);
 }
 
-/* As the program's own type, or as a number. */
+/* Put a value in the form of the program's own type, or as a number. */
 static void
 put_value(struct buffer *b, const struct ex_hit *hit,
     const struct ex_value *value, const char *text)

@@ -115,7 +115,7 @@ put_bytes(struct buffer *b, const struct hg_finding *f)
 	buffer_puts(b, "\"");
 }
 
-/* Where the first of them is, as one would say it. */
+/* Put where the first damaged byte is, in words. */
 static void
 put_distance(struct buffer *b, const struct hg_finding *f)
 {

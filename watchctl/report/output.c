@@ -10,7 +10,8 @@
 #include "util/complain.h"
 #include "util/origin.h"
 
-/* A recording's file.  It stays as it is until the recording begins. */
+/* Open a recording's file, which keeps its content until the recording
+   begins. */
 static int
 open_file(struct output *o, const char *path)
 {
@@ -24,7 +25,7 @@ open_file(struct output *o, const char *path)
 	return 0;
 }
 
-/* What else of the command line the report's file is; NULL: nothing. */
+/* The option or argument that names the report's file too; NULL: none does. */
 static const char *
 other_file(const struct output *o, const struct options *options)
 {

@@ -33,7 +33,7 @@ report_write(struct report *r, struct buffer *b)
 	return err;
 }
 
-/* At the end there is room for what comes next, or it is not waited for. */
+/* At the end the buffer grows instead, as long as there is memory. */
 int
 report_write_full(struct report *r, struct buffer *b)
 {
@@ -55,8 +55,8 @@ report_done(struct report *r)
 	r->own = NULL;
 }
 
-/* Values that others took down, or that there was no memory for, are not
-   known. */
+/* Values that another process has counted, or for which there was no memory,
+   are not known. */
 int
 report_count(struct report *r, const struct ex_hit *hit)
 {

@@ -56,7 +56,8 @@ side_empty(int fd)
 	return ftruncate(fd, 0) < 0 ? -errno : 0;
 }
 
-/* Whether what a file of --learn holds is a policy, and can be replaced. */
+/* Check that the content of a file of --learn is a policy, and that the file
+   can be replaced. */
 static int
 check_learn(const char *path)
 {
@@ -81,7 +82,8 @@ check_learn(const char *path)
 	return err;
 }
 
-/* The files beside it are others than it is, and than what is read. */
+/* The files must differ from that of the report, and from those that are
+   read. */
 static int
 open_side(struct side_files *s, enum side side, const char *report)
 {
@@ -133,7 +135,7 @@ side_files_begin(struct side_files *s)
 	return err;
 }
 
-/* Add to a policy file, unless it has all of that. */
+/* Add lines to a policy file, unless it has all of them. */
 static int
 learn(const char *path, const char *bytes, size_t len, const char **why)
 {

@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 
-/* A row and what it takes to grow. */
+/* A row, with what is needed to add to it. */
 struct item {
 	struct summary_row row;
 	pid_t *threads;		/* row.threads, for writing */
@@ -93,7 +93,7 @@ compare_items(const void *a, const void *b)
 	return ex_compare(x->stack->id, y->stack->id);
 }
 
-/* The row of others with this one's watch; NULL without memory. */
+/* The row of others with this one's watch; NULL: out of memory. */
 static struct summary_row *
 others_of(struct summary *s, const struct summary_row *row)
 {
@@ -127,7 +127,7 @@ summary_join(struct summary_row *to, const struct summary_row *row)
 		to->last = row->last;
 }
 
-/* Have a row counted among others.  False: out of memory. */
+/* Add a row to that of the others, and remove it.  False: out of memory. */
 static bool
 drop(struct summary *s, struct item *e)
 {
@@ -162,7 +162,7 @@ keep_most_frequent(struct summary *s)
 		s->n--;
 }
 
-/* Append a new item for the hit; NULL without memory. */
+/* Append a new item for the hit; NULL: out of memory. */
 static struct item *
 item_new(struct summary *s, const struct ex_hit *hit)
 {

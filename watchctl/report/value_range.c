@@ -5,7 +5,7 @@
 #include "type/declared_object.h"
 #include "util/visible.h"
 
-/* NULL: it is not proved. */
+/* The value that a hit left; NULL: it is not proved. */
 static const struct ex_value *
 proved_value(const struct ex_hit *hit, const char **text)
 {
@@ -22,8 +22,8 @@ proved_value(const struct ex_hit *hit, const char **text)
 	    hit->source != EX_VALUE_LATER ? &hit->new : NULL;
 }
 
-/* Those bytes as a number of the object's type, if they are that object; else
-   without a sign.  False: they are none. */
+/* Get the bytes as a number: of the object's type, if they are the whole
+   object, or else unsigned.  False: they are no number. */
 static bool
 number_of(const struct ex_hit *hit, const struct range_value *v,
     struct ex_number *number)
@@ -40,7 +40,7 @@ number_of(const struct ex_hit *hit, const struct range_value *v,
 	return true;
 }
 
-/* What is too long ends in dots. */
+/* Copy a text; one that is too long ends in dots. */
 static void
 take_text(struct range_value *v, const char *text)
 {
@@ -122,7 +122,7 @@ value_range_add_late(struct value_range *range, const struct ex_hit *hit)
 	widen(range, &v);
 }
 
-/* The hit left this there, as is known by its instruction. */
+/* A value that a counted hit left, as is known from its instruction. */
 static struct range_value
 counted_value(const struct ex_hit *like, uint64_t value)
 {
@@ -137,7 +137,8 @@ counted_value(const struct ex_hit *like, uint64_t value)
 	return v;
 }
 
-/* The least and the largest of all hits, if each had a value. */
+/* Update the smallest and the largest value of all hits, which are known only
+   if each hit had a value. */
 static void
 widen_by(struct value_range *range, const struct ex_hit *hit,
     const struct wp_target_tally *tally, bool alone)

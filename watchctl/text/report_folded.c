@@ -6,8 +6,8 @@
  *
  * As perf's are folded: [module] for an unknown function, _[k] after a kernel
  * function, _[i] after an inlined one.  [truncated] replaces what is missing at
- * the outer end.  Of hits that came late, whose backtraces are not theirs,
- * there is [late] alone.
+ * the outer end.  Hits that came late have the backtraces of other places, and
+ * are folded as [late] alone.
  */
 #include "report/report.h"
 
@@ -25,7 +25,7 @@ struct fold {
 	uint64_t count;
 };
 
-/* Folds in order of comm, then of the backtraces' first sight. */
+/* Folds are ordered by comm, then by when their backtraces were first seen. */
 static int
 compare_folds(const void *a, const void *b)
 {
@@ -49,7 +49,8 @@ folded_start(struct report *r, const struct report_start *start)
 	return 0;
 }
 
-/* So many hits like this one, of threads of that name.  0 or -ENOMEM. */
+/* Count so many hits like this one, of threads with that name.  0 or
+   -ENOMEM. */
 static int
 count(struct report *r, const struct ex_hit *hit, const char *comm, uint64_t n)
 {
@@ -92,7 +93,7 @@ folded_recall(struct report *r, const struct ex_hit *hit,
 	return count(r, hit, "", past->count);
 }
 
-/* A name, without the characters that the format gives a meaning. */
+/* Put a name, without the characters that have a meaning in the format. */
 static void
 put_name(struct buffer *b, const char *name)
 {
@@ -154,7 +155,7 @@ put_fold(struct buffer *b, const struct fold *fold)
 	buffer_puts(b, "\n");
 }
 
-/* What a walk over the folds writes to. */
+/* The state of a walk over the folds. */
 struct walk {
 	struct report *report;
 	struct buffer lines;

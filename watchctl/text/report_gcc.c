@@ -4,8 +4,8 @@
  *
  *	victim.c:10:3: warning: counter: 41 -> 42 by bump
  *
- * The place is that of the function to be blamed (policy/culprit.h): of what
- * calls memcpy, not of memcpy.  What came late has none.
+ * The place is that of the responsible function (policy/culprit.h), such as the
+ * caller of memcpy, not memcpy itself.  Hits that came late have none.
  */
 #include <errno.h>
 

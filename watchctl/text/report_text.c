@@ -21,7 +21,8 @@ text_flush(struct report *r)
 	return text_write(r, 0, true);
 }
 
-/* In how many processes each watch is; 0: that is not repeated for each. */
+/* The number of processes that have each watch; 0: this is not repeated for
+   each watch. */
 static unsigned
 count_processes(const struct report_start *start)
 {
@@ -94,7 +95,7 @@ text_start(struct report *r, const struct report_start *start)
 			buffer_puts(&text->out, " by a uprobe");
 		text_put_process(&text->out, watch);
 	}
-	/* those of slots that move are behind the others */
+	/* parts over which slots move come after the other watches */
 	buffer_puts(&text->out, start->nwatches > 1 &&
 	    start->watches[1]->whole == NULL ? "\n         " : " ");
 	put_target(&text->out, start);
@@ -111,8 +112,8 @@ text_watch(struct report *r, const struct ex_watch *const *watches,
 	return 0;
 }
 
-/* " in /bin/victim[4335]", or where the program is not known as the watch has
-   it, or " in process 4335". */
+/* " in /bin/victim[4335]"; if the program is not known, the one of the watch;
+   or " in process 4335". */
 static void
 put_event_process(struct buffer *b, const struct watch_event *event,
     const struct ex_watch *watch)
@@ -141,7 +142,7 @@ text_event(struct report *r, const struct watch_event *event)
 	struct buffer *b = &text->out;
 	const size_t start = b->len;
 
-	/* there may be many threads, and a hit says whose it is */
+	/* there may be many threads, and each hit names its thread */
 	if (watch->local && event->tid != 0 && event->gap == WATCH_NO_GAP)
 		return 0;
 
@@ -232,8 +233,8 @@ put_call(struct buffer *b, const struct ex_hit *hit)
 	}
 }
 
-/* "  41 -> 42", and what the value is of when that is a part of the watch:
-   "  conn.state: OPEN -> CLOSED". */
+/* "  41 -> 42"; if the value is that of a part of the watch, with its name: "
+   conn.state: OPEN -> CLOSED". */
 static void
 put_change(struct buffer *b, const struct ex_hit *hit)
 {
@@ -246,7 +247,7 @@ put_change(struct buffer *b, const struct ex_hit *hit)
 	change_put(b, hit);
 }
 
-/* "  n = -5, s = 0x4040 <name>": of a function. */
+/* "  n = -5, s = 0x4040 <name>": the arguments of a function. */
 static void
 put_arguments(struct buffer *b, const struct ex_arguments *args)
 {
@@ -310,7 +311,7 @@ put_who(struct report *r, struct buffer *b, const struct ex_hit *hit)
 	text_put_time(r, b, hit->time, "s");
 }
 
-/* The same, and what kind of frame it is. */
+/* Put a frame's place, and what kind of frame it is. */
 static void
 put_frame_place(struct report *r, struct buffer *b,
     const struct ex_frame *frame)
@@ -321,7 +322,8 @@ put_frame_place(struct report *r, struct buffer *b,
 	text_put_kind(b, frame);
 }
 
-/* How a function's start is called: an inlined one has no start of its own. */
+/* The frame of the function that contains the instruction: an inlined one has
+   no start of its own. */
 static const struct ex_frame *
 real_frame(const struct ex_stack *stack)
 {
@@ -332,7 +334,8 @@ real_frame(const struct ex_stack *stack)
 	return NULL;
 }
 
-/* Bytes that an instruction touched, where they are more than are watched. */
+/* Put the bytes that an instruction touched, if they are more than the watched
+   ones. */
 static void
 put_reach(struct buffer *b, const struct ex_hit *hit)
 {
@@ -444,7 +447,7 @@ put_counters(struct buffer *b, const struct ex_hit *hit)
 	buffer_puts(b, "\n");
 }
 
-/* Where the object that was hit was freed. */
+/* Put where the object that was hit had been freed. */
 static void
 put_freed(struct report *r, struct buffer *b, const struct ex_hit *hit,
     bool full)

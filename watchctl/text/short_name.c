@@ -16,8 +16,8 @@ is_word(char c)
 	    (unsigned char)c >= 0x80;
 }
 
-/* How long an operator's name is whose sign may be taken for arguments; 0: none
-   is at p. */
+/* The length of the operator's name at p, if its sign could be mistaken for
+   template arguments; 0: there is none. */
 static size_t
 operator_length(const char *name, const char *p)
 {
@@ -36,7 +36,7 @@ operator_length(const char *name, const char *p)
 	return 0;
 }
 
-/* How long the arguments are that begin at p, with their brackets; 0: they do
+/* The length of the arguments that begin at p, with their brackets; 0: they do
    not end. */
 static size_t
 arguments_length(const char *p)
@@ -62,7 +62,7 @@ arguments_length(const char *p)
 	return 0;
 }
 
-/* Whether a '<' is behind what has arguments. */
+/* Whether a '<' follows a name that can have template arguments. */
 static bool
 follows_name(const char *name, const char *p)
 {

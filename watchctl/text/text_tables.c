@@ -10,7 +10,7 @@
 #include "report/value_range.h"
 #include "text/writers.h"
 
-/* In a row of the summary. */
+/* The most that a row of the summary shows of each. */
 enum { THREADS_SHOWN = 3, BACKTRACES_SHOWN = 3, CALLERS_SHOWN = 4 };
 
 /* The columns of the summary. */
@@ -96,7 +96,8 @@ text_put_where(const struct text *text, struct buffer *b,
 	}
 }
 
-/* What makes a backtrace another than the others of its writer. */
+/* Put the callers that distinguish a backtrace from the others of its
+   writer. */
 static void
 put_callers(struct buffer *b, const struct summary_row *row)
 {
@@ -141,8 +142,8 @@ seconds(const struct report *r, uint64_t time)
 	return (double)(int64_t)(time - r->begin.time) / 1e9;
 }
 
-/* One cell of the summary, into the scratch buffer; below: of one backtrace,
-   below its writer. */
+/* Put a cell of the summary into the scratch buffer; below: the row is one
+   backtrace, below its writer. */
 static void
 make_cell(struct report *r, const struct writer *w, bool below, uint64_t total,
     enum column column)
@@ -182,7 +183,8 @@ make_cell(struct report *r, const struct writer *w, bool below, uint64_t total,
 	}
 }
 
-/* Values are in the table of a summary; else they are with their hits. */
+/* The table has values only in a summary; otherwise they are printed with the
+   hits. */
 static bool
 has_column(const struct report *r, enum column column)
 {
@@ -206,8 +208,8 @@ is_of(const struct table *t, const struct writer *w)
 	return ex_watch_number(w->row.watch) == ex_watch_number(t->watch);
 }
 
-/* A line for a writer, and one for each of its backtraces if there are several
-   and they are wanted.  fn's result other than 0 ends it and is returned. */
+/* Call fn for each writer, and for each of its backtraces if there are several
+   and they are wanted.  A result other than 0 ends this, and is returned. */
 static int
 each_line(struct report *r, struct table *t,
     int (*fn)(struct report *, struct table *, const struct writer *, bool))
@@ -262,7 +264,7 @@ table_measure(struct report *r, struct table *t)
 	(void)each_line(r, t, measure_line);
 }
 
-/* w NULL: the headings. */
+/* Put the cells of a line; w NULL: those of the headings. */
 static void
 put_cells(struct report *r, const struct table *t, const struct writer *w,
     bool below)
@@ -319,7 +321,7 @@ put_table(struct report *r, struct table *t)
 	return each_line(r, t, put_line);
 }
 
-/* In a summary a backtrace is called by the first hit of one of its rows. */
+/* A summary names a backtrace by the first hit of one of its rows. */
 static void
 name_backtraces(struct report *r, const struct summary_row *rows, size_t n)
 {
@@ -332,7 +334,7 @@ name_backtraces(struct report *r, const struct summary_row *rows, size_t n)
 	}
 }
 
-/* The backtrace that is called by this row. */
+/* Print a backtrace where the row is the one that names it. */
 static int
 put_backtrace(struct report *r, const struct summary_row *row)
 {
@@ -343,7 +345,7 @@ put_backtrace(struct report *r, const struct summary_row *row)
 
 	if (row->stack == NULL)
 		return 0;
-	/* it may have been forgotten */
+	/* the name may have been forgotten */
 	seq = text_printed_at(text, row->stack->index);
 	if (seq != NULL && *seq != 0 && *seq != row->first_seq)
 		return 0;
@@ -357,7 +359,7 @@ put_backtrace(struct report *r, const struct summary_row *row)
 /* The columns of the list of stray writers. */
 enum { TIMES, WRITER, PLACE, TOUCHED, FIRST, FINDING_COLUMNS };
 
-/* One cell of it, into the scratch buffer. */
+/* Put a cell of that list into the scratch buffer. */
 static void
 make_finding_cell(struct report *r, const struct finding *f, unsigned column)
 {
@@ -388,7 +390,7 @@ make_finding_cell(struct report *r, const struct finding *f, unsigned column)
 	}
 }
 
-/* Whether one is not judged because its backtrace is not whole. */
+/* Whether a finding is not judged because its backtrace is incomplete. */
 static bool
 has_missing(const struct finding *const *findings, size_t n)
 {
@@ -398,7 +400,7 @@ has_missing(const struct finding *const *findings, size_t n)
 	return false;
 }
 
-/* One line for each writer that is stray, or may be. */
+/* Print a line for each writer that is stray, or may be. */
 static int
 put_findings(struct report *r, const char *title,
     const struct finding *const *findings, size_t n)
@@ -432,7 +434,7 @@ put_findings(struct report *r, const char *title,
 	return text_write(r, start, false);
 }
 
-/* The hits of a watch by threads, if there are any of which that is known. */
+/* Put the hits of a watch by threads, as far as the threads are known. */
 static void
 put_thread_counts(const struct report *r, struct buffer *b,
     const struct report_end *end, unsigned watch)
@@ -457,7 +459,7 @@ put_thread_counts(const struct report *r, struct buffer *b,
 		    (unsigned long long)left);
 }
 
-/* With --count: the hits of each watch. */
+/* With --count, print the hits of each watch. */
 static int
 put_counts(struct report *r, const struct report_end *end)
 {
@@ -484,8 +486,8 @@ put_counts(struct report *r, const struct report_end *end)
 
 enum { PARTS_SHOWN = 64 };
 
-/* The parts of a watch, n of them, that were hit, and how long each had a slot;
-   then how long the least and the most of all had one. */
+/* Print the parts of a watch that were hit, with the time that each had a slot;
+   then the shortest and the longest time that any part had one. */
 static void
 put_coverage_of(struct report *r, struct buffer *b, const struct coverage *part,
     size_t n)
@@ -518,7 +520,7 @@ put_coverage_of(struct report *r, struct buffer *b, const struct coverage *part,
 	    (double)part->all / 1e9);
 }
 
-/* How many objects there were, and were watched. */
+/* Print how many objects there were, and how many were watched. */
 static void
 put_objects(struct report *r, struct buffer *b, const struct coverage *c)
 {

@@ -23,7 +23,7 @@ compare_texts(const char *x, const char *y)
 	    strcmp(x, y);
 }
 
-/* An instruction is known by its place in its module, or else by its
+/* An instruction is identified by its place in its module, or else by its
    address. */
 static int
 compare_frames(const struct ex_frame *x, const struct ex_frame *y)
@@ -39,7 +39,7 @@ compare_frames(const struct ex_frame *x, const struct ex_frame *y)
 	    ex_compare(x->pc, y->pc);
 }
 
-/* The first that decides. */
+/* The first order that is not 0. */
 static int
 first_of(const int *orders, size_t n)
 {
@@ -49,7 +49,7 @@ first_of(const int *orders, size_t n)
 	return 0;
 }
 
-/* One and the same writer is the same in all of these. */
+/* Rows of the same writer are equal in all of these. */
 int
 writers_compare(const struct summary_row *x, const struct summary_row *y)
 {
@@ -66,7 +66,7 @@ writers_compare(const struct summary_row *x, const struct summary_row *y)
 	return first_of(orders, sizeof(orders) / sizeof(orders[0]));
 }
 
-/* And what it did in the same way, in these too. */
+/* If it also did the same in the same way, the rows are equal in these, too. */
 static int
 compare_writers(const struct summary_row *x, const struct summary_row *y)
 {
@@ -81,7 +81,7 @@ compare_writers(const struct summary_row *x, const struct summary_row *y)
 	return first_of(orders, sizeof(orders) / sizeof(orders[0]));
 }
 
-/* The same, and then as they were. */
+/* As above, and then in the order in which they were. */
 static int
 compare_order(const void *a, const void *b)
 {
@@ -110,7 +110,7 @@ compare_threads(const void *a, const void *b)
 	return ex_compare(*(const pid_t *)a, *(const pid_t *)b);
 }
 
-/* The threads of all its rows, each once.  0 or -ENOMEM. */
+/* Collect the threads of all rows of a writer, each once.  0 or -ENOMEM. */
 static int
 join_threads(struct writer *w)
 {
@@ -156,12 +156,12 @@ writers_join(struct writers *writers, const struct summary_row *rows, size_t n,
 		const struct summary_row **at = &writers->order[i];
 
 		if (i > 0 && !each && compare_writers(at[-1], at[0]) == 0) {
-			struct writer *writer = &writers->writer[writers->n - 1];
+			struct writer *same = &writers->writer[writers->n - 1];
 
-			summary_join(&writer->row, *at);
-			writer->row.partial |= (*at)->partial;
-			writer->row.values = NULL;
-			writer->n++;
+			summary_join(&same->row, *at);
+			same->row.partial |= (*at)->partial;
+			same->row.values = NULL;
+			same->n++;
 		} else
 			writers->writer[writers->n++] = (struct writer){
 				.row = **at, .of = at, .n = 1,

@@ -13,7 +13,7 @@ enum { WRITERS_MAX = 200, EVERY_MS = 450 };
 static long last_frame;		/* of wp_clock_ms: a process has one report of
 				   this form */
 
-/* Of its backtraces the one that hit last. */
+/* The backtrace of a writer that hit last. */
 static const struct summary_row *
 latest(const struct writer *w)
 {
@@ -25,7 +25,7 @@ latest(const struct writer *w)
 	return row;
 }
 
-/* What a writer is called from frame to frame. */
+/* The number by which a writer is recognized from frame to frame. */
 static uint64_t
 first_seq(const struct writer *w)
 {
@@ -77,7 +77,7 @@ put_frame(struct report *r)
 	return err;
 }
 
-/* A frame, if it is time for one; what was written before it goes first. */
+/* Write a frame if one is due, after the text that was written before it. */
 static int
 frame(struct report *r)
 {

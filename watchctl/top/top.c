@@ -69,7 +69,7 @@ top_is_due(void)
 
 /* --- frames --- */
 
-/* The next part of a line, up to a tab or its end. */
+/* Take the next part of a line, up to a tab or the end. */
 static void
 take_part(const char **at, const char *end, char *to, size_t size)
 {
@@ -92,7 +92,7 @@ take_number(const char **at, const char *end)
 	return strtoull(text, NULL, 10);
 }
 
-/* What it did since the frame before. */
+/* The hits per second since the previous frame. */
 static double
 rate_of(const struct table *before, const struct row *row, long now)
 {
@@ -150,7 +150,7 @@ top_frame(const char *text, size_t len)
 
 /* --- drawing --- */
 
-/* A column, if there is room for it: false, and nothing is drawn. */
+/* Draw a column, if there is room for it. */
 static void
 put(int line, int *column, int width, const char *text)
 {
@@ -208,8 +208,8 @@ draw(const struct table *t)
 	(void)refresh();
 }
 
-/* The size may have changed: ncurses' own handler of SIGWINCH may run in any
-   thread. */
+/* The size is checked before each frame, since ncurses' own handler of SIGWINCH
+   may run in any thread. */
 static bool
 resize(void)
 {
@@ -224,7 +224,7 @@ resize(void)
 	return true;
 }
 
-/* As a program without a table stops. */
+/* Stop as a program without a table does. */
 static void
 stop(void)
 {
@@ -245,7 +245,7 @@ is_in_foreground(void)
 	return tcgetpgrp(fileno(top.tty)) == getpgrp();
 }
 
-/* q is what ^C is: a command gets the signal, too. */
+/* q does the same as ^C: a command gets the signal, too. */
 static bool
 take_key(int key)
 {
@@ -315,7 +315,7 @@ on_stop(int sig)
 	top.stop = 1;
 }
 
-/* What is said meanwhile waits. */
+/* Messages wait until the table ends. */
 static void
 keep_line(const char *text)
 {
@@ -340,7 +340,8 @@ prepare_screen(void)
 	(void)init_pair(1, COLOR_CYAN, -1);
 }
 
-/* Ours before ncurses' own, which is installed only where there is none. */
+/* Our handler is installed first, because ncurses installs its own only where
+   there is none. */
 static void
 catch_stop(void)
 {
@@ -353,7 +354,7 @@ catch_stop(void)
 		(void)sigaction(SIGTSTP, &action, NULL);
 }
 
-/* Signals are for the loop. */
+/* All signals are blocked in the thread, as the loop takes them. */
 static int
 start_thread(void)
 {

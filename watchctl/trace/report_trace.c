@@ -47,7 +47,7 @@ struct trace {
 	uint64_t unstacked;	/* hits whose backtrace had no room */
 };
 
-/* A thread whose name was written. */
+/* A thread whose name has been written. */
 struct named {
 	char comm[sizeof(((struct ex_hit *)NULL)->comm)];
 };
@@ -71,7 +71,8 @@ trace_free(struct report *r)
 	free(t);
 }
 
-/* End what was begun at start, and write it when it is much, or always. */
+/* End the event that was begun at start, and write the buffer if it is full
+   enough, or always. */
 static int
 write_out(struct report *r, size_t start, bool always)
 {
@@ -129,7 +130,7 @@ put_event(struct report *r, const char *kind)
 	t->out.failed |= t->place.failed;
 }
 
-/* Its name is written when it is new, or has changed. */
+/* Write the name of a thread if it is new or has changed. */
 static void
 put_thread(struct report *r, const struct ex_hit *hit)
 {
@@ -223,7 +224,7 @@ put_number(struct buffer *b, const struct ex_number *n)
 	return true;
 }
 
-/* What is proved of the value, if it is a number. */
+/* Put the value, if it is a number and proved. */
 static void
 put_counter(struct report *r, const struct ex_hit *hit)
 {
@@ -272,7 +273,7 @@ is_number(const char *text)
 	return *at == '\0';
 }
 
-/* As the text report has it: 41, "OPEN", "0x5581 <main+4>". */
+/* Put a value in the form of the text report: 41, "OPEN", "0x5581 <main+4>". */
 static void
 put_value(struct trace *t, const char *name, const struct ex_hit *hit,
     const struct ex_value *value, const char *text)
@@ -331,7 +332,7 @@ put_hit(struct report *r, const struct ex_hit *hit,
 	buffer_puts(&t->out, "}\n");
 }
 
-/* Behind what another one has written. */
+/* Continue behind what another process has written. */
 static void
 go_on(struct report *r)
 {
@@ -373,7 +374,8 @@ trace_hit(struct report *r, const struct ex_hit *hit)
 	return write_out(r, start, false);
 }
 
-/* Another one's last hit of this backtrace: what follows is not before it. */
+/* The last hit with this backtrace that another process has written: what
+   follows is not before it. */
 static int
 trace_recall(struct report *r, const struct ex_hit *hit,
     const struct summary_row *past)
@@ -434,7 +436,7 @@ put_samples(struct report *r)
 	return rc;
 }
 
-/* The account, and what is not in the trace. */
+/* Put the account, and what is missing from the trace. */
 static void
 put_account(struct report *r, const struct report_end *end)
 {

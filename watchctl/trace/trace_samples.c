@@ -4,7 +4,8 @@
 
 enum { SAMPLES_BYTES_MAX = 64 << 20 };
 
-/* Seven bits a byte, the lowest first; the last has no eighth. */
+/* A number takes seven bits of each byte, the lowest first; the eighth is not
+   set in the last byte. */
 static void
 put_number(struct buffer *b, uint64_t number)
 {
@@ -32,7 +33,7 @@ take_number(const struct buffer *b, size_t *at)
 	return number;
 }
 
-/* Small numbers for small differences, up and down. */
+/* Small differences in both directions become small numbers. */
 static uint64_t
 difference(uint64_t from, uint64_t to)
 {

@@ -16,7 +16,7 @@ struct trace_frame {
 	char text[];		/* its name and its category, each with NUL */
 };
 
-/* Append it to the text; its id, 0: no room. */
+/* Append a frame to the text.  Result: its id; 0: there is no room. */
 static unsigned
 add_frame(struct trace_stacks *s, uint64_t key, const char *name,
     const char *category, unsigned parent)
@@ -48,7 +48,7 @@ add_frame(struct trace_stacks *s, uint64_t key, const char *name,
 	return frame->id;
 }
 
-/* A frame of this name, called by another (0: by none). */
+/* The id of a frame with this name, called by another one (0: by none). */
 static unsigned
 put_frame(struct trace_stacks *s, const char *name, const char *category,
     unsigned parent)
@@ -80,7 +80,7 @@ name_of(const struct ex_frame *frame)
 	    frame->function : module_of(frame);
 }
 
-/* The innermost frame of a backtrace; 0: no room. */
+/* The id of the innermost frame of a backtrace; 0: there is no room. */
 static unsigned
 put_frames(struct trace_stacks *s, const struct ex_stack *stack)
 {

@@ -13,8 +13,8 @@
 #include "os/clock.h"
 #include "util/interrupt.h"
 
-/* ms between looks whether a signal is there, and how long after it a reader
-   may still go on reading. */
+/* The ms between checks for a signal, and those that a reader may still take
+   after one. */
 enum { LOOK_MS = 100, GIVE_UP_MS = 500 };
 
 void
@@ -101,7 +101,7 @@ buffer_dec(struct buffer *b, uint64_t n)
 }
 
 /* The eight digits of a number, the highest in the lowest byte: its nibbles are
-   moved apart, and become digits all at once. */
+   spread, and converted to digits all at once. */
 static uint64_t
 hex_digits(uint32_t n)
 {
@@ -164,7 +164,7 @@ has_reader(int fd)
 	return fstat(fd, &status) == 0 && !S_ISREG(status.st_mode);
 }
 
-/* What is left of a time that ends at a time of wp_clock_ms(); -1: for ever. */
+/* The ms that are left until a time of wp_clock_ms(); -1: no limit. */
 static int
 ms_left(long until)
 {
@@ -192,8 +192,8 @@ await_reader(int fd, long until)
 	}
 }
 
-/* Write what there is room for now.  Result: how much; 0: there is none, or the
-   kernel cannot tell for this kind of file, or it failed. */
+/* Write as much as fits now.  Result: how much; 0: nothing fits, the kernel
+   does not support this for such a file, or it failed. */
 static size_t
 write_at_once(int fd, const char *bytes, size_t len)
 {
@@ -241,7 +241,7 @@ write_to_reader(int fd, const char *bytes, size_t len, size_t *written,
 	return err;
 }
 
-/* To a stream of no descriptor, in memory. */
+/* Write to a stream without a descriptor, in memory. */
 static int
 write_stream(const char *bytes, size_t len, FILE *out, size_t *written)
 {

@@ -12,7 +12,8 @@
 static bool failed;		/* a line found no room */
 static void (*say)(const char *text);	/* NULL: lines are written */
 
-/* Without memory. */
+/* Print a line without allocating memory; control characters become question
+   marks. */
 static void
 plainly(char *text)
 {

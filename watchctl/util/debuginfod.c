@@ -26,7 +26,8 @@ enum { PATIENCE_MS = 60000 };
 
 typedef struct debuginfod_client client;
 
-/* What of libdebuginfod is called; there need be none. */
+/* The functions of libdebuginfod that are called; the library may be
+   missing. */
 static struct {
 	client *(*begin)(void);
 	void (*set_progressfn)(client *, int (*)(client *, long, long));
@@ -110,14 +111,14 @@ start(const char *build_id, int to)
 	return pid;
 }
 
-/* Have all of it end.  Result: the file that it named, if it named one, or
+/* End the process that fetches.  Result: the file that it named, if any, or
    -errno. */
 static int
 end(struct debuginfod_fetch *fetch, bool whole)
 {
 	siginfo_t info;
 
-	/* one that has written all ends anyway */
+	/* a process that has written everything ends by itself */
 	(void)syscall(SYS_pidfd_send_signal, fetch->pidfd, SIGKILL, NULL, 0);
 	(void)close(fetch->from);
 	while (waitid(P_PIDFD, (id_t)fetch->pidfd, &info, WEXITED) < 0 &&

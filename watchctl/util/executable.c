@@ -74,14 +74,14 @@ capabilities_of(const char *path)
 	return (uint64_t)data.data[1].permitted << 32 | data.data[0].permitted;
 }
 
-/* What a process has, as far as a file may give it. */
+/* The privileges of a process that a file can change. */
 struct privileges {
 	uid_t uid;		/* effective, as gid */
 	gid_t gid;
 	uint64_t capabilities;	/* permitted */
 };
 
-/* Whether a file gives privileges beyond those. */
+/* Whether executing a file gives more privileges than these. */
 static bool
 gives_privileges(const char *path, const struct privileges *have)
 {
@@ -96,8 +96,8 @@ gives_privileges(const char *path, const struct privileges *have)
 	    (capabilities_of(path) & ~have->capabilities) != 0);
 }
 
-/* What a process has, if executing a file may give it more; false: it may not,
-   or that is not known. */
+/* Get the privileges of a process.  False: executing a file cannot give it
+   more, or they are not known. */
 static bool
 privileges_of(pid_t pid, struct privileges *have)
 {
@@ -134,7 +134,7 @@ struct program {
 	unsigned n, size;	/* of these, and of one */
 };
 
-/* What is read of such a file. */
+/* The parts of such a file that are read. */
 union elf {
 	Elf64_Ehdr wide;
 	Elf32_Ehdr narrow;
@@ -147,8 +147,8 @@ read_at(const struct program *program, void *to, size_t size, uint64_t at)
 	    pread(program->fd, to, size, (off_t)at) == (ssize_t)size;
 }
 
-/* Whether there is a program header of this type; *at is where in the file the
-   first one's content is. */
+/* Whether there is a program header of this type; *at is the offset in the file
+   of the content of the first one. */
 static bool
 find_header(const struct program *program, uint32_t type, uint64_t *at)
 {
@@ -172,7 +172,7 @@ find_header(const struct program *program, uint32_t type, uint64_t *at)
 	return false;
 }
 
-/* Whether the dynamic loader is to load a library for it. */
+/* Whether the program needs libraries that the dynamic loader loads. */
 static bool
 needs_library(const struct program *program)
 {
@@ -196,7 +196,7 @@ needs_library(const struct program *program)
 	return tag == DT_NEEDED;
 }
 
-/* False: it is of another processor. */
+/* Read the ELF header of a program.  False: it is for another processor. */
 static bool
 describe(int fd, const union elf *elf, struct program *program)
 {

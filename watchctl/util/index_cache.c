@@ -24,7 +24,7 @@
 
 enum { KEY_MAX = 128, NAME_SIZE = KEY_MAX + 32 };
 
-/* The one that is being written. */
+/* The index that is being written. */
 static struct {
 	int dir, file;
 	uint64_t size;
@@ -57,7 +57,7 @@ open_ours(int at, const char *name, int flags, mode_t type)
 	return -EPERM;
 }
 
-/* A directory of ours, made if it is not there and is to be. */
+/* Open a directory of ours; make: create it if it does not exist. */
 static int
 open_directory(int at, const char *name, bool make)
 {
@@ -93,7 +93,7 @@ open_cache(bool make)
 	return fd;
 }
 
-/* False: that is no build id. */
+/* Put the file name for a build id.  False: the key is none. */
 static bool
 put_name(char name[NAME_SIZE], const char *key)
 {
@@ -120,7 +120,7 @@ index_cache_open(const char *key)
 		return dir;
 	fd = open_ours(dir, name, O_RDONLY, S_IFREG);
 	(void)close(dir);
-	/* it is used now, and not the oldest */
+	/* it is in use now, and so not the oldest */
 	if (fd >= 0)
 		(void)futimens(fd, NULL);
 	return fd;
@@ -141,8 +141,8 @@ struct oldest {
 	struct timespec used;
 };
 
-/* Bytes of all that are there, and the oldest of them; what nobody is writing
-   any more is removed. */
+/* The bytes of all indexes, and the oldest of them; unfinished ones that nobody
+   writes any more are removed. */
 static uint64_t
 look(DIR *dir, struct oldest *oldest)
 {
@@ -215,7 +215,7 @@ index_cache_begin(const char *key)
 	forget();
 	if (!put_name(writing.final, key))
 		return -EINVAL;
-	/* a file that grows too large is a signal */
+	/* a file that grows beyond the limit would raise a signal */
 	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 ||
 	    limit.rlim_cur != RLIM_INFINITY)
 		return -EFBIG;

@@ -34,8 +34,8 @@ nearest_free(struct nearest *near)
 	near->n = 0;
 }
 
-/* Letters to insert, delete or replace to make one of the other (Levenshtein);
-   limit + 1 when they are more than limit. */
+/* The number of letters to insert, delete or replace to turn one text into the
+   other (Levenshtein); limit + 1: more than limit. */
 static unsigned
 edits_between(const char *a, size_t alen, const char *b, size_t blen,
     unsigned limit)
@@ -66,7 +66,8 @@ edits_between(const char *a, size_t alen, const char *b, size_t blen,
 	return row[blen] > limit ? limit + 1 : row[blen];
 }
 
-/* How many edits the name counts as; more than limit: not like. */
+/* The number of edits that a name counts as; more than limit: it is not
+   similar. */
 static unsigned
 edits_to(const struct nearest *near, const char *name)
 {

@@ -68,7 +68,7 @@ origin_name_has_pid(const char *name)
 	return false;
 }
 
-/* As a part of a file's name. */
+/* Put the host in a form that can be a part of a file's name. */
 static void
 put_host(struct buffer *b, const char *host)
 {

@@ -13,8 +13,8 @@ enum { PATIENCE = 1000,		/* hundredths of a second, for the lock */
 	NAMES = 100,		/* tried for the new one */
 	READ_MAX = 64 << 20 };
 
-/* Where a path leads, as far as one's own links do: others' may have been made
-   to have something else overwritten. */
+/* Follow a path through links of this user only: those of others may have been
+   made to have another file overwritten. */
 static int
 follow(const char *path, char real[PATH_MAX], const char **why)
 {
@@ -77,7 +77,7 @@ look(struct replace_file *f, const char **why)
 	*why = "not a regular file";
 	if (!S_ISREG(f->st.st_mode))
 		return -EINVAL;
-	/* the new one could not be given to them */
+	/* the new file could not be given to that user */
 	*why = "somebody else's file";
 	return geteuid() != 0 && f->st.st_uid != geteuid() ? -EPERM : 0;
 }
@@ -122,7 +122,7 @@ replace_file_read(const struct replace_file *f, struct buffer *to)
 	return to->failed ? -ENOMEM : err;
 }
 
-/* A new file beside it.  A descriptor, or -errno. */
+/* Create a new file in the same directory.  A descriptor or -errno. */
 static int
 make_new(const struct replace_file *f, char name[NAME_MAX + 1])
 {

@@ -52,7 +52,7 @@ static const bool plain[256] = {
 	['\\' + 1 ... '~'] = true,
 };
 
-/* How many bytes at text are plain. */
+/* The number of plain bytes at text. */
 static size_t
 run(const char *text)
 {
@@ -146,7 +146,8 @@ visible_columns(const char *text, size_t len)
 	return columns;
 }
 
-/* How long the colour is that text begins with; 0: it begins with none. */
+/* The length of the colour sequence at the beginning of text; 0: there is
+   none. */
 static size_t
 colour_length(const char *text, size_t len)
 {
@@ -160,8 +161,8 @@ colour_length(const char *text, size_t len)
 	return n < len && text[n] == 'm' ? n + 1 : 0;
 }
 
-/* Move a line to where it is to be, in front of where it is, and keep only so
-   many of its characters.  Result: how long it is then. */
+/* Move a line towards the beginning of the buffer, and keep only so many of its
+   characters.  Result: its new length. */
 static size_t
 move_line(char *to, const char *line, size_t len, size_t keep)
 {
@@ -228,15 +229,16 @@ visible_cut(struct buffer *b, size_t start, unsigned columns)
 
 enum { BLOCK = 64 };
 
-/* Whether a terminal obeys it: all controls but line ends and tabs. */
+/* Whether a terminal would obey the character: all controls, except line ends
+   and tabs. */
 static bool
 is_control(unsigned char c)
 {
 	return ((c < ' ') & (c != '\n') & (c != '\t')) | (c == 0177);
 }
 
-/* Whether there is a control in a block: nearly none has one, and this loop,
-   without a branch, takes many bytes at a time. */
+/* Whether a block contains a control character.  Hardly any does, and this loop
+   without a branch takes many bytes at a time. */
 static bool
 has_control(const char block[BLOCK])
 {

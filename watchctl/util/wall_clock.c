@@ -5,7 +5,7 @@
 
 #include "util/field.h"
 
-/* As strftime(3) has it. */
+/* Put a time in a format of strftime(3). */
 static void
 put(struct buffer *b, uint64_t ns, const char *format)
 {

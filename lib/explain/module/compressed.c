@@ -21,11 +21,12 @@ enum {
 };
 
 /*
- * Sizes of xz streams: of those that they are made of, chunks of LZMA2, each
- * says how long it is and what it becomes, and the decoder holds them to it.
+ * The sizes of xz streams.  They consist of LZMA2 chunks, each of which has its
+ * own length and that of its content; the decoder refuses others.
  */
 
-/* How long a block is, from its header to the end of its chunks; 0: damaged. */
+/* The length of a block, from its header to the end of its chunks; 0: it is
+   damaged. */
 static size_t
 xz_block(const uint8_t *block, size_t len, uint64_t *size)
 {
@@ -48,7 +49,7 @@ xz_block(const uint8_t *block, size_t len, uint64_t *size)
 	return 0;
 }
 
-/* What an xz stream becomes; UINT64_MAX: it is none. */
+/* The unpacked size of an xz stream; UINT64_MAX: it is none. */
 static uint64_t
 xz_size(const uint8_t *bytes, size_t len)
 {
@@ -109,7 +110,7 @@ is_xz(const char *name)
 	return name != NULL && strcmp(name, ".gnu_debugdata") == 0;
 }
 
-/* What a section claims; false: it is not one that any program would unpack. */
+/* The sizes that a section claims.  False: no program would unpack it. */
 static bool
 claim_of(Elf_Scn *scn, const GElf_Shdr *sh, const char *name,
     struct ex_compressed *claim)
@@ -129,7 +130,8 @@ claim_of(Elf_Scn *scn, const GElf_Shdr *sh, const char *name,
 	return is_xz(name) && xz_claim(scn, claim);
 }
 
-/* What a file may become: no more than a part of the memory that there is. */
+/* The size to which a file may be unpacked: a part of the memory that there
+   is. */
 static uint64_t
 file_max(void)
 {

@@ -25,7 +25,6 @@
 
 enum { ID_MAX = 64 };			/* bytes of a build id */
 
-/* What is looked for. */
 struct wanted {
 	struct ex_module *module;
 	const void *id;		/* build id */
@@ -35,7 +34,7 @@ struct wanted {
 	char **found;		/* its path, malloc'd */
 };
 
-/* The checksum of a debug link is zlib's, too. */
+/* The checksum of a debug link is the CRC of zlib. */
 static bool
 has_sum(int fd, uint32_t want)
 {
@@ -61,7 +60,7 @@ has_id(Elf *elf, const struct wanted *w)
 	return len == w->id_len && memcmp(id, w->id, (size_t)len) == 0;
 }
 
-/* Whether an open file is what is wanted, and may be read. */
+/* Whether an open file is the wanted one, and may be read. */
 static bool
 is_wanted(const struct wanted *w, int fd)
 {
@@ -80,7 +79,7 @@ is_wanted(const struct wanted *w, int fd)
 	return is;
 }
 
-/* The module's own file has its build id, too. */
+/* Whether it is the module's own file, which has the same build id. */
 static bool
 is_own(const struct ex_module *m, int fd)
 {
@@ -90,7 +89,8 @@ is_own(const struct ex_module *m, int fd)
 	    st.st_ino == m->st.st_ino;
 }
 
-/* A descriptor of the file with this name, if it is the one.  -1: no. */
+/* Open the file with this name if it is the wanted one.  A descriptor, or
+   -1. */
 __attribute__((format(printf, 2, 3)))
 static int
 try(const struct wanted *w, const char *format, ...)
@@ -115,7 +115,6 @@ try(const struct wanted *w, const char *format, ...)
 	return fd < 0 ? -1 : fd;
 }
 
-/* The build id in hex.  False: there is none. */
 static bool
 put_id(const struct wanted *w, char hex[2 * ID_MAX + 1])
 {
@@ -125,7 +124,7 @@ put_id(const struct wanted *w, char hex[2 * ID_MAX + 1])
 	return w->id_len >= 2 && w->id_len <= ID_MAX;
 }
 
-/* By build id, in the place's tree of these. */
+/* Look in a place's tree of build ids. */
 static int
 try_id(const struct wanted *w, const char *place)
 {
@@ -136,8 +135,8 @@ try_id(const struct wanted *w, const char *place)
 	return try(w, "%s/.build-id/%.2s/%s.debug", place, hex, hex + 2);
 }
 
-/* By name, below an absolute place: where the module's directory is there, or
-   the end of it. */
+/* Look by name below an absolute place, in a copy of the module's directory or
+   of the end of its path. */
 static int
 try_below(const struct wanted *w, const char *place, const char *dir, int len,
     const char *name)
@@ -156,7 +155,7 @@ try_below(const struct wanted *w, const char *place, const char *dir, int len,
 	return fd;
 }
 
-/* By name. */
+/* Look in one place by name. */
 static int
 try_name(const struct wanted *w, const char *place, const char *name)
 {
@@ -173,8 +172,8 @@ try_name(const struct wanted *w, const char *place, const char *name)
 	    try(w, "%.*s/%s/%s", (int)(end - path), path, place, name);
 }
 
-/* By the names that it may have: that of the link, or else those that are
-   usual. */
+/* Look by each name that it may have: that of the link, or else the usual
+   ones. */
 static int
 try_names(const struct wanted *w, const char *place, const char *link)
 {
@@ -192,7 +191,7 @@ try_names(const struct wanted *w, const char *place, const char *link)
 	return fd < 0 && *place != '\0' ? try_name(w, place, own) : fd;
 }
 
-/* In all places; by names only if asked for. */
+/* Look in all places; by name only if asked for. */
 static int
 search(const struct wanted *w, const char *link, bool by_name)
 {
@@ -220,7 +219,7 @@ ex_module_fetcher(int (*fn)(const char *build_id))
 	fetch = fn;
 }
 
-/* From elsewhere. */
+/* Ask servers, which know files by build id. */
 static int
 download(const struct wanted *w)
 {
@@ -235,8 +234,8 @@ download(const struct wanted *w)
 	return -1;
 }
 
-/* By a path: in the module's root, or from the directory of the file that holds
-   the debug information. */
+/* Look by a path: in the module's root, or relative to the directory of the
+   file that holds the debug information. */
 static int
 try_path(const struct wanted *w, const char *name)
 {
@@ -254,8 +253,8 @@ try_path(const struct wanted *w, const char *name)
 	    try(w, "%.*s/%s", (int)(end - from), from, name);
 }
 
-/* What a file of debug information shares with others: it has this build id,
-   wherever it is. */
+/* Look for the file that debug information shares with others.  Wherever it is,
+   it has this build id. */
 static int
 find_shared(struct wanted *w, Dwfl_Module *module)
 {
@@ -271,7 +270,7 @@ find_shared(struct wanted *w, Dwfl_Module *module)
 	return fd < 0 ? try_path(w, name) : fd;
 }
 
-/* Look for it, once. */
+/* Look for the file, once. */
 static void
 find(struct ex_module *m)
 {
@@ -286,7 +285,7 @@ find(struct ex_module *m)
 	m->debug_file.found = true;
 }
 
-/* The file, for one of its two users: it stays open for the other. */
+/* Hand the file to one of its two users; it stays open for the other. */
 static int
 take(struct ex_module *m, bool *taken, bool other)
 {

@@ -14,7 +14,7 @@
 #define IMAGE_MAX ((uint64_t)1 << 28)	/* bytes copied at most */
 #define PHDRS_MAX 64
 
-/* Our own vDSO: its section headers are its end. */
+/* The vDSO of this process, which ends with its section headers. */
 static const void *
 own_vdso(size_t *size)
 {
@@ -41,7 +41,7 @@ ex_image_of_vdso(pid_t pid, uint64_t start, uint64_t len, size_t *size)
 		*size = len;
 		return image;
 	}
-	/* below 4 GiB it is that of a 32-bit program */
+	/* below 4 GiB it is the vDSO of a 32-bit program */
 	own = own_vdso(size);
 	if (own == NULL || *size != len || (pid > 0 && start >> 32 == 0)) {
 		free(image);
@@ -51,7 +51,7 @@ ex_image_of_vdso(pid_t pid, uint64_t start, uint64_t len, size_t *size)
 	return image;
 }
 
-/* A file being put together.  Headers are as 64-bit files have them. */
+/* A file that is being put together, with the headers of 64-bit files. */
 struct assembly {
 	pid_t pid;
 	bool narrow;		/* it is of a 32-bit program */
@@ -68,7 +68,7 @@ read_all(pid_t pid, uint64_t addr, void *to, size_t len)
 	return len == 0 || wp_proc_read(pid, addr, to, len) == (ssize_t)len;
 }
 
-/* What is used of them. */
+/* Convert the fields that are used. */
 static bool
 narrow_headers(struct assembly *a, uint64_t header, const Elf32_Ehdr *eh)
 {
@@ -105,7 +105,8 @@ read_headers(struct assembly *a, uint64_t header)
 		Elf64_Ehdr wide;
 	} eh;
 
-	/* behind the smaller one there is more of the file */
+	/* reading more than the smaller header does no harm, as the file goes
+	   on behind it */
 	if (!read_all(a->pid, header, &eh, sizeof(eh)) ||
 	    memcmp(eh.ident, ELFMAG, SELFMAG) != 0)
 		return false;
@@ -139,7 +140,7 @@ assembly_headers(struct assembly *a, uint64_t header)
 	return true;
 }
 
-/* Whether the dynamic section has an address for it. */
+/* Whether the value of this tag in a dynamic section is an address. */
 static bool
 is_address(uint64_t tag)
 {
@@ -161,8 +162,8 @@ is_address(uint64_t tag)
 	}
 }
 
-/* The loader has replaced addresses in the dynamic section by those in the
-   process. */
+/* Undo what the loader did: it replaced addresses in the dynamic section by
+   those in the process. */
 static void
 assembly_unrelocate(struct assembly *a, const Elf64_Phdr *dynamic)
 {
@@ -184,7 +185,7 @@ assembly_unrelocate(struct assembly *a, const Elf64_Phdr *dynamic)
 	}
 }
 
-/* There are no section headers. */
+/* The file has no section headers. */
 static void
 assembly_unsection(struct assembly *a)
 {
@@ -208,7 +209,7 @@ static void
 assembly_contents(struct assembly *a)
 {
 	for (const Elf64_Phdr *ph = a->ph; ph < a->ph + a->nph; ph++) {
-		/* what cannot be read stays zero: it is better than nothing */
+		/* what cannot be read stays zero */
 		if (ph->p_type == PT_LOAD)
 			(void)wp_proc_read(a->pid, a->base + ph->p_vaddr,
 			    a->image + ph->p_offset, ph->p_filesz);

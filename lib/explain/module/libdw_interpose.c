@@ -13,7 +13,7 @@
 
 #include "module/module_private.h"
 
-/* The object that holds an address; NULL: unknown. */
+/* The module that contains an address; NULL: unknown. */
 static const void *
 object_of(const void *addr)
 {
@@ -33,14 +33,14 @@ ex_libdw_interpose(void)
 	}
 }
 
-/* Not where libdw is a part of this program. */
+/* Whether the caller is libdw.  False where libdw is linked statically. */
 static bool
 is_libdw(const void *caller)
 {
 	return libdw != own && object_of(caller) == libdw;
 }
 
-/* What calls it, not what calls that, is what is asked about. */
+/* The address in the function that calls open(2). */
 #define CALLER __builtin_extract_return_addr(__builtin_return_address(0))
 
 int

@@ -3,10 +3,10 @@
  *
  * Debug information names other files: of split units (DW_AT_dwo_name), and
  * what it shares with others (.gnu_debugaltlink).  libdw opens them whatever
- * they are, and there is no way to have it ask.  So its open(2) is
- * libdw_interpose.c's: of what is there only regular files are opened, and only
- * those that may be unpacked.  What is in memory is opened too: libdw gets a
- * descriptor for it, and it is elf_begin(3) that knows what that stands for.
+ * they are, and cannot be told to ask first.  So its calls of open(2) go to
+ * libdw_interpose.c: only regular files are opened, and of these only those
+ * that may be unpacked.  Images in memory are opened too: libdw gets a
+ * descriptor, and elf_begin(3) knows which image it stands for.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,7 +18,8 @@
 #include "module/module_private.h"
 #include "proc/regular_file.h"
 
-/* What is opened where nothing is, and the descriptor by which it was. */
+/* The image in memory that is opened in place of a file, and the descriptor
+   that stands for it. */
 static const struct ex_file_image *instead;
 static int stand_in = -1;
 

@@ -4,8 +4,8 @@
  * The file is mapped when the module is made, while the process that maps it is
  * still there, and parsed when something is asked of it.  libdwfl reads it from
  * that mapping, so that a file that has gone from disk is like any other; the
- * separate debug file is found for it by debug_file.c.  What is compressed is
- * only read if what it claims to become is believed (compressed.c).
+ * separate debug file is found by debug_file.c.  Compressed sections are only
+ * read if the size that they claim is plausible (compressed.c).
  */
 #include <elfutils/libdwelf.h>
 #include <errno.h>
@@ -148,9 +148,9 @@ ex_module_copy(struct ex_module *m, const void *image, size_t size)
 	m->image_size = size;
 }
 
-/* Why the image is not something that processes run, or NULL.  Checked before
-   libdwfl sees it, which would unpack archives and compressed files as well and
-   relocate object files in place. */
+/* Why no process can run the image, or NULL.  This is checked before libdwfl
+   sees it, which would also unpack archives and compressed files, and relocate
+   object files in place. */
 static const char *
 elf_check(const uint8_t *image, size_t size)
 {
@@ -245,8 +245,8 @@ build_id_matches(const struct ex_module *m)
 	return true;
 }
 
-/* Whether libelf takes the image.  libdwfl's call for images crashes when it
-   does not (elfutils 0.188). */
+/* Whether libelf accepts the image: if not, libdwfl's function for images
+   crashes (elfutils 0.188). */
 static bool
 elf_opens(const struct ex_module *m)
 {
@@ -310,7 +310,7 @@ module_parse(struct ex_module *m)
 	return NULL;
 }
 
-/* Of paths that are not to be read. */
+/* Paths of modules that are not to be read. */
 static struct {
 	char **at;
 	size_t n, cap;
@@ -512,7 +512,7 @@ ex_module_name(const struct ex_module *m)
 const char *
 ex_module_build_id(const struct ex_module *m)
 {
-	/* parsing is not a change that a caller could see */
+	/* parsing changes nothing that a caller could see */
 	return ex_module_open((struct ex_module *)(uintptr_t)m) ?
 	    m->build_id : "";
 }

@@ -114,7 +114,7 @@ slot_name(Elf *elf, const struct machine *machine, uint64_t info,
 	return name;
 }
 
-/* The i-th relocation of a section, with an addend or without one. */
+/* Get the i-th relocation of a section, with an addend or without one. */
 static bool
 reloc_at(const struct machine *machine, Elf_Data *relocs, int i, GElf_Rel *out)
 {
@@ -128,7 +128,7 @@ reloc_at(const struct machine *machine, Elf_Data *relocs, int i, GElf_Rel *out)
 	return true;
 }
 
-/* The names that one section of relocations gives to slots; what: the name. */
+/* Add the names that a section of relocations gives to slots. */
 static bool
 add_slots(Elf *elf, const struct machine *machine, Elf_Scn *scn,
     const GElf_Shdr *sh, struct ex_ranges *slots)

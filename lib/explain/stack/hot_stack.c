@@ -3,7 +3,7 @@
 
 #include "unwind/regs.h"
 
-/* False: it is a register that is not compared. */
+/* False: the register is not one of those that are compared. */
 static bool
 add_register(const struct ex_regs *regs, uint32_t place,
     struct wp_known_stack *known)
@@ -16,7 +16,7 @@ add_register(const struct ex_regs *regs, uint32_t place,
 	return true;
 }
 
-/* False: it does not fit. */
+/* False: there is no room for another word. */
 static bool
 add_word(const struct ex_sample *sample, uint32_t place,
     struct wp_known_stack *known)

@@ -14,11 +14,11 @@
  *		   |                       |
  *		  new --> frames, id ------+  equal ones, or the new one
  *
- * Life-cycle: when stacks take too much memory, those are freed that were not
- * seen since the last time, or if these are few, all; but for those that
- * somebody holds.  Keys and the memo are but caches: both are dropped then, and
- * keys also when there are far more of them than stacks (a process that maps
- * code all the time has many generations).
+ * Life-cycle: when stacks take too much memory, those that were not seen since
+ * the last time are freed, or all if these are few; except those that somebody
+ * holds.  Keys and the stack cache are dropped at the same time, and keys also
+ * when there are far more of them than stacks (a process that maps code all the
+ * time has many generations).
  */
 #include "stack/stack.h"
 
@@ -62,8 +62,8 @@ struct key {
 	uint64_t word[];
 };
 
-/* Of a key, what is known before the user's part is unwound: these words, and
-   the kernel's pcs.  Then the user's, and how they end. */
+/* The words of a key that are known before the user's part is unwound.  The
+   kernel's pcs follow, then those of the user, and how they end. */
 enum {
 	KEY_PROCESS, KEY_GENERATION, KEY_EDITION, KEY_FIRST_PC, KEY_SHAPE,
 	KEY_PCS,
@@ -187,7 +187,8 @@ ex_stacks_free(struct ex_stacks *stacks)
 	free(stacks);
 }
 
-/* Canonical addresses have their highest bits alike: two are free. */
+/* The highest bits of a canonical address are equal, so two of them are
+   free. */
 static size_t
 put_pcs(uint64_t *word, const struct ex_pc *pc, unsigned n)
 {
@@ -199,7 +200,8 @@ put_pcs(uint64_t *word, const struct ex_pc *pc, unsigned n)
 	return n;
 }
 
-/* Write what of the key is known before unwinding; result: its words. */
+/* Write the part of the key that is known before unwinding.  Result: the number
+   of words. */
 static size_t
 begin_key(struct ex_stacks *stacks, struct ex_process *process)
 {
@@ -215,7 +217,7 @@ begin_key(struct ex_stacks *stacks, struct ex_process *process)
 	return KEY_PCS + put_pcs(word + KEY_PCS, pcs->kernel, pcs->nkernel);
 }
 
-/* Add the rest to the n words that are there; result: all. */
+/* Add the rest to the first n words.  Result: the number of all words. */
 static size_t
 end_key(struct ex_stacks *stacks, size_t n)
 {
@@ -239,7 +241,7 @@ find_key(const struct ex_stacks *stacks, size_t n, uint64_t hash)
 	return NULL;
 }
 
-/* Remember the key at hand.  Without memory it just is not remembered. */
+/* Remember the current key, if there is memory. */
 static void
 add_key(struct ex_stacks *stacks, size_t n, uint64_t hash,
     const struct ex_stack *stack)
@@ -272,8 +274,8 @@ more_frames(struct ex_stacks *stacks, unsigned n)
 	return stacks->frame + stacks->nframes - n;
 }
 
-/* Of an address without a name what is the same in each process and on each
-   host: its place in the page. */
+/* Of an address without a name, only the offset in its page is the same in each
+   process and on each host. */
 static uint64_t
 unnamed_id(uint64_t id, uint64_t pc)
 {
@@ -302,8 +304,8 @@ add_kernel_frame(struct ex_stacks *stacks, const struct ex_pc *pc)
 	return true;
 }
 
-/* The frame of a user pc outside of all modules, which may be in code that the
-   program made itself. */
+/* Add the frame of a user pc outside all modules, which may be in code that the
+   program generated. */
 static bool
 add_other_frame(struct ex_stacks *stacks, struct ex_process *process,
     const struct ex_pc *pc)
@@ -332,7 +334,8 @@ add_other_frame(struct ex_stacks *stacks, struct ex_process *process,
 	return true;
 }
 
-/* The frames of one user pc: it and what was inlined there. */
+/* Add the frames of a user pc: the function, and those that were inlined
+   there. */
 static bool
 add_user_frames(struct ex_stacks *stacks, struct ex_process *process,
     const struct ex_pc *pc)
@@ -365,8 +368,8 @@ add_user_frames(struct ex_stacks *stacks, struct ex_process *process,
 	return true;
 }
 
-/* The frames of a function that ended in a jump, of which nothing is on the
-   stack. */
+/* Add the frames of a function that ended in a tail call, and so has left
+   nothing on the stack. */
 static bool
 add_tail_frames(struct ex_stacks *stacks, struct ex_process *process,
     const struct ex_tail_caller *caller)
@@ -394,7 +397,7 @@ add_tail_frames(struct ex_stacks *stacks, struct ex_process *process,
 	return true;
 }
 
-/* The functions that are missing between two of the user's pcs. */
+/* Add the functions that are missing between two of the user's pcs. */
 static bool
 add_missing(struct ex_stacks *stacks, struct ex_process *process,
     const struct ex_pc *pc, const struct ex_pc *caller)
@@ -418,7 +421,7 @@ add_missing(struct ex_stacks *stacks, struct ex_process *process,
 	return true;
 }
 
-/* Make the first of the user's pcs the one to show. */
+/* Replace the first of the user's pcs by the one to show. */
 static void
 set_first(struct pcs *pcs)
 {
@@ -432,7 +435,7 @@ set_first(struct pcs *pcs)
 	}
 }
 
-/* Name the pcs at hand; false: out of memory. */
+/* Name the current pcs.  False: out of memory. */
 static bool
 symbolize(struct ex_stacks *stacks, struct ex_process *process)
 {
@@ -478,7 +481,6 @@ same_stack(const struct ex_stack *a, const struct ex_stack *b)
 	return true;
 }
 
-/* It was seen again. */
 static const struct ex_stack *
 again(const struct ex_stack *stack)
 {
@@ -486,8 +488,9 @@ again(const struct ex_stack *stack)
 	return stack;
 }
 
-/* Free those that are not held, or of these those that were not seen; and drop
-   what leads to them.  Without memory for another table they stay. */
+/* Free stacks that nobody holds, either all or those that were not seen again,
+   and drop the keys and the cache.  Without memory for another table, nothing
+   is freed. */
 static void
 free_stacks(struct ex_stacks *stacks, bool seen_too)
 {
@@ -512,7 +515,7 @@ free_stacks(struct ex_stacks *stacks, bool seen_too)
 	stacks->stacks = left;
 }
 
-/* Have room for one more.  What is held may be as much as it likes. */
+/* Make room for one more stack.  There is no limit for stacks that are held. */
 static void
 make_room(struct ex_stacks *stacks, size_t size)
 {
@@ -524,7 +527,7 @@ make_room(struct ex_stacks *stacks, size_t size)
 	stacks->limit = limit > 2 * stacks->size ? limit : 2 * stacks->size;
 }
 
-/* A copy of a stack, which is no other's equal. */
+/* Add a copy of a stack that is equal to no other. */
 static struct ex_stack *
 add_stack(struct ex_stacks *stacks, const struct ex_stack *wanted,
     unsigned variant)
@@ -549,7 +552,7 @@ add_stack(struct ex_stacks *stacks, const struct ex_stack *wanted,
 	return &kept->stack;
 }
 
-/* The stack that is equal to this one, which is copied if there is none. */
+/* The kept stack that is equal to this one, or else a copy of it. */
 static const struct ex_stack *
 intern(struct ex_stacks *stacks, const struct ex_stack *wanted)
 {
@@ -567,7 +570,7 @@ intern(struct ex_stacks *stacks, const struct ex_stack *wanted)
 	return add_stack(stacks, wanted, variant);
 }
 
-/* The stack of the pcs at hand, whose key was not known. */
+/* The stack of the current pcs, whose key was not known. */
 static const struct ex_stack *
 new_stack(struct ex_stacks *stacks, struct ex_process *process)
 {
@@ -595,7 +598,7 @@ hash_key(const struct ex_stacks *stacks, size_t n)
 	return hash;
 }
 
-/* The stack with this key, unless names for it may have come. */
+/* The stack with this key, unless names for it may have become known since. */
 static const struct ex_stack *
 known_stack(const struct ex_stacks *stacks, struct ex_process *process,
     size_t n, uint64_t hash)
@@ -611,7 +614,7 @@ known_stack(const struct ex_stacks *stacks, struct ex_process *process,
 	return ex_jit_edition(jit) == edition ? stack : NULL;
 }
 
-/* The stack with the key of n words, which is made if there is none. */
+/* The stack with the current key of n words; it is made if there is none. */
 static const struct ex_stack *
 stack_of_key(struct ex_stacks *stacks, struct ex_process *process, size_t n)
 {
@@ -620,7 +623,7 @@ stack_of_key(struct ex_stacks *stacks, struct ex_process *process, size_t n)
 
 	if (stack != NULL)
 		return again(stack);
-	/* names that came have changed the first of the pcs, or the key */
+	/* new names have changed the first of the pcs, or the key */
 	stack = new_stack(stacks, process);
 	if (stack != NULL)
 		add_key(stacks, n, hash, stack);

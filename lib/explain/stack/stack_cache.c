@@ -22,8 +22,8 @@
 #define WAYS 4U
 #define OFTEN 4U		/* times */
 
-/* What is equal in samples whose reads can be compared: the shape of a sample,
-   and the caller's words. */
+/* The words that are equal in all samples whose reads can be compared.  The
+   caller's words follow. */
 enum { SHAPE_ABI, SHAPE_MASK, SHAPE_LEN, SHAPE_ASKED, SHAPE_WORDS };
 
 struct entry {
@@ -71,7 +71,7 @@ ex_stack_cache_free(struct ex_stack_cache *memo)
 	free(memo);
 }
 
-/* False: a sample that is not unwound by its registers and stack. */
+/* False: the sample is not unwound by its registers and stack. */
 static bool
 hash_sample(const uint64_t *word, size_t n, const struct ex_sample *sample,
     uint64_t *hash)
@@ -96,7 +96,8 @@ shape_of(const struct ex_sample *sample, uint64_t shape[SHAPE_WORDS])
 	shape[SHAPE_ASKED] = sample->stack_asked;
 }
 
-/* Whether a sample has the shape of another, and then the same reads. */
+/* Whether a sample has the shape of an entry, and would be read in the same way
+   with the same values. */
 static bool
 is_same(const struct entry *entry, const uint64_t *word, size_t n,
     const struct ex_sample *sample)
@@ -158,8 +159,9 @@ ex_stack_cache_often(const struct ex_stack_cache *memo, struct ex_reads *reads)
 	return true;
 }
 
-/* The set's first entry, new: what was the oldest is forgotten, and its memory
-   used again if there is enough.  NULL: out of memory, the oldest is gone. */
+/* Put a new entry first in the set.  The oldest is dropped, and its memory is
+   used again if it is large enough.  NULL: out of memory; the oldest has been
+   dropped. */
 static struct entry *
 new_entry(struct set *set, size_t words)
 {

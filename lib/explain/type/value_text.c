@@ -1,8 +1,8 @@
 /*
  * value_text: values as the source would write them.
  *
- * A structure that holds itself, or a union of unions, cannot make this long:
- * depth is bounded, and it ends when the room for text does.
+ * A structure that contains itself, or a union of unions, cannot make this take
+ * long: the depth is limited, and it ends when the text is full.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -95,7 +95,6 @@ put_number(struct writer *w, bool is_signed, uint64_t value, unsigned bits)
 	put_dec(w, value);
 }
 
-/* A number of 16 bytes. */
 static void
 put_wide(struct writer *w, const struct ex_layout *layout, const uint8_t *bytes)
 {
@@ -115,7 +114,7 @@ put_wide(struct writer *w, const struct ex_layout *layout, const uint8_t *bytes)
 	put_chars(w, digits + at, sizeof(digits) - at);
 }
 
-/* How C writes a character that has a short way; NULL: it has none. */
+/* The short form in which C writes a character; NULL: it has none. */
 static const char *
 escaped(uint64_t value, char quote, char room[3])
 {
@@ -137,7 +136,7 @@ escaped(uint64_t value, char quote, char room[3])
 	return room;
 }
 
-/* A character in quotes; false: there is no short way. */
+/* Put a character in quotes.  False: it has no short form. */
 static bool
 put_quoted(struct writer *w, uint64_t value)
 {
@@ -152,8 +151,8 @@ put_quoted(struct writer *w, uint64_t value)
 	return true;
 }
 
-/* The kinds of char that programs use as small numbers as well are shown as
-   characters only where they print. */
+/* The char types that programs also use for small numbers are shown as
+   characters only if these are printable. */
 static void
 put_char(struct writer *w, const struct ex_layout *layout, uint64_t value,
     unsigned bits)
@@ -229,7 +228,7 @@ put_place(struct writer *w, const char *name, uint64_t offset)
 	put(w, ">");
 }
 
-/* What a pointer into a module's code points to. */
+/* Put the name of what a pointer into a module's code points to. */
 static void
 put_code(struct writer *w, struct ex_module *m, uint64_t vaddr)
 {
@@ -244,8 +243,9 @@ put_code(struct writer *w, struct ex_module *m, uint64_t vaddr)
 	put_place(w, frame->function, frame->offset);
 }
 
-/* What a pointer to a module's data points to: a symbol's beginning, else an
-   object of the size that it points to, else something behind a symbol. */
+/* Put the name of what a pointer to a module's data points to: the beginning of
+   a symbol, else an object of the size of the pointer's type, else a place
+   behind a symbol. */
 static void
 put_data(struct writer *w, struct ex_module *m, uint64_t vaddr,
     const struct ex_symbol *symbol, uint64_t size)
@@ -285,7 +285,7 @@ put_pointer(struct writer *w, const struct ex_layout *layout, uint64_t value)
 		    ex_layout_target(layout)->size);
 }
 
-/* A number of some bits.  False: it is none. */
+/* Put a number of some bits.  False: the type is not that of a number. */
 static bool
 put_scalar(struct writer *w, const struct ex_layout *layout, uint64_t value,
     unsigned bits)
@@ -385,7 +385,7 @@ put_complex(struct writer *w, const struct ex_layout *layout,
 
 /* --- structures and arrays --- */
 
-/* A member's bits lie in the bytes. */
+/* Whether a member's bits lie in these bytes. */
 static bool
 bits_inside(const struct ex_member *m, uint64_t within, uint64_t size)
 {
@@ -402,7 +402,7 @@ put_field(struct writer *w, const struct ex_member *m, uint64_t within,
 	    ex_bits(bytes, m->bit - within * 8, m->bits), m->bits);
 }
 
-/* Before a member's value; *comma goes before that, and before the next. */
+/* Put a member's name; *comma goes before it, and is set for the next one. */
 static void
 put_name(struct writer *w, const char **comma, const char *name)
 {
@@ -412,8 +412,8 @@ put_name(struct writer *w, const char **comma, const char *name)
 	*comma = ", ";
 }
 
-/* Members of a structure, those of base classes and of members without a name
-   among them. */
+/* Put the members of a structure, including those of base classes and of
+   unnamed members. */
 static bool
 put_members(struct writer *w, const struct ex_layout *layout,
     const uint8_t *bytes, uint64_t size, unsigned nested, const char **comma)
@@ -440,7 +440,7 @@ put_members(struct writer *w, const struct ex_layout *layout,
 	return known;
 }
 
-/* The bit-fields that some bytes of a structure hold. */
+/* Put the bit-fields that these bytes of a structure contain. */
 static bool
 put_fields(struct writer *w, const struct ex_layout *layout, uint64_t within,
     const uint8_t *bytes, uint64_t size)
@@ -461,7 +461,7 @@ put_fields(struct writer *w, const struct ex_layout *layout, uint64_t within,
 	return *comma == ',';
 }
 
-/* Characters up to the last that is not NUL. */
+/* Put the characters up to the last one that is not NUL. */
 static void
 put_string(struct writer *w, const uint8_t *bytes, uint64_t size)
 {

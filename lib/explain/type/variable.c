@@ -53,7 +53,7 @@ ex_variables_free(struct ex_variables *variables)
 	free(variables);
 }
 
-/* Whether variables with a place of their own may be found inside. */
+/* Whether variables with a static address may be declared inside. */
 static bool
 holds_variables(Dwarf_Die *die)
 {
@@ -69,8 +69,8 @@ holds_variables(Dwarf_Die *die)
 	}
 }
 
-/* The address of a variable that has one for good: DW_OP_addr alone, or an
-   index into the unit's addresses.  False: it lies elsewhere, or nowhere. */
+/* Get the address of a variable that always has the same: DW_OP_addr alone, or
+   an index into the unit's addresses.  False: it lies elsewhere, or nowhere. */
 static bool
 static_place(Dwarf_Die *die, Dwarf_Addr *addr)
 {
@@ -86,7 +86,7 @@ static_place(Dwarf_Die *die, Dwarf_Addr *addr)
 		if (block.length != 1 + sizeof(*addr) &&
 		    block.length != 1 + sizeof(uint32_t))
 			return false;
-		/* elfutils does not take Go's for a location */
+		/* elfutils does not recognize Go's form of a location */
 		*addr = 0;
 		memcpy(addr, block.data + 1, block.length - 1);
 		return true;
@@ -99,7 +99,8 @@ static_place(Dwarf_Die *die, Dwarf_Addr *addr)
 	    dwarf_formaddr(&at, addr) == 0;
 }
 
-/* Variables that the linker threw away remain in DWARF, at 0 or outside. */
+/* Variables that the linker has removed remain in DWARF, at address 0 or
+   outside the module. */
 static bool
 add_variable(struct ex_variables *variables, Dwarf_Die *die)
 {
@@ -161,7 +162,8 @@ variable_compare(const void *pa, const void *pb)
 	return (a->die.addr > b->die.addr) - (a->die.addr < b->die.addr);
 }
 
-/* Of those that are read, the one that begins nearest at or below vaddr. */
+/* The variable, of those that have been read, that begins nearest at or below
+   vaddr. */
 static struct ex_variable *
 nearest(struct ex_variables *variables, uint64_t vaddr)
 {
@@ -175,7 +177,7 @@ nearest(struct ex_variables *variables, uint64_t vaddr)
 	return low > 0 ? &variables->at[low - 1] : NULL;
 }
 
-/* Whether one that was read after the first n begins at this address. */
+/* Whether a variable that was read after the first n begins at this address. */
 static bool
 is_read(const struct ex_variables *variables, size_t n, uint64_t vaddr)
 {

@@ -5,17 +5,19 @@
 #include <string.h>
 #include <time.h>
 
-/* General registers, ip and flags of a user-mode sample, by PERF_REG_*. */
+/* The registers of a user-mode sample, by PERF_REG_*: the general ones, the
+   instruction pointer and the flags. */
 #if defined(__x86_64__) || defined(__i386__)
-/* Without the segment registers, which the kernel refuses for 64-bit tasks;
-   the same of 32-bit programs. */
+/* The segment registers are left out, as the kernel refuses them for 64-bit
+   tasks.  32-bit programs have the same set. */
 #define USER_REGS (((1ull << PERF_REG_X86_64_MAX) - 1) &		\
     ~(1ull << PERF_REG_X86_DS | 1ull << PERF_REG_X86_ES |		\
       1ull << PERF_REG_X86_FS | 1ull << PERF_REG_X86_GS))
 #define USER_PC PERF_REG_X86_IP
 #define USER_SP PERF_REG_X86_SP
-/* How far a string copy of the kernel has come: its destination and source;
-   where its functions that store or load one number do so. */
+/* The destination and source of a string copy of the kernel, which show how far
+   it has come; and the registers from which functions that store or load one
+   number take its address. */
 #define KERNEL_REGS (1ull << PERF_REG_X86_DI | 1ull << PERF_REG_X86_SI | \
     1ull << PERF_REG_X86_CX | 1ull << PERF_REG_X86_AX)
 #elif defined(__aarch64__)
@@ -112,7 +114,7 @@ wp_attr_format(const struct wp_options *options)
 	    (options->format_lost ? PERF_FORMAT_LOST : 0u);
 }
 
-/* Whose it is, and what is read of it. */
+/* Set which tasks an event is for, and what is read from it. */
 static void
 lifetime(struct perf_event_attr *attr, const struct wp_options *options)
 {

@@ -34,7 +34,7 @@ wp_cause_set(struct wp_cause *cause, enum wp_cause_code code, ...)
 	return -causes[code].err;
 }
 
-/* What helps against an errno, whatever it stopped. */
+/* Advice that depends on the errno alone. */
 static const char *
 way_out(int err)
 {

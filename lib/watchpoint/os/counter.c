@@ -9,7 +9,7 @@
 #include "os/perf_event.h"
 #include "os/perf.h"
 
-/* The time that a thread runs is that of the processor while it does. */
+/* The running time of a thread is the time of its processor meanwhile. */
 static const struct {
 	const char *name;
 	uint32_t type;
@@ -67,10 +67,11 @@ wp_counter_open(unsigned counter, int cpu)
 	attr.config = counters[counter].config;
 	attr.exclude_hv = 1;
 	attr.exclude_kernel = wp_counter_is_hardware(counter);
-	/* without it, it would take turns with others */
+	/* it would take turns with other counters otherwise */
 	attr.pinned = wp_counter_is_hardware(counter);
 	fd = wp_perf_open(&attr, -1, cpu);
-	/* what is pinned and finds no counter can be opened, and has an end */
+	/* a pinned event that finds no free counter can be opened, but reading
+	   it gives an end of file */
 	if (fd < 0 || read(fd, &count, sizeof(count)) > 0)
 		return fd;
 	(void)close(fd);

@@ -64,7 +64,8 @@ read_list(const char *path, struct wp_cpus *cpus)
 	return wp_cpus_parse(text, cpus);
 }
 
-/* Where /sys is not mounted, the C library may know how many there are. */
+/* Where /sys is not mounted, the C library may know the number of
+   processors. */
 int
 wp_cpus_possible(struct wp_cpus *cpus)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One line, "address type name", maybe with "\t[module]" behind it. */
+/* Parse a line: "address type name", which may be followed by "\t[module]". */
 static int
 take_line(char *line, int (*fn)(void *, uint64_t, char, const char *),
     void *arg)

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The kernel's. */
+/* The kernel's struct sigaction. */
 struct kernel_action {
 	void (*handler)(int);
 	unsigned long flags;

@@ -32,7 +32,8 @@ base(uint32_t code, const uint64_t *reg)
 	return reg[bits(code, 5, 5)];
 }
 
-/* Loads by bit 22, of so many bytes at addr. */
+/* Set an access of so many bytes at addr; bit 22 of the code says whether it is
+   a load. */
 static bool
 put(struct wp_operand *operand, uint32_t code, uint64_t addr, unsigned size)
 {
@@ -168,7 +169,7 @@ unscaled(uint32_t code, const uint64_t *reg, struct wp_operand *operand)
 	return true;
 }
 
-/* ld1 to ld4, st1 to st4, of whole registers */
+/* ld1 to ld4 and st1 to st4 of whole registers. */
 static bool
 structures(uint32_t code, const uint64_t *reg, struct wp_operand *operand)
 {
@@ -180,7 +181,8 @@ structures(uint32_t code, const uint64_t *reg, struct wp_operand *operand)
 	    registers[bits(code, 12, 4)] * (bits(code, 30, 1) != 0 ? 16u : 8u));
 }
 
-/* The same of one element of each, or of one for all. */
+/* The same of one element of each register, or of one element that is copied to
+   all. */
 static bool
 elements(uint32_t code, const uint64_t *reg, struct wp_operand *operand)
 {

@@ -62,10 +62,10 @@ wp_perf_period(int fd, uint64_t period)
 }
 
 /*
- * Some kernels stop an event whose overflows are used up for good: only a new
- * period revives it, while it is enabled.  That new period begins with an
- * overflow at once, unless it is one; taking it off the processor and putting
- * it on again sets it right.
+ * Some kernels stop an event for good once its overflows are used up: only a
+ * new period revives it, while it is enabled.  The new period begins with an
+ * overflow at once, unless it is 1; to correct that, the event is taken off the
+ * processor and put on it again.
  */
 static int
 revive(int fd, uint64_t period)
@@ -120,7 +120,8 @@ wp_perf_read(int fd, uint64_t format, struct wp_perf_count *count)
 	const bool has_lost = (format & PERF_FORMAT_LOST) != 0;
 	const size_t want = 1u + has_running + has_lost;
 	uint64_t values[3];
-	/* not read(2), where a thread can be cancelled: in a signal handler */
+	/* read(2) is a cancellation point, and this also runs in a signal
+	   handler */
 	long n = syscall(SYS_read, fd, values, want * sizeof(*values));
 
 	if (n < 0)

@@ -25,7 +25,8 @@ largest_piece(uint64_t addr, uint64_t len, const struct wp_slot_caps *caps)
 	return piece;
 }
 
-/* How many pieces a region takes; the first WP_SLOTS_MAX of them in out. */
+/* Split a region.  Result: the number of pieces; `out' has the first
+   WP_SLOTS_MAX of them. */
 static unsigned
 split(const struct wp_region *region, const struct wp_slot_caps *caps,
     uint32_t type, struct wp_slot out[WP_SLOTS_MAX])
@@ -37,7 +38,7 @@ split(const struct wp_region *region, const struct wp_slot_caps *caps,
 	while (left > 0) {
 		uint64_t piece = largest_piece(addr, left, caps);
 
-		/* by now addr is aligned for the rest */
+		/* from here on addr is aligned for the rest */
 		if (n == WP_SLOTS_MAX)
 			return n + (unsigned)(left / range < UINT16_MAX ?
 			    left / range : UINT16_MAX) + (caps->bytes ?

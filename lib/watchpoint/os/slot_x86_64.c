@@ -17,8 +17,8 @@ wp_cpu_exec_len(void)
 	return sizeof(uint64_t);	/* the kernel's long */
 }
 
-/* 47 bits less the guard page (TASK_SIZE_MAX); with 5-level paging programs
-   still get addresses below unless they ask for more by mmap hints. */
+/* 47 bits, less the guard page (TASK_SIZE_MAX).  With 5-level paging, programs
+   still get addresses below that unless they ask for others by mmap hints. */
 uint64_t
 wp_slot_user_end(void)
 {

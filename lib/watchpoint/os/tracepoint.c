@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A file of a tracepoint, where it is mounted. */
+/* Open a file of a tracepoint, wherever the file system is mounted. */
 static FILE *
 open_file(const char *name, const char *file)
 {

@@ -21,7 +21,7 @@
 
 enum { STATUS_UNWATCHED = 125 };
 
-/* Where the name of a file ends in a list of LD_PRELOAD. */
+/* The length of the first file name in a list as of LD_PRELOAD. */
 static size_t
 name_length(const char *list)
 {
@@ -39,7 +39,7 @@ is_ours(const char *path, size_t len)
 	    memcmp(base, name, sizeof(name) - 1) == 0;
 }
 
-/* Take this library out of the list, in its place.  False: nothing is left. */
+/* Remove this library from the list, in place.  False: nothing is left. */
 static bool
 trim(char *list)
 {
@@ -61,7 +61,7 @@ trim(char *list)
 	return to > list;
 }
 
-/* The value of a variable "NAME=value", else NULL. */
+/* The value of a variable, "NAME=value"; NULL: it has another name. */
 static char *
 value_of(char *variable, const char *name)
 {
@@ -71,7 +71,7 @@ value_of(char *variable, const char *name)
 	    variable + len + 1 : NULL;
 }
 
-/* Whether a variable is ours, and not to be left to the program's children. */
+/* Whether a variable is ours, and must not reach the program's children. */
 static bool
 is_ours_alone(char *variable)
 {
@@ -84,11 +84,11 @@ is_ours_alone(char *variable)
 }
 
 /*
- * Take our variables out.  Behind the kernel's list lies the auxiliary vector,
- * which some programs look for behind the first NULL.  So the room that becomes
- * free is filled with entries of that vector, of a kind that every reader
- * skips.  Such an entry takes the room of two variables; if their number is
- * odd, one stays, empty.
+ * Remove our variables.  The auxiliary vector lies behind the kernel's list,
+ * and some programs look for it behind the first NULL.  So the space that
+ * becomes free is filled with entries of that vector, of a kind that every
+ * reader skips.  Such an entry takes the space of two variables; if their
+ * number is odd, one stays, empty.
  */
 static void
 clean_environment(char **env)
@@ -111,13 +111,14 @@ clean_environment(char **env)
 		memcpy(to, &passed_over, sizeof(passed_over));
 }
 
-/* What is asked for, and where it is. */
+/* The SPECs that are to be watched, and the helper's answer. */
 static struct {
 	char text[WP_TEXT_MAX];
 	struct wp_cell_watch region[WP_REGIONS_MAX];
 } wanted;
 
-/* Ask what the SPECs mean.  How many regions, or -errno. */
+/* Ask the helper where the SPECs are.  Result: the number of regions, or
+   -errno. */
 static int
 resolve(struct wp_cause *cause)
 {
@@ -136,7 +137,7 @@ resolve(struct wp_cause *cause)
 	return n;
 }
 
-/* What the letters behind a line's access say. */
+/* The flags that the letters after a line's access stand for. */
 static unsigned
 flags_of(const char *line)
 {
@@ -149,8 +150,8 @@ flags_of(const char *line)
 	return flags;
 }
 
-/* Open a region's watch; its line of the text begins with "ACCESS", and letters
-   for flags. */
+/* Open the watch of a region, whose line begins with "ACCESS" and the letters
+   of its flags. */
 static int
 open_one(const struct wp_cell_watch *region, const char *line,
     struct wp_cause *cause)
@@ -187,8 +188,8 @@ open_all(int n, struct wp_cause *cause)
 	return err;
 }
 
-/* Tell the helper that all are open; or why not: it says so, as it says
-   everything else.  -EPIPE: there is none. */
+/* Report to the helper that all watches are open, or why they are not, which it
+   prints like all its messages.  -EPIPE: there is no helper. */
 static int
 report_armed(int err, const struct wp_cause *cause)
 {
@@ -200,7 +201,7 @@ report_armed(int err, const struct wp_cause *cause)
 	return answer;
 }
 
-/* Whether the process that wanted the program watched has ended. */
+/* Whether the process that wanted the program to be watched has ended. */
 static bool
 is_abandoned(int answer, const struct wp_cause *cause)
 {
@@ -208,8 +209,8 @@ is_abandoned(int answer, const struct wp_cause *cause)
 	    cause->code == WP_CAUSE_HELPER_DIED);
 }
 
-/* The program does not begin unwatched; but the program does not end because
-   watchctl has. */
+/* The program must not begin unwatched; but it does not end either because
+   watchctl has ended. */
 static void
 decide(int err, int answer, const struct wp_cause *cause)
 {
@@ -225,7 +226,7 @@ decide(int err, int answer, const struct wp_cause *cause)
 		_exit(STATUS_UNWATCHED);
 }
 
-/* Clean both lists: another library may have made a new one. */
+/* Another library may have made a new list, so both are cleaned. */
 static void
 clean_environments(char **env)
 {
@@ -234,8 +235,8 @@ clean_environments(char **env)
 		clean_environment(env);
 }
 
-/* The variable of the channel is read before it is taken away; one of another
-   process says that the environment is not meant for this one. */
+/* The variable of the channel is read before it is removed.  If it names
+   another process, the environment is not meant for this one. */
 static void
 watch(const char *text, char **env)
 {

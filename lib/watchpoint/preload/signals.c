@@ -19,8 +19,9 @@
 EXPORTED __typeof__(sigaction) next_sigaction;
 EXPORTED __typeof__(signal) next_signal, next___sysv_signal;
 
-/* Those that come next: dlsym(3) is not async-signal-safe, and is called before
-   the program begins.  Others' constructors may come before that. */
+/* The functions that come next.  They are looked up before the program begins,
+   because dlsym(3) is not async-signal-safe; constructors of other libraries
+   may run even earlier. */
 static struct {
 	__typeof__(&sigaction) action;
 	__typeof__(&signal) signal, sysv;
@@ -37,7 +38,7 @@ find(void)
 	    dlsym(RTLD_NEXT, "__sysv_signal");
 }
 
-/* What it asks about, the program is to see as its own. */
+/* The program is to see its own action, not that of the library. */
 static int
 pass_on(int sig, const struct sigaction *wanted, struct sigaction *old)
 {
@@ -49,8 +50,8 @@ pass_on(int sig, const struct sigaction *wanted, struct sigaction *old)
 	return err;
 }
 
-/* The lock keeps fork(2) away, too.  In a watch's handler it may be held by a
-   thread that waits for that handler to end. */
+/* The lock also keeps fork(2) out.  In a watch's handler it may be held by a
+   thread that waits for this handler to end. */
 static void
 keep(int sig, const struct sigaction *wanted, struct sigaction *old)
 {
@@ -66,7 +67,7 @@ keep(int sig, const struct sigaction *wanted, struct sigaction *old)
 		wp_watches_unlock();
 }
 
-/* Our own handler, if it is to be set, was seen where nothing hides it. */
+/* If the action is our own handler, it was read where nothing hides it. */
 int
 next_sigaction(int sig, const struct sigaction *restrict wanted,
     struct sigaction *restrict old)
@@ -79,7 +80,7 @@ next_sigaction(int sig, const struct sigaction *restrict wanted,
 	return 0;
 }
 
-/* signal(3), with these flags, of one of our signals. */
+/* As signal(3), with these flags, for one of our signals. */
 static sighandler_t
 set(int sig, sighandler_t handler, int flags)
 {
@@ -102,7 +103,7 @@ next_signal(int sig, sighandler_t handler)
 	    set(sig, handler, SA_RESTART) : next.signal(sig, handler);
 }
 
-/* Its actions are for one signal. */
+/* Its actions last for one signal. */
 sighandler_t
 next___sysv_signal(int sig, sighandler_t handler)
 {

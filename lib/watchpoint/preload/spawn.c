@@ -26,8 +26,8 @@ EXPORTED __typeof__(popen) next_popen;
 /* glibc has these from 2.39 on; they return a descriptor. */
 EXPORTED __typeof__(posix_spawn) next_pidfd_spawn, next_pidfd_spawnp;
 
-/* The C library's function of this name.  It is there, unless it is one that
-   not every C library has. */
+/* The C library's function of this name; NULL: this C library does not have
+   it. */
 #define NEXT(name) \
 	((__typeof__(&next_##name))(uintptr_t)dlsym(RTLD_NEXT, #name))
 

@@ -50,7 +50,7 @@ wp_probe_attr(uint32_t type, uint64_t addr, uint64_t len)
 	};
 }
 
-/* A write watch of len bytes around the word, that never counts. */
+/* A write watch of len bytes around the word that stays disabled. */
 static struct perf_event_attr
 dummy(uint64_t len)
 {
@@ -69,7 +69,7 @@ opens(struct perf_event_attr attr)
 	return true;
 }
 
-/* Dummies until no more fit.  Result: how many, or -errno. */
+/* Open such watches until no more fit.  Result: how many fit, or -errno. */
 static int
 count_slots(void)
 {
@@ -114,7 +114,8 @@ longest_range(void)
 	return range;
 }
 
-/* Which attributes the kernel knows and permits, on top of a plain event. */
+/* Find the attributes that the kernel knows and permits in addition to those of
+   a plain event. */
 static void
 try_attributes(struct wp_features *features, const struct perf_event_attr plain)
 {
@@ -170,7 +171,7 @@ wp_probe_without_slots(struct wp_features *features)
 	wp_attr_beside(&plain);
 	*features = (struct wp_features){.paranoid = features->paranoid};
 	try_attributes(features, plain);
-	/* these are a breakpoint's */
+	/* these are features of breakpoints */
 	features->sigtrap = features->kernel = features->callchain = false;
 }
 
@@ -203,7 +204,6 @@ no_slot(struct wp_cause *cause)
 	    wp_slot_usual.slots, who);
 }
 
-/* A refusal that is not in the list, with its own errno. */
 static int
 refused(struct wp_cause *cause, int err, const char *why)
 {
@@ -266,7 +266,8 @@ wp_probe_cause(int err, struct wp_cause *cause)
 		return refused(cause, err, "not permitted, though no seccomp "
 		    "filter is in force: a security module has to allow it");
 	case ENOSYS:
-		/* the sysctl exists: the kernel has it, a filter says no */
+		/* the kernel has perf events, as the sysctl exists, but a
+		   filter refuses */
 		if (paranoid != INT_MIN)
 			return refused(cause, err, "hidden by a seccomp "
 			    "filter: start the container with --security-opt "

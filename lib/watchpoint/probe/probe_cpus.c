@@ -14,7 +14,6 @@
 
 enum { STACK = 64 << 10 };
 
-/* One processor's shot. */
 struct shot {
 	int cpu;
 	pthread_t thread;
@@ -22,7 +21,7 @@ struct shot {
 	bool fired;
 };
 
-/* A processor that goes offline in the meantime sends its threads elsewhere. */
+/* When a processor goes offline in the meantime, its threads move to others. */
 static void *
 shoot(void *arg)
 {
@@ -45,7 +44,8 @@ shoot(void *arg)
 	return NULL;
 }
 
-/* The processors that this thread may run on.  Result: how many shots. */
+/* Prepare a shot for each processor that this thread may run on.  Result: how
+   many. */
 static unsigned
 find_processors(struct shot *shots)
 {

@@ -36,7 +36,7 @@
 
 static volatile uint64_t watched;
 
-/* What the signal handler saw first. */
+/* What the signal handler saw at its first call. */
 static struct {
 	volatile sig_atomic_t hits;
 	int fd;			/* the event to be disabled; -1: none */
@@ -64,7 +64,6 @@ write_attr(void)
 	    sizeof(watched));
 }
 
-/* Results. */
 
 __attribute__((format(printf, 2, 3))) static void
 worked(struct wp_probe_result *out, const char *format, ...)
@@ -77,7 +76,8 @@ worked(struct wp_probe_result *out, const char *format, ...)
 	va_end(ap);
 }
 
-/* A step failed with -errno: in detail which, and why, in advice what to do. */
+/* A step failed with -errno.  The detail says which, and why; the advice says
+   what to do. */
 static void
 step_failed_because(struct wp_probe_result *out, const char *step, int err,
     const char *why, const char *advice)
@@ -94,7 +94,7 @@ step_failed(struct wp_probe_result *out, const char *step, int err,
 	step_failed_because(out, step, err, strerror(-err), advice);
 }
 
-/* All steps passed, and what came was not what had to come. */
+/* All steps passed, but the result was not the expected one. */
 static void
 misfired(struct wp_probe_result *out, const char *detail, const char *advice)
 {
@@ -102,7 +102,7 @@ misfired(struct wp_probe_result *out, const char *detail, const char *advice)
 	(void)snprintf(out->advice, sizeof(out->advice), "%s", advice);
 }
 
-/* Opening a watch that needs nothing special has failed. */
+/* A watch that needs nothing special could not be opened. */
 static void
 open_failed(struct wp_probe_result *out, int err)
 {
@@ -160,7 +160,8 @@ read_ring(const struct perf_event_mmap_page *ring, size_t size,
 	}
 }
 
-/* Arm fd, act, and read what it saw.  0 or -errno, and the step. */
+/* Arm the event, act, and read what it recorded.  0; or -errno, with the name
+   of the step. */
 static int
 shoot_at(int fd, void (*act)(void *), void *arg, struct shot *shot,
     const char **step)
@@ -188,7 +189,8 @@ shoot_at(int fd, void (*act)(void *), void *arg, struct shot *shot,
 	return err;
 }
 
-/* The same of an event that is opened for it; false: *out says why not. */
+/* The same for an event that is opened first.  False: *out says why it
+   failed. */
 static bool
 shoot(struct wp_probe_result *out, struct perf_event_attr *attr,
     void (*act)(void *), void *arg, struct shot *shot)
@@ -310,7 +312,7 @@ fire_execute(struct wp_probe_result *out)
 		judge_shot(out, &attr, &shot, "a call");
 }
 
-/* The kernel stores on our behalf, from a pipe that holds 8 bytes. */
+/* Have the kernel store to the word, from a pipe that holds 8 bytes. */
 static void
 read_from_pipe(void *arg)
 {
@@ -396,7 +398,7 @@ load_filter(bool pass)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* One store with a filter on the event; false: *out says why not. */
+/* Store once with a filter on the event.  False: *out says why it failed. */
 static bool
 shoot_filtered(struct wp_probe_result *out, bool pass, struct shot *shot)
 {
@@ -466,12 +468,12 @@ handler(int sig, siginfo_t *info, void *context)
 	caught.hits++;
 	(void)wp_perf_disable(caught.fd);
 	errno = saved;
-	/* a register stays set, and would trap the access again */
+	/* the register stays set, and would trap the access again */
 	if (caught.code == WP_TRAP_HWBKPT && wp_cpu_traps_before())
 		siglongjmp(over, 1);
 }
 
-/* What a signal had before a probe borrowed it. */
+/* The action and mask of a signal before a probe used it. */
 struct borrowed {
 	int sig;
 	struct sigaction action;
@@ -528,7 +530,7 @@ provoke(int fd, bool *prompt)
 	return wp_perf_disable(fd);
 }
 
-/* A signal that was to come, and its thread. */
+/* Judge the signal that was expected, and the thread that got it. */
 static void
 judge_signal(struct wp_probe_result *out, bool right, bool prompt,
     const char *what)
@@ -612,8 +614,8 @@ fire_async(struct wp_probe_result *out)
 
 /* ptrace: a child is held, given a debug register, released, and stores. */
 
-/* The child.  Storing waits for a byte; without one (the parent is gone)
-   nothing is stored. */
+/* The child.  It waits for a byte before it stores; if the parent has gone,
+   there is none, and it does not store. */
 static _Noreturn void
 store_when_asked(int go, int back)
 {
@@ -629,7 +631,7 @@ store_when_asked(int go, int back)
 	_exit(0);
 }
 
-/* 0 or -errno, and the step. */
+/* Set the child's debug register.  0; or -errno, with the name of the step. */
 static int
 plant(pid_t pid, const char **step)
 {
@@ -648,7 +650,7 @@ plant(pid_t pid, const char **step)
 	return err;
 }
 
-/* Let the child store, and take what its handler saw into caught. */
+/* Let the child store, and copy what its handler saw to `caught'. */
 static int
 await_child(int go, int back, const char **step)
 {
@@ -674,7 +676,7 @@ reap(pid_t pid)
 		;
 }
 
-/* In the parent: the child's whole life.  0 or -errno, and the step. */
+/* The parent's side of all that.  0; or -errno, with the name of the step. */
 static int
 run_child(int go[2], int back[2], const char **step)
 {
