@@ -368,16 +368,28 @@ TEST(runs_to_addresses)
 	wp_target_free(l.target);
 }
 
+/* Start it, and let it run to its first stage.  Result: where that is. */
+static uint64_t
+launch_to_stage(struct launched *l, const char *what)
+{
+	uint64_t stop;
+	int status;
+
+	launch(l, what, &counting);
+	stop = address(l, (void *)(uintptr_t)stage_one);
+	assert_int_equal(wp_target_run_to(l->target, &stop, 1, NULL, &status),
+	    0);
+	return stop;
+}
+
 /* What is written on the way there does not count. */
 TEST(arms_where_it_was_let_run_to)
 {
 	struct launched l;
-	uint64_t stop;
+	const uint64_t stop = launch_to_stage(&l, "--write");
 	int status;
 
-	launch(&l, "--write", &counting);
-	stop = address(&l, (void *)(uintptr_t)stage_one);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 2; i++)
 		assert_int_equal(wp_target_run_to(l.target, &stop, 1, NULL,
 		    &status), 0);
 	watch(&l, address(&l, &written), WP_WRITE);
@@ -390,13 +402,8 @@ TEST(arms_where_it_was_let_run_to)
 TEST(arms_threads_made_on_the_way)
 {
 	struct launched l;
-	uint64_t stop;
-	int status;
 
-	launch(&l, "--threads", &counting);
-	stop = address(&l, (void *)(uintptr_t)stage_one);
-	assert_int_equal(wp_target_run_to(l.target, &stop, 1, NULL, &status),
-	    0);
+	(void)launch_to_stage(&l, "--threads");
 	watch(&l, address(&l, &written), WP_WRITE);
 	arm(&l);
 	expect_status(l.pid, STATUS);
@@ -409,13 +416,9 @@ TEST(arms_threads_made_on_the_way)
 TEST(is_not_stopped_by_other_signals)
 {
 	struct launched l;
-	uint64_t stop;
+	const uint64_t stop = launch_to_stage(&l, "--children");
 	int status;
 
-	launch(&l, "--children", &counting);
-	stop = address(&l, (void *)(uintptr_t)stage_one);
-	assert_int_equal(wp_target_run_to(l.target, &stop, 1, NULL, &status),
-	    0);
 	assert_int_equal(pc_of(l.pid), stop);
 	assert_int_equal(wp_target_run_to(l.target, &stop, 1, NULL, &status),
 	    0);

@@ -199,21 +199,29 @@ TEST_WITH(each_thread_its_own_as_text, start_victim, end_victim)
 	assert_holds(o.out, "#1   write  own+8 (8 bytes at ");
 }
 
-/* Another thread gets its memory, and is not watched. */
+/* Watch its own variable while it writes and ends. */
 static void
-expect_end(const char *const options[])
+watch_worker(struct running *w, const char *const options[])
 {
 	const char *argv[ARGS];
-	struct running w;
-	struct outcome o;
-	char line[8192];
 	size_t n = append(argv, 0, LIST(watchctl(), "-w", of("own", worker_id,
 	    ""), "-o", "json", "-p", main_id));
 
 	(void)append(argv, n, options);
-	watch_start(&w, argv);
+	watch_start(w, argv);
 	have("w\n");
 	have("e\n");
+}
+
+/* Another thread gets its memory, and is not watched. */
+static void
+expect_end(const char *const options[])
+{
+	struct running w;
+	struct outcome o;
+	char line[8192];
+
+	watch_worker(&w, options);
 	do
 		hear(&w, line, sizeof(line));
 	while (strstr(line, "\"warning\"") == NULL);
@@ -253,16 +261,10 @@ await_gone(const char *pid, const char *tid)
 static void
 expect_no_other(const char *const options[])
 {
-	const char *argv[ARGS];
 	struct running w;
 	struct outcome o;
-	size_t n = append(argv, 0, LIST(watchctl(), "-w", of("own", worker_id,
-	    ""), "-o", "json", "-p", main_id));
 
-	(void)append(argv, n, options);
-	watch_start(&w, argv);
-	have("w\n");
-	have("e\n");
+	watch_worker(&w, options);
 	await_gone(main_id, worker_id);
 	have("a\n");
 	(void)end_victim(NULL);

@@ -218,7 +218,7 @@ child_of(pid_t pid)
 }
 
 /* Have it make a child that is its alone, and be killed for it.  Result: the
-   child, which has begun. */
+   child, which has written and been killed, too. */
 static pid_t
 make_orphan(const struct puppet *p)
 {
@@ -228,6 +228,8 @@ make_orphan(const struct puppet *p)
 	await_state(p->pid, "Z");
 	assert_int_equal(kill(tracer, SIGCONT), 0);
 	puppet_hear(p);
+	puppet_second(p, 's');
+	assert_int_equal(kill(child, SIGKILL), 0);
 	return child;
 }
 
@@ -237,14 +239,11 @@ TEST(the_maker_is_killed)
 	struct puppet p;
 	struct running w;
 	struct outcome o;
-	pid_t child;
 
 	make_word();
 	puppet_start(&p);
 	watch_word(&w, &p, NULL, "-f");
-	child = make_orphan(&p);
-	puppet_second(&p, 's');
-	assert_int_equal(kill(child, SIGKILL), 0);
+	(void)make_orphan(&p);
 	puppet_end(&p);
 	finish(&w, &o);
 	if (o.status != 0)
@@ -264,8 +263,6 @@ TEST(one_of_two_makers_is_killed)
 	puppet_start(&other);
 	watch_word(&w, &p, &other, "-f");
 	child = make_orphan(&p);
-	puppet_second(&p, 's');
-	assert_int_equal(kill(child, SIGKILL), 0);
 	puppet_end(&p);
 	puppet_end(&other);
 	finish(&w, &o);
@@ -307,8 +304,6 @@ TEST(the_parent_is_not_the_maker)
 	made.pid = *number;
 	watch_word(&w, &p, &made, "-f");
 	child = make_orphan(&made);
-	puppet_second(&made, 's');
-	assert_int_equal(kill(child, SIGKILL), 0);
 	puppet_hang_up(&made);
 	puppet_end(&p);
 	finish(&w, &o);
