@@ -457,6 +457,27 @@ TEST(ending_is_no_execve)
 	}
 }
 
+/* Nor if that takes long, since it frees much memory by that. */
+TEST(ending_for_long_is_no_execve)
+{
+	const char *const modes[] = {"-f", "--stop", "--inside"};
+	char command[128];
+
+	(void)snprintf(command, sizeof(command), "import os; "
+	    "much = b'x' * (%d << 20); os._exit(3)",
+	    getenv("THOROUGH") != NULL ? 1200 : 300);
+	for (size_t i = 0; i < COUNT(modes); i++) {
+		struct outcome o;
+
+		run_status(&o, 3, LIST(watchctl(), modes[i], "-w",
+		    "_Py_ctype_table:8", "--error-exitcode", "66", "-O",
+		    "/dev/null", "--", "/usr/bin/python3", "-I", "-S", "-c",
+		    command));
+		assert_lacks(o.err, "executed");
+		assert_lacks(o.err, "warning");
+	}
+}
+
 /* Threads come and go as fast as they can while the command attaches. */
 TEST(a_storm_of_threads)
 {
