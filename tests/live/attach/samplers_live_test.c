@@ -276,6 +276,7 @@ TEST(a_program_writes_what_the_kernel_would)
 	char *stack;
 
 	NEEDS_BPF;
+	LIVE_NEEDS_SEVERAL;
 	stack = mmap(NULL, STACK + 4096, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(stack != MAP_FAILED);
@@ -324,6 +325,7 @@ TEST(unwanted_hits_have_no_stack)
 	};
 
 	NEEDS_BPF;
+	LIVE_NEEDS_SEVERAL;
 	for (size_t i = 0; i < 2 * COUNT(cases); i++) {
 		const bool wanted = cases[i / 2].wanted;
 		const struct wp_options options = {
@@ -482,6 +484,7 @@ TEST(of_a_known_stack_there_is_a_short_copy)
 	static struct written written[CASES];
 
 	NEEDS_BPF;
+	LIVE_NEEDS_SEVERAL;
 	assert_int_equal(wp_known_open(&known, processors()), 0);
 	make_all(written, CASES, know_one, written);
 	for (unsigned i = 0; i < CASES; i++)
@@ -510,6 +513,7 @@ TEST(so_many_stacks_are_known_together)
 	static struct written written[WP_KNOWN_WAYS + 2];
 
 	NEEDS_BPF;
+	LIVE_NEEDS_SEVERAL;
 	assert_int_equal(wp_known_open(&known, processors()), 0);
 	make_all(written, COUNT(written), know_more, written);
 	for (unsigned i = 0; i < COUNT(written); i++)
@@ -527,6 +531,7 @@ TEST(the_kernels_accesses_are_left_to_the_kernel)
 	int fds[2];
 
 	NEEDS_BPF;
+	LIVE_NEEDS_SEVERAL;
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(write(fds[1], "12345678", 8), 8);
 	assert_non_null(s.formats = ex_formats_new());

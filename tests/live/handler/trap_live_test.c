@@ -549,6 +549,7 @@ static const struct several severals[] = {
 
 TEST(each_watch_that_a_step_touches_is_hit)
 {
+	LIVE_NEEDS_SEVERAL;
 	for (unsigned i = 0; i < COUNT(severals); i++) {
 		const struct several *s = &severals[i];
 		struct wp_watch *one = open_watch(.addr = &word[0],
@@ -573,6 +574,7 @@ TEST(each_watch_that_a_step_touches_is_hit)
 
 TEST(two_watches_on_one_word_are_both_hit)
 {
+	LIVE_NEEDS_SEVERAL;
 	struct wp_watch *one = open_watch(.addr = &word[0]);
 	struct wp_watch *other = open_watch(.addr = (char *)(uintptr_t)&word[0],
 	    .len = 4, .arg = &noted_other);
@@ -614,6 +616,7 @@ TEST(neighbours_are_told_apart)
 
 TEST(a_watch_of_two_registers_is_hit_once)
 {
+	LIVE_NEEDS_SEVERAL;
 	struct wp_watch *w = open_watch(.addr = &word[0], .len = 16);
 	struct wp_watch *other = open_watch(.addr = &word[2],
 	    .arg = &noted_other);
@@ -634,6 +637,7 @@ TEST(a_watch_of_two_registers_is_hit_once)
 /* What one instruction does to several registers of several watches. */
 TEST(overlapping_watches_miss_nothing)
 {
+	LIVE_NEEDS_SEVERAL;
 	volatile char *bytes = (volatile char *)word;
 	struct wp_watch *two = open_watch(.addr = bytes + 6, .len = 4);
 	struct wp_watch *one = open_watch(.addr = bytes + 8, .len = 1,
@@ -967,6 +971,7 @@ TEST_WITH(posts_say_what_is_wanted, helper_begin, helper_end)
 
 TEST_WITH(a_post_names_all_that_are_hit, helper_begin, helper_end)
 {
+	LIVE_NEEDS_SEVERAL;
 	struct wp_watch *quiet = open_watch(.addr = &word[0], .label = "quiet");
 	struct wp_watch *one = open_watch(.addr = &word[0], .label = "one",
 	    .action = WP_PRINT);
