@@ -290,7 +290,7 @@ in_queue()
 		thread.join();
 }
 
-// A server of four threads, in which one of fifty answers is too long.
+// A server of four threads that after a while gives answers that are too long.
 static void
 serves()
 {
@@ -302,9 +302,10 @@ serves()
 			for (int i; (i = next++) < 2000;) {
 				volatile char *p = make_block();
 
-				if (i % 50 == 49)
+				if (i >= 100 && i % 2 != 0)
 					p[42] = 's';
 				drop_block(const_cast<char *>(p));
+				(void)usleep(1000);
 			}
 		});
 	for (auto &thread : threads)

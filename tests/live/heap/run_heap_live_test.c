@@ -137,17 +137,20 @@ TEST(in_the_only_run_the_first_block_of_each_call_site_is_watched)
 }
 
 /* Of the first few damaged blocks perhaps none is watched; then all that the
-   same callers allocate are. */
+   same callers allocate are, as far as the time allows that watches may take:
+   a twentieth, which is too little where opening one takes long. */
 TEST(a_call_site_whose_block_is_damaged_is_watched_in_the_same_run)
 {
+	enum { FEW = 20 };
 	const struct bug bug = {.name = "serves", .writer = "p[42] = 's'"};
 	unsigned named = 0;
 	struct outcome o;
-	const json_t *line;
+	const json_t *line, *share;
+	double watched;
 	size_t i;
 
 	guard(&o, LIST("--heap=sample", "--error-exitcode", "66"),
-	    LIST(victim("heap"), "serves"));
+	    LIST(victim("heap"), bug.name));
 	expect_report(&o);
 	assert_int_equal(o.status, 66);
 	json_array_foreach(o.lines, i, line) {
@@ -158,9 +161,17 @@ TEST(a_call_site_whose_block_is_damaged_is_watched_in_the_same_run)
 		assert_string_equal(text_of(line, "bytes"), "73");
 		named += json_array_size(json_object_get(line, "hits")) > 0;
 	}
+	assert_true(count_of(&o, "finding") <= 8);
+	share = first_of(&o, "coverage");
+	watched = json_real_value(json_object_get(share, "share")) *
+	    (double)number_of(share, "blocks");
+	if (named == 0 && watched < FEW) {
+		print_message("watches take so long to open here that %.0f "
+		    "blocks were watched\n", watched);
+		skip();
+	}
 	if (named == 0)
 		fail_msg("not named: %s%s", o.out, o.err);
-	assert_true(count_of(&o, "finding") <= 8);
 }
 
 TEST(a_finding_decides_the_status_that_is_asked_for)
