@@ -583,11 +583,13 @@ arm_tickets(struct shot *s, bool kernel)
 	assert_int_equal(ex_formats_ids(s->formats, 0, &ours, 1), 0);
 }
 
-/* Each number was taken once, and what was read was stored. */
+/* Each number was taken once, and what was read was stored.  Few have no bytes,
+   because the hits of others came between each attempt to read them. */
 static void
 take_tickets(struct shot *s, bool *taken, uint64_t n)
 {
 	const struct perf_event_header *header;
+	unsigned unread = 0;
 
 	while ((header = wp_rings_next(s->rings, UINT64_MAX)) != NULL) {
 		struct wp_ticket ticket = {0};
@@ -600,10 +602,15 @@ take_tickets(struct shot *s, bool *taken, uint64_t n)
 		    &ticket));
 		assert_true(ticket.number <= n && !taken[ticket.number]);
 		taken[ticket.number] = true;
-		assert_int_equal(ticket.len, 8);
-		assert_true(ticket.bytes == 1 || ticket.bytes == 2);
+		if (ticket.len == 8)
+			assert_true(ticket.bytes == 1 || ticket.bytes == 2);
+		else
+			assert_int_equal(ticket.len, 0);
+		unread += ticket.len == 0;
 		s->samples++;
 	}
+	if (unread > n / 20)
+		fail_msg("%u of %u have no bytes", unread, s->samples);
 }
 
 TEST(each_hit_takes_the_next_ticket)
