@@ -50,6 +50,16 @@ command_status(struct run *run)
 	    WEXITSTATUS(status);
 }
 
+/* The program may have ended before its last hit that was wanted was taken. */
+static const char *
+end_reason(const struct run *run)
+{
+	const struct session *s = &run->session;
+
+	return s->until || (s->full && run->on_hit.left == 0) ?
+	    session_full_reason(s) : run->reason;
+}
+
 static int
 finish(struct run *run)
 {
@@ -96,9 +106,8 @@ finish(struct run *run)
 		perf_output_build_ids(run);
 	if (run->options->command != NULL)
 		status = command_status(run);
-	/* it may have ended by itself meanwhile */
-	return session_end(&run->session, run->session.until ? "until" :
-	    run->reason, status, run->counts);
+	return session_end(&run->session, end_reason(run), status,
+	    run->counts);
 }
 
 static void

@@ -385,7 +385,7 @@ feed(struct run *run, struct traced *traced, size_t len)
 	for (; at < end; at += header.size) {
 		memcpy(&header, at, sizeof(header));
 		if (header.type == TRACER_EXECUTED)
-			run_executed(run, traced->pid);
+			run_pid_executed(run, traced->pid);
 		if (header.type == TRACER_UPTIME)
 			take_uptime(traced, at);
 		if (header.type == TRACER_UNARMED)
@@ -418,7 +418,7 @@ report_end(struct run *run, struct traced *traced)
 	traced->ended = true;
 	if (!debugreg_tracer_was_killed(traced->tracer)) {
 		if (run->reason == NULL && !wp_proc_exiting(pid))
-			run_executed(run, pid);
+			run_pid_executed(run, pid);
 		return;
 	}
 	run->failed = true;

@@ -21,6 +21,7 @@
 #include "follow/follow.h"
 #include "follow/rotate.h"
 #include "setup/arrivals.h"
+#include "setup/executions.h"
 #include "setup/mappers.h"
 #include "setup/objects.h"
 #include "setup/setup.h"
@@ -147,7 +148,7 @@ has_program_ended(struct run *run, struct process *process)
 		return false;
 	if (process->n > 0 && !process->disarmed && process->alone &&
 	    !wp_proc_exiting(process->pid))
-		run_executed(run, process->pid);
+		run_executed(run, process);
 	run_disarm(run, process);
 	return true;
 }
@@ -174,12 +175,16 @@ has_ended(struct run *run, size_t i)
 	if (p->revents == 0 && process->n == 0)	/* its programs are in other
 						   entries */
 		return run->mappers == NULL;
-	if (p->revents == 0 && watched)
+	if (p->revents == 0 && watched) {
+		process->seen = wp_clock_ns();
 		return false;
+	}
 	if ((p->revents == 0 && !wp_proc_exiting(process->pid)) ||
 	    (process->n > 0 && wp_target_executed(run->target,
-	    process->first)))
-		run_executed(run, process->pid);
+	    process->first))) {
+		if (!executions_expect(run, process))
+			run_executed(run, process);
+	}
 	else if (p->revents == 0 && run->options->last != 0)
 		return false;	/* its exit status is not known before it has
 				   ended */
@@ -216,13 +221,15 @@ wait_a_little(struct run *run)
 	exec_tracer_take(run->tracer);
 	if (all_ended(run) && run->reason == NULL &&
 	    options_scope(run->options) == NULL &&
-	    !mappers_await(run->mappers) &&
+	    !mappers_await(run->mappers) && !executions_await(run) &&
 	    !exec_tracer_is_busy(run->tracer))
 		run->reason = "exit";
 	if (run->arrivals != NULL)
 		run_take_arrivals(run);
 	if (run->mappers != NULL)
 		run_take_mappers(run);
+	if (executions_await(run))
+		run_take_executions(run);
 	follow_report(run->follow);
 	instances_report(run);
 	rotate_turn(run->rotate);
@@ -315,6 +322,7 @@ ring_loop(struct run *run)
 	}
 	if (more)
 		(void)all_ended(run);	/* as of now */
+	executions_end(run);
 	run_check_processors(run);
 	run->poll[run->npoll - 1].fd = -1;
 	run->missed_module = exec_tracer_end(run->tracer,
@@ -361,7 +369,7 @@ report_all_executed(struct run *run)
 	for (size_t i = 0; i < run->nprocesses; i++)
 		if (is_counted(&run->process[i]) &&
 		    run->process[i].threads > 0 && (all || has_left(run, i)))
-			run_executed(run, run->process[i].pid);
+			run_executed(run, &run->process[i]);
 }
 
 static int

@@ -72,7 +72,7 @@ executed(void *arg, pid_t pid)
 	if (stop->loops && run->reason == NULL && run->follow == NULL &&
 	    run->rotate == NULL && run_program(run, pid))
 		return true;
-	run_executed(run, pid);
+	run_pid_executed(run, pid);
 	return false;
 }
 

@@ -47,10 +47,8 @@ struct program {
 	uint64_t hook;	/* the address that its loader calls then, or 0 */
 };
 
-/* Whether there is a SPEC that another program may have, and that can be
-   watched there. */
-static bool
-is_program_wanted(const struct run *run)
+bool
+run_watches_programs(const struct run *run)
 {
 	const struct options *o = run->options;
 
@@ -471,9 +469,11 @@ begin(struct run *run, struct program *program, pid_t pid)
 	return -ENOMEM;
 }
 
-static bool
-has_addresses(const struct options *o)
+bool
+run_has_addresses(const struct run *run)
 {
+	const struct options *o = run->options;
+
 	for (size_t i = 0; i < o->nspecs; i++)
 		if (o->spec[i].symbol == NULL)
 			return true;
@@ -503,10 +503,10 @@ run_program(struct run *run, pid_t pid)
 	struct wp_cause cause = {0};
 	int err;
 
-	if (!is_program_wanted(run))
+	if (!run_watches_programs(run))
 		return false;
-	if (run_explain_before(run, pid) && has_addresses(run->options))
-		run_executed(run, pid);
+	if (run_explain_before(run, pid) && run_has_addresses(run))
+		run_pid_executed(run, pid);
 	if (begin(run, &program, pid) < 0)
 		return false;
 	(void)wp_proc_exe(pid, program.path);

@@ -27,6 +27,13 @@ void run_leave_programs(struct run *, size_t first);
 int run_plan(struct run *, struct process *, const bool *found,
     struct wp_cause *);
 
+/* Whether there is a SPEC that another program may have, and that can be
+   watched there. */
+bool run_watches_programs(const struct run *);
+
+/* Whether there is one that means nothing in another program. */
+bool run_has_addresses(const struct run *);
+
 /* When the mappings of a process change: have all its earlier records
    explained.  Result: whether it is watched. */
 bool run_explain_before(struct run *, pid_t);

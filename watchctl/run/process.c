@@ -248,6 +248,15 @@ describe_slot(struct run *run, size_t w, unsigned i, bool rotates,
 	    rotates ? 0 : wp_slot_bytes(slot->type, slot->len));
 }
 
+bool
+run_has_executed(const struct run *run, pid_t pid)
+{
+	for (size_t i = 0; i < run->nprocesses; i++)
+		if (run->process[i].pid == pid && run->process[i].executed)
+			return true;
+	return false;
+}
+
 size_t
 run_spec_of(const struct process *process, size_t w)
 {

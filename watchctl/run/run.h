@@ -154,8 +154,10 @@ struct run {
 						   process */
 		long threads;		/* covered threads, by records of their
 					   creation and end */
+		uint64_t seen;		/* ns: it was last known to be armed */
 		bool executed;		/* it has executed another program,
-					   which was reported */
+					   which was reported, or is
+					   expected to have the SPECs */
 		bool replaced;		/* it has ended, and another watched
 					   process has its number */
 		bool disarmed;		/* it has ended, and others continue */
@@ -194,6 +196,15 @@ struct run {
 	uint64_t wake;			/* the loop must wake up by then, ns; 0:
 					   no limit */
 	struct arrivals *arrivals;	/* new processes; NULL: not watched */
+	struct executions {		/* programs in which the SPECs were not
+					   found yet */
+		struct executed {
+			pid_t pid;
+			uint64_t time;	/* ns: it was noticed, and */
+			uint64_t after;	/* executed after this time */
+		} *executed;
+		size_t n, cap;
+	} executions;
 	struct wp_cause skipped;	/* why a new process could not be
 					   watched at the beginning, and */
 	pid_t skipped_pid;		/* which; 0: none */
@@ -313,8 +324,10 @@ void run_release(struct run *, const char *reason);
    without privileges that the file gives. */
 void run_check_privileges(struct run *, pid_t);
 
-/* Report, once, that a process executed another program. */
-void run_executed(struct run *, pid_t);
+/* Report, once, that a process executed another program; the last one with this
+   id. */
+void run_executed(struct run *, struct process *);
+void run_pid_executed(struct run *, pid_t);
 
 /* Children that are not watched: track those of a process, as far as needed;
    process a record of a creation; check what has become of them. */
@@ -367,6 +380,9 @@ struct process *run_new_process(struct run *, pid_t);
    by its index; NULL: none. */
 const struct process *run_process_of(const struct run *, size_t w);
 const struct ex_watch *run_spec_watch(const struct run *, size_t i);
+
+/* Whether the process was watched as another program before. */
+bool run_has_executed(const struct run *, pid_t);
 
 /* The SPEC of a watch of a process, by its index in the target. */
 size_t run_spec_of(const struct process *, size_t w);

@@ -13,21 +13,27 @@ enum { CHILD_MS = 1000 };	/* ms for a child to execute another program */
 /* The program that the process executed is not watched, and may have accessed
    anything. */
 void
-run_executed(struct run *run, pid_t pid)
+run_executed(struct run *run, struct process *process)
 {
-	struct process *process = run->process;
-
-	while (process < run->process + run->nprocesses && process->pid != pid)
-		process++;
-	if (process == run->process + run->nprocesses || process->executed ||
-	    options_scope(run->options) != NULL)
+	if (process->executed || options_scope(run->options) != NULL)
 		return;
 	process->executed = true;
 	session_warn(&run->session, "process %d executed another program, "
 	    "where addresses mean something else: its watches have ended",
-	    pid);
+	    process->pid);
 	session_doubt(&run->session, "process %d executed another program, "
-	    "which was not watched", pid);
+	    "which was not watched", process->pid);
+}
+
+void
+run_pid_executed(struct run *run, pid_t pid)
+{
+	size_t i = run->nprocesses;
+
+	while (i > 0 && run->process[i - 1].pid != pid)
+		i--;
+	if (i > 0)
+		run_executed(run, &run->process[i - 1]);
 }
 
 void

@@ -50,13 +50,15 @@ resolve(struct run *run, struct process *process, bool *found,
     struct wp_cause *cause)
 {
 	const struct options *o = run->options;
+	const bool executed = run_has_executed(run, process->pid);
 	int n = 0, worst = -ENOENT;
 
 	for (size_t i = 0; i < o->nspecs; i++) {
 		struct spec_place *place = &process->place[i];
 		int err;
 
-		if (is_watched(run, process, i))
+		if (is_watched(run, process, i) ||
+		    (executed && o->spec[i].symbol == NULL))
 			continue;
 		/* searching for similar names takes long, and most processes
 		   have none */
@@ -92,7 +94,8 @@ look(struct run *run, struct process *process, bool *found,
 		n = wp_cause_set(cause, WP_CAUSE_SYMBOL_UNKNOWN,
 		    run->options->spec->text, run->options->spec->text,
 		    "the process", "");
-	} else if ((n = run_learn(run, process, false, cause)) == 0) {
+	} else if ((n = run_learn(run, process,
+	    run_has_executed(run, process->pid), cause)) == 0) {
 		n = resolve(run, process, found, cause);
 		if (n == -ENOENT)
 			search_misses_add(&run->absent, &set);

@@ -1,6 +1,7 @@
 /*
- * any_program: processes of --cgroup and --all-cpus, which may run any program.
- * They are watched if they have a symbol that a SPEC names.
+ * any_program: processes that may run any program: those of --cgroup and
+ * --all-cpus, and those that have executed another one.  They are watched if
+ * they have a symbol that a SPEC names.
  */
 #ifndef ANY_PROGRAM_H
 #define ANY_PROGRAM_H

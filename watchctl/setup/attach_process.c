@@ -4,6 +4,7 @@
 #include "setup/setup.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -320,7 +321,8 @@ run_find_watches(struct run *run, struct process *process,
 
 	if (process->pid == EVERYWHERE)
 		return all_cpus_find(run, process, cause);
-	if (options_any_program(run->options))
+	if (options_any_program(run->options) ||
+	    run_has_executed(run, process->pid))
 		return any_program_find(run, process, cause);
 	if ((err = run_learn(run, process, false, cause)) < 0)
 		return err;
@@ -334,7 +336,8 @@ run_arm(struct run *run, struct process *process, struct wp_cause *cause)
 	const unsigned before = wp_target_threads(run->target);
 	int err;
 
-	if (run->options->command != NULL)
+	if (run->options->command != NULL &&
+	    !run_has_executed(run, process->pid))
 		run_track_children(run, process);
 	if (run->follow != NULL &&
 	    (err = follow_arm(run->follow, process, cause)) < 0)
@@ -359,11 +362,12 @@ run_arm(struct run *run, struct process *process, struct wp_cause *cause)
 
 /* Find processes that share the memory of these, before they are armed and once
    more when they are.  A command has been held since its execve(2), so it
-   shares none. */
+   shares none; what it executes later has run for a while. */
 void
 run_find_sharers(struct run *run, size_t first, bool armed)
 {
-	if (run->options->command != NULL || first == run->nprocesses)
+	if (first == run->nprocesses || (run->options->command != NULL &&
+	    !run_has_executed(run, run->process[first].pid)))
 		return;
 	/* a child may be created after the first search and end before the
 	   second */
@@ -393,6 +397,16 @@ run_arm_last(struct run *run, struct process *process, int err,
 	return err;
 }
 
+void
+run_name_program(struct watch_event *event)
+{
+	char path[PATH_MAX] = "";
+
+	(void)wp_proc_exe(event->pid, path);
+	(void)snprintf(event->program, sizeof(event->program), "%.*s",
+	    (int)sizeof(event->program) - 1, path);
+}
+
 /* Describe the watches of the last process in a report that has begun. */
 static int
 describe_process(struct run *run, const struct process *process, uint64_t since)
@@ -402,18 +416,22 @@ describe_process(struct run *run, const struct process *process, uint64_t since)
 	for (size_t i = 0; i < process->n; i++) {
 		const size_t w = process->first + i;
 		const int err = run_describe_armed(run, process, w);
+		struct watch_event event;
 		size_t n;
 
 		if (err < 0)
 			return err;
-		session_event(&run->session, &(struct watch_event){
+		event = (struct watch_event){
 			.what = WATCH_ARMED, .watch = (unsigned)w,
 			.time = armed, .pid = process->pid,
 			.addr = wp_target_watches(run->target,
 			    &n)[w].region.addr,
 			.len = process->place[run_spec_of(process, w)].len,
 			.gap = armed > since ? armed - since : 0,
-		});
+		};
+		if (run_has_executed(run, process->pid))
+			run_name_program(&event);
+		session_event(&run->session, &event);
 	}
 	return 0;
 }
@@ -463,7 +481,8 @@ run_add_process(struct run *run, pid_t pid, uint64_t since,
 		return err;
 	/* the addresses belong to the previous program */
 	if (wp_proc_program(pid, &now) < 0 || now != program) {
-		arrivals_armed(run->arrivals, pid, 0);
+		if (run->arrivals != NULL)
+			arrivals_armed(run->arrivals, pid, 0);
 		run_disarm(run, process);
 		run_forget(run, i);
 		return wp_cause_set(cause, WP_CAUSE_GONE, pid), -ENOENT;

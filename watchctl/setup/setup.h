@@ -13,6 +13,7 @@
 struct options;
 struct process;
 struct run;
+struct watch_event;
 struct wp_cause;
 
 /* What keeps uprobes from being opened. */
@@ -45,6 +46,9 @@ void run_forget(struct run *, size_t i);
 /* Watch another process, which should have been watched since this time, ns, or
    a later one.  0; or -errno with a cause, and the process is ignored. */
 int run_add_process(struct run *, pid_t, uint64_t since, struct wp_cause *);
+
+/* Set the path of the program that the process of the event runs. */
+void run_name_program(struct watch_event *);
 
 /* --- poll_set.c --- */
 

@@ -388,7 +388,7 @@ TEST(statuses_of_commands)
 	    128 + SIGTERM, ", 0 stray\n");
 	/* another program, which nobody watched; a stray access counts more */
 	expect_run(LIST(W, "--", victim("config"), "become_another"), 120,
-	    "executed another program, which was not watched\n");
+	    "executed another program, which was not watched");
 	expect_run(LIST(W, "--", victim("config"), "update",
 	    "become_another"), 66, "1 stray by 1 writer\n");
 	expect_run(LIST(watchctl(), "-w", "config:8", "--allow", "x", "--",

@@ -387,61 +387,108 @@ TEST(a_child_executes_another_program)
 	}
 }
 
+/* Five hits of the process, and then those of the program that it executed. */
 static void
-expect_another(const struct outcome *o)
+expect_another(const struct outcome *o, json_int_t before)
 {
-	const json_t *warning = first_of(o, "warning");
+	json_int_t n = -before;
+	json_t *hit;
+	size_t i;
 
-	expect_hits(o, 5);
-	assert_string_equal(text_of(account_of(o), "reason"), "exit");
-	assert_non_null(warning);
-	assert_holds(text_of(warning, "text"), "executed another program");
-	assert_holds(o->err, "executed another program");
+	each_hit(o, i, hit) {
+		if (n >= 0)
+			assert_int_equal(hex_of(hit, "new"), n);
+		n++;
+	}
+	assert_int_equal(n, 100);
+	assert_int_equal(number_of(first_of(o, "end"), "hits"), 105);
+	assert_int_equal(number_of(first_of(o, "end"), "lost"), 0);
+	assert_string_equal(text_of(first_of(o, "end"), "reason"), "exit");
 }
 
+/* The new program's word is watched, at the same address, as soon as it is
+   found there. */
 TEST(the_process_executes_another_program)
 {
 	struct target t;
 	struct running w;
 	struct outcome o;
-	char again[32];
+	char again[32], line[4096];
 
 	start_act(&t, "become_another", NULL);
 	watch_target(&w, &t, "-w", "word", NULL);
 	say(&t.run, "go\n");
 	hear_address(&t.run, again);
 	assert_string_equal(t.addr, again);
-	finish(&w, &o);		/* the watch ends; the process does not */
-	expect_another(&o);
-	live_await_free_slots(t.run.pid, live_features.caps.slots);
+	do {
+		hear(&w, line, sizeof(line));
+	} while (strstr(line, "\"event\":\"armed\"") == NULL);
+	assert_holds(line, "\"gap_us\":");
+	assert_holds(line, "/acts\"");
 	assert_int_equal(target_act(&t), 100);
 	target_end(&t, 7);
+	finish(&w, &o);
+	expect_another(&o, 0);
 }
 
-/* The command's status is still the command's. */
+static void
+await_in_file(const char *path, const char *text)
+{
+	char grep[512];
+
+	(void)snprintf(grep, sizeof(grep), "until grep -q '%s' %s; do "
+	    "sleep 0.01; done", text, path);
+	assert_int_equal(system(grep), 0);
+}
+
+/* The command's status is still the command's; but what it does before it is
+   watched again is not seen. */
 TEST(a_command_executes_another_program)
 {
 	char report[] = "/tmp/watchctl-test-XXXXXX", addr[32];
 	int fd = mkstemp(report);
-	struct running w;
-	struct outcome o;
 
 	assert_true(fd >= 0);
 	(void)close(fd);
-	start(&w, LIST(watchctl(), "-w", "word", "-o", "json", "-O", report,
-	    "--", victim("acts"), "become_another"));
-	hear_address(&w, addr);
-	say(&w, "go\n");
-	hear_address(&w, addr);
-	await(w.err, "executed another program");
-	say(&w, "go\n");
-	assert_int_equal(target_done(&w), 100);
-	say(&w, "end\n");
-	finish_status(&w, &o, 7);
-	outcome_take(&o, report);
-	expect_hits(&o, 5);
-	assert_int_equal(number_of(account_of(&o), "status"), 7);
+	for (int vouch = 0; vouch < 2; vouch++) {
+		struct running w;
+		struct outcome o;
+
+		(void)unlink(report);
+		start(&w, LIST(watchctl(), "-w", "word", "-o", "json", "-O",
+		    report, vouch ? "--error-exitcode=66" : "--user-only",
+		    "--allow=*", "--", victim("acts"), "become_another"));
+		hear_address(&w, addr);
+		say(&w, "go\n");
+		hear_address(&w, addr);
+		await_in_file(report, "\"event\":\"armed\"");
+		say(&w, "go\n");
+		assert_int_equal(target_done(&w), 100);
+		say(&w, "end\n");
+		finish_status(&w, &o, vouch ? 120 : 7);
+		outcome_take(&o, report);
+		expect_another(&o, 5);
+	}
 	(void)unlink(report);
+}
+
+/* A symbol is looked for in the next program, and an address is not. */
+TEST(an_address_ends_with_its_program)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+
+	start_act(&t, "become_another", NULL);
+	watch_start(&w, LIST(watchctl(), "-w", t.addr, "-w", "moment:8", "-o",
+	    "json", "-p", t.pid));
+	say(&t.run, "go\n");
+	hear_address(&t.run, t.addr);
+	await(w.err, "addresses mean something else");
+	assert_int_equal(target_act(&t), 100);
+	target_end(&t, 7);
+	finish(&w, &o);
+	expect_hits(&o, 5);
 }
 
 /* A process that ends has lost its watches a while before it has ended. */

@@ -1,0 +1,31 @@
+/*
+ * executions: the programs that watched processes execute while nothing traces
+ * these.
+ *
+ * Overview: the kernel removes the events of a process at its execve(2).  What
+ * the SPECs name is looked for in the new program, as often as its loader may
+ * have mapped more, and watched from then on, like a process that is attached
+ * to.  The program has run for a while by then, which is reported.
+ */
+#ifndef EXECUTIONS_H
+#define EXECUTIONS_H
+
+#include <stdbool.h>
+
+struct process;
+struct run;
+
+/* A process has executed another program.  False: this kind of run does not
+   watch it. */
+bool executions_expect(struct run *, struct process *);
+
+/* Whether programs are still to be looked at. */
+bool executions_await(const struct run *);
+
+/* Watch those in which the SPECs are found. */
+void run_take_executions(struct run *);
+
+/* The watch ends: report those that were not looked at. */
+void executions_end(struct run *);
+
+#endif
