@@ -32,6 +32,7 @@ struct entry {
 	uint64_t shape[SHAPE_WORDS];
 	size_t n;		/* words of the caller's */
 	size_t nreads;
+	bool by_sp;		/* as the reads' */
 	size_t room;		/* of words that there is memory for */
 	size_t times;		/* it was found */
 	uint64_t word[];	/* the caller's, the reads' values, their
@@ -154,6 +155,7 @@ ex_stack_cache_often(const struct ex_stack_cache *memo, struct ex_reads *reads)
 		return false;
 	place = entry->word + entry->n + entry->nreads;
 	reads->n = (unsigned)entry->nreads;
+	reads->by_sp = entry->by_sp;
 	for (size_t i = 0; i < entry->nreads; i++)
 		reads->place[i] = (uint32_t)place[i];
 	return true;
@@ -200,6 +202,7 @@ ex_stack_cache_put(struct ex_stack_cache *memo, const uint64_t *word, size_t n,
 	shape_of(sample, entry->shape);
 	entry->n = n;
 	entry->nreads = reads->n;
+	entry->by_sp = reads->by_sp;
 	memcpy(entry->word, word, n * sizeof(*word));
 	for (size_t i = 0; i < reads->n; i++) {
 		entry->word[n + i] = ex_read_value(sample, reads->place[i]);

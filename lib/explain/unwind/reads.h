@@ -10,6 +10,7 @@
 #ifndef EX_READS_H
 #define EX_READS_H
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "record/record.h"
@@ -17,14 +18,19 @@
 #define EX_READS_MAX 256
 
 /* A place is 8 bytes, given by their offset in the copied stack or in the
-   values of the registers; or 4 bytes of a 32-bit program's stack. */
+   values of the registers; or 4 bytes of a 32-bit program's stack.  Of an
+   address, only its distance from sp matters: the result depends on what lies
+   there. */
 #define EX_READ_REG UINT32_C(0x80000000)
 #define EX_READ_NARROW UINT32_C(0x40000000)
+#define EX_READ_ADDRESS UINT32_C(0x20000000)
 #define EX_READ_NONE UINT32_MAX
 
 struct ex_reads {
 	unsigned n;		/* more than EX_READS_MAX: the list is
 				   incomplete */
+	bool by_sp;		/* the result depends on sp, and on addresses,
+				   in another way too */
 	uint32_t place[EX_READS_MAX];	/* may contain one twice */
 };
 
@@ -36,6 +42,7 @@ ex_read_value(const struct ex_sample *sample, uint32_t place)
 	uint32_t narrow;
 	uint64_t value;
 
+	place &= ~EX_READ_ADDRESS;
 	if ((place & EX_READ_REG) == 0 && (place & EX_READ_NARROW) != 0) {
 		memcpy(&narrow, sample->stack + (place & ~EX_READ_NARROW),
 		    sizeof(narrow));

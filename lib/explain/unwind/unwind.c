@@ -17,8 +17,11 @@
  * followed, but only as long as they can be seen to lead to a return address.
  *
  * A value of the sample is a read (reads.h) once something depends on it: what
- * address is looked at next, or which caller is found.  What a frame saved of
- * its caller's registers is carried along with its place until then.
+ * address is looked at next, or which caller is found.  The rules of rows that
+ * are no expressions add constants to addresses, and compare addresses only
+ * with each other, so where the stack is makes no difference to them.  What a
+ * frame saved of its caller's registers is carried along with its place until
+ * then.
  *
  * Every frame lies above the one before, so a stack that makes no sense cannot
  * make a loop.  Only what a signal interrupted may be on another stack.
@@ -89,35 +92,45 @@ ex_end_text(enum ex_end end)
 	return "stack uncertain: no registers were sampled to unwind from";
 }
 
-/* Note that the result depends on the content of this place. */
+/* Note that the result depends on the content of this place; kind:
+   EX_READ_ADDRESS, or 0. */
 static void
-add_read(const struct frame_walk *w, uint32_t place)
+add_read(const struct frame_walk *w, uint32_t place, uint32_t kind)
 {
 	struct ex_reads *reads = w->reads;
 
 	if (reads == NULL || place == EX_READ_NONE)
 		return;
 	if (reads->n < EX_READS_MAX)
-		reads->place[reads->n] = place;
+		reads->place[reads->n] = place | kind;
 	reads->n++;
 }
 
-/* Note that the result depends on a register. */
+/* Note that the result is another where the stack is elsewhere. */
 static void
-use_reg(struct frame_walk *w, unsigned reg)
+use_sp(const struct frame_walk *w)
+{
+	if (w->reads != NULL)
+		w->reads->by_sp = true;
+}
+
+/* Note that the result depends on a register, of this kind. */
+static void
+use_reg(struct frame_walk *w, unsigned reg, uint32_t kind)
 {
 	if (!ex_regs_known(&w->regs, reg))
 		return;
-	add_read(w, w->regs.place[reg]);
+	add_read(w, w->regs.place[reg], kind);
 	w->regs.place[reg] = EX_READ_NONE;
 }
 
-/* Note that the result depends on each of these registers. */
+/* Note that the result depends on each of these registers, in any way. */
 static void
 use_regs(struct frame_walk *w, uint64_t set)
 {
+	use_sp(w);
 	for (; set != 0; set &= set - 1)
-		use_reg(w, (unsigned)__builtin_ctzll(set));
+		use_reg(w, (unsigned)__builtin_ctzll(set), 0);
 }
 
 /* The place of the word at this offset in the copy. */
@@ -127,9 +140,10 @@ stack_place(const struct frame_walk *w, uint64_t offset)
 	return (uint32_t)offset | (w->regs.narrow ? EX_READ_NARROW : 0);
 }
 
-/* Note that the result depends on these bytes of the copied stack. */
+/* Note that the result depends on these bytes of the copied stack, of this
+   kind. */
 static void
-use_stack(const struct frame_walk *w, uint64_t addr, size_t len)
+use_stack(const struct frame_walk *w, uint64_t addr, size_t len, uint32_t kind)
 {
 	const uint64_t word = ex_regs_word(&w->regs);
 	const uint64_t end = addr - w->start + len;
@@ -139,7 +153,7 @@ use_stack(const struct frame_walk *w, uint64_t addr, size_t len)
 	for (uint64_t at = addr - w->start; at < end && w->len >= word;
 	    at += word)
 		add_read(w, stack_place(w, at < w->len - word ? at :
-		    w->len - word));
+		    w->len - word), kind);
 }
 
 /* Read from the copy of the stack. */
@@ -183,7 +197,7 @@ read_memory(void *arg, uint64_t addr, void *to, size_t len)
 	uint64_t vaddr;
 
 	if (read_stack(w, addr, to, len)) {
-		use_stack(w, addr, len);
+		use_stack(w, addr, len, 0);
 		return true;
 	}
 	module = ex_process_module(w->process, addr, &vaddr);
@@ -213,7 +227,9 @@ rule_base(struct frame_walk *w, const struct ex_cfi_rule *rule,
 	}
 	if (!ex_regs_known(&w->regs, rule->base))
 		return (w->cut >> rule->base & 1) != 0 ? -EFAULT : -ENODATA;
-	use_reg(w, rule->base);
+	if (rule->base == EX_REG_PC)	/* an address, but not in the stack */
+		use_sp(w);
+	use_reg(w, rule->base, EX_READ_ADDRESS);
 	*base = w->regs.value[rule->base];
 	return 0;
 }
@@ -229,7 +245,7 @@ rule_expression(struct frame_walk *w, const struct ex_cfi_rule *rule,
 	const int err = ex_expr_eval(rule->expr->op, rule->expr->n, &env,
 	    value);
 
-	use_regs(w, used);
+	use_regs(w, used);	/* and perhaps on the CFA */
 	return err;
 }
 
@@ -270,15 +286,17 @@ rule_value(struct frame_walk *w, const struct ex_cfi_rule *rule,
 	return 0;
 }
 
-/* The same, for a value that the result depends on. */
+/* The same, for a value of this kind that the result depends on. */
 static int
 use_value(struct frame_walk *w, const struct ex_cfi_rule *rule,
-    const uint64_t *cfa, uint64_t base, uint64_t *value)
+    const uint64_t *cfa, uint64_t base, uint64_t *value, uint32_t kind)
 {
 	uint32_t place;
 	const int err = rule_value(w, rule, cfa, base, value, &place);
 
-	add_read(w, place);
+	if (kind != EX_READ_ADDRESS && place == EX_READ_NONE)
+		use_sp(w);	/* it was computed from an address */
+	add_read(w, place, kind);
 	return err;
 }
 
@@ -326,7 +344,7 @@ find_caller(struct frame_walk *w, const struct ex_cfi_row *row, uint64_t cfa,
 		if (err == -EFAULT)
 			caller->cut |= bit;
 	}
-	add_read(w, caller->place[EX_REG_SP]);
+	add_read(w, caller->place[EX_REG_SP], EX_READ_ADDRESS);
 	caller->place[EX_REG_SP] = EX_READ_NONE;
 }
 
@@ -400,13 +418,13 @@ step_row(struct frame_walk *w, const struct ex_cfi_row *row, uint64_t base,
 		*end = EX_END_OUTERMOST;
 		return false;
 	}
-	err = use_value(w, &row->cfa, NULL, base, &cfa);
+	err = use_value(w, &row->cfa, NULL, base, &cfa, EX_READ_ADDRESS);
 	if (err == 0) {
 		find_caller(w, row, cfa, base, &caller);
 		if (!is_progress(w, row, &caller))
 			err = -EINVAL;
 		else
-			err = use_value(w, &row->pc, &cfa, base, &pc);
+			err = use_value(w, &row->pc, &cfa, base, &pc, 0);
 		pc = ex_regs_unsigned(pc);
 	}
 	if (err != 0) {
@@ -458,7 +476,8 @@ is_frame_chain(struct frame_walk *w, uint64_t fp)
 		if (fp < low || fp % word != 0 ||
 		    !read_words(w, fp, frame, 2))
 			return false;
-		use_stack(w, fp, 2 * word);
+		use_stack(w, fp, word, EX_READ_ADDRESS);
+		use_stack(w, fp + word, word, 0);
 		if (!is_return_address(w, ex_regs_unsigned(frame[1]), &known))
 			return false;
 		if (known)
@@ -476,7 +495,7 @@ step_frame_pointer(struct frame_walk *w, enum ex_end *end)
 {
 	uint64_t fp = w->regs.value[EX_REG_FP], frame[2];
 
-	use_reg(w, EX_REG_FP);
+	use_reg(w, EX_REG_FP, EX_READ_ADDRESS);
 	if (!ex_regs_known(&w->regs, EX_REG_FP) || !is_frame_chain(w, fp) ||
 	    !read_words(w, fp, frame, 2))
 		return false;
@@ -670,8 +689,10 @@ ex_unwind_reads(struct ex_process *process, const struct ex_sample *sample,
 	unsigned n;
 	bool regs;
 
-	if (reads != NULL)
+	if (reads != NULL) {
 		reads->n = EX_READS_MAX + 1;
+		reads->by_sp = false;
+	}
 	*end = EX_END_DEPTH;
 	if (max == 0)
 		return 0;
@@ -692,8 +713,8 @@ ex_unwind_reads(struct ex_process *process, const struct ex_sample *sample,
 	w.whole = w.len < sample->stack_asked;
 	if (reads != NULL && sample->stack != NULL)
 		reads->n = 0;
-	use_reg(&w, EX_REG_PC);
-	use_reg(&w, EX_REG_SP);
+	use_reg(&w, EX_REG_PC, 0);
+	use_reg(&w, EX_REG_SP, EX_READ_ADDRESS);
 	return from_stack(&w, out, max, end);
 }
 

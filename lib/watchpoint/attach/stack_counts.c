@@ -79,7 +79,8 @@ is_in(const struct wp_known_stack *stack, uint64_t from, uint64_t to)
 	bool in = stack->pc >= from && stack->pc - 1 < to;
 
 	for (unsigned i = 0; !in && i < stack->n; i++)
-		in = stack->word[i] >= from && stack->word[i] - 1 < to;
+		in = (stack->place[i] & WP_KNOWN_RELATIVE) == 0 &&
+		    stack->word[i] >= from && stack->word[i] - 1 < to;
 	return in;
 }
 

@@ -108,6 +108,13 @@ jump_always(struct code *c)
 	return c->n - 1;
 }
 
+/* Repeat from this instruction on.  The verifier must see that it ends. */
+static inline void
+jump_back(struct code *c, unsigned to)
+{
+	emit(c, BPF_JMP | BPF_JA, 0, 0, (int)to - (int)c->n - 1, 0);
+}
+
 static inline void
 return_zero(struct code *c)
 {

@@ -58,16 +58,23 @@ is_valid_value(const struct wp_known_value *value)
 	    is_register(value->base[0]) && is_register(value->base[1]);
 }
 
+/* Of a word, without its rule. */
+static unsigned
+place_of(const struct wp_known_stack *stack, unsigned i)
+{
+	return stack->place[i] & ~(unsigned)WP_KNOWN_RELATIVE;
+}
+
 bool
 wp_known_is_valid(const struct wp_known_stack *stack)
 {
 	bool valid = stack->n >= 1 && stack->n <= WP_KNOWN_WORDS &&
-	    stack->by_fp <= 1 && stack->pid > 0 &&
+	    stack->by_fp <= 1 && stack->by_sp <= 1 && stack->pid > 0 &&
 	    is_valid_value(&stack->value);
 
 	for (unsigned i = 0; valid && i < stack->n; i++)
-		valid = stack->place[i] % sizeof(stack->word[0]) == 0 &&
-		    stack->place[i] < WP_KNOWN_REACH;
+		valid = place_of(stack, i) % sizeof(stack->word[0]) == 0 &&
+		    place_of(stack, i) < WP_KNOWN_REACH;
 	return valid;
 }
 
@@ -75,16 +82,19 @@ static struct wp_known_way
 way_of(const struct wp_known_stack *stack, uint64_t number, uint64_t slot)
 {
 	struct wp_known_way way = {
-		.fp = stack->by_fp != 0 ? stack->fp : 0,
+		.fp = stack->by_fp != 0 ? stack->fp - stack->sp : 0,
 		.fp_bits = stack->by_fp != 0 ? UINT64_MAX : 0,
+		.sp = stack->by_sp != 0 ? stack->sp : 0,
+		.sp_bits = stack->by_sp != 0 ? UINT64_MAX : 0,
+		.n = stack->n,
 		.number = number, .slot = slot, .value = stack->value,
 	};
 
-	for (unsigned i = 0; i < WP_KNOWN_WORDS; i++) {
-		const unsigned from = i < stack->n ? i : 0;
-
-		way.word[i] = stack->word[from];
-		way.place[i] = stack->place[from];
+	for (unsigned i = 0; i < stack->n; i++) {
+		way.place[i] = stack->place[i];
+		way.word[i] = stack->word[i] -
+		    ((stack->place[i] & WP_KNOWN_RELATIVE) != 0 ?
+		    stack->sp : 0);
 	}
 	return way;
 }
@@ -95,8 +105,8 @@ reach_of(const struct wp_known_stack *stack)
 	uint64_t reach = 0;
 
 	for (unsigned i = 0; i < stack->n; i++)
-		if (stack->place[i] + sizeof(stack->word[0]) > reach)
-			reach = stack->place[i] + sizeof(stack->word[0]);
+		if (place_of(stack, i) + sizeof(stack->word[0]) > reach)
+			reach = place_of(stack, i) + sizeof(stack->word[0]);
 	return reach;
 }
 
@@ -119,7 +129,7 @@ end_change(struct wp_known_entry *entry)
 static struct wp_known_entry *
 entry_of(const struct wp_known *known, const struct wp_known_stack *stack)
 {
-	const uint64_t mix = wp_known_mix(stack->pc, stack->sp,
+	const uint64_t mix = wp_known_mix(stack->pc, stack->sp % WP_KNOWN_PAGE,
 	    (uint64_t)stack->pid);
 
 	return &known->entry[mix * WP_KNOWN_FACTOR >> (64 - WP_KNOWN_BITS)];
@@ -129,7 +139,7 @@ static bool
 is_of(const struct wp_known_entry *entry, const struct wp_known_stack *stack)
 {
 	return entry->pid == (uint64_t)stack->pid && entry->pc == stack->pc &&
-	    entry->sp == stack->sp;
+	    entry->sp == stack->sp % WP_KNOWN_PAGE;
 }
 
 static void
@@ -173,7 +183,7 @@ wp_known_add(const struct wp_known *known, const struct wp_known_stack *stack,
 	if (!is_of(entry, stack))
 		make_empty(entry);
 	entry->pc = stack->pc;
-	entry->sp = stack->sp;
+	entry->sp = stack->sp % WP_KNOWN_PAGE;
 	entry->pid = (uint64_t)stack->pid;
 	if (entry->reach < reach)
 		entry->reach = reach;

@@ -3,14 +3,14 @@
  * copy of it.
  *
  * To find the callers of a hit, unwinding reads few words of the stack.  Which
- * words these are is known once a hit with the same program counter, the same
- * stack pointer and the same values in these words was unwound
- * (os/known_stack.h).  From then on the program at the hit copies the stack
- * only as far as these words lie:
+ * words these are is known once a hit with the same program counter and the
+ * same words was unwound (os/known_stack.h).  From then on the program at the
+ * hit copies the stack only as far as these words lie:
  *
- *	process, pc, sp  - hash ->  entry: [ words ][ words ] ...  (ways)
+ *	process, pc, sp in its page
+ *		  - hash ->  entry: [ words ][ words ] ...  (ways)
  *	                                       |
- *	stack at the hit   -------------- all equal? -> sample with a short copy
+ *	stack at the hit   -------------- all agree? -> sample with a short copy
  *	                                       `-> else: sample with a whole one
  *
  * A short copy, like a whole one, is taken at its own hit.  So the callers
@@ -34,12 +34,15 @@ enum { WP_KNOWN_BITS = 10, WP_KNOWN_ENTRIES = 1 << WP_KNOWN_BITS,
 	WP_KNOWN_WAYS = 4 };
 
 struct wp_known_way {
-	uint64_t fp, fp_bits;	/* the bits of the frame pointer that must be
-				   equal, and their mask; if fp has bits outside
-				   the mask, the way is empty */
-	uint64_t word[WP_KNOWN_WORDS];	/* the words to compare; unused ones at
-					   the end repeat the first */
-	uint16_t place[WP_KNOWN_WORDS];
+	uint64_t fp, fp_bits;	/* the bits of the frame pointer's distance from
+				   sp that must be equal, and their mask; if fp
+				   has bits outside the mask, the way is
+				   empty */
+	uint64_t sp, sp_bits;	/* the same of the stack pointer */
+	uint64_t n;		/* words to compare; the rest is 0: */
+	uint64_t word[WP_KNOWN_WORDS];	/* relative ones: their distance from
+					   sp */
+	uint16_t place[WP_KNOWN_WORDS];	/* as in struct wp_known_stack */
 	uint64_t number;	/* the number by which hits of this stack are
 				   counted (stack_counter.h); 0: they are not */
 	uint64_t slot;		/* the slot whose hits are counted */
@@ -49,8 +52,8 @@ struct wp_known_way {
 struct wp_known_entry {
 	uint64_t version;	/* grows by two with each change; odd: it is
 				   being changed */
-	uint64_t pc, sp;	/* program counter and stack pointer of these
-				   stacks */
+	uint64_t pc, sp;	/* of these stacks: the program counter, and the
+				   stack pointer's place in its page */
 	uint64_t pid;		/* their process; 0: the entry is empty */
 	uint64_t reach;		/* all words lie within this many bytes above
 				   sp */
@@ -61,6 +64,7 @@ struct wp_known_entry {
    this. */
 #define WP_KNOWN_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 
+/* Of the stack pointer, its place in its page. */
 static inline uint64_t
 wp_known_mix(uint64_t pc, uint64_t sp, uint64_t pid)
 {
@@ -95,8 +99,8 @@ void wp_known_close(struct wp_known *);
    sent. */
 bool wp_known_is_valid(const struct wp_known_stack *);
 
-/* Add a valid stack.  It replaces the oldest one with its program counter and
-   stack pointer, or the stacks of another kind in its entry.  Hits of this slot
+/* Add a valid stack.  It replaces the oldest one of its entry, or the stacks of
+   another program counter or place in it.  Hits of this slot
    are counted by number; 0: they are not.  False: they are not counted by this
    number, because it is 0 or the stack is counted already. */
 bool wp_known_add(const struct wp_known *, const struct wp_known_stack *,

@@ -345,7 +345,7 @@ put_trial(struct code *c, size_t at, struct extent extent)
 
 /* Jumps to one place that is not known yet. */
 struct jumps {
-	unsigned at[8 + 2 * WP_FILTER_MAX + WP_KNOWN_WORDS], n;
+	unsigned at[16 + 2 * WP_FILTER_MAX], n;
 };
 
 static void
@@ -376,6 +376,8 @@ find_known(struct code *c, int map, struct jumps *unknown)
 {
 	load(c, BPF_DW, BPF_REG_3, BPF_REG_6, REG(rip));
 	load(c, BPF_DW, BPF_REG_4, BPF_REG_6, REG(rsp));
+	emit(c, BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_4, 0, 0,
+	    WP_KNOWN_PAGE - 1);
 	load(c, BPF_W, BPF_REG_5, FP, PID_TID + 4);
 	/* the same as wp_known_mix() */
 	copy(c, BPF_REG_1, BPF_REG_4);
@@ -437,42 +439,77 @@ way_at(unsigned way)
 	    way * sizeof(struct wp_known_way);
 }
 
-/* Compare all words of a way of the entry in R8; a way that is counted must
-   also belong to this slot. */
+#define WAY(member) ((int)offsetof(struct wp_known_way, member))
+
+/* Jump unless R1 has the bits that the way in R5 demands of it. */
+static void
+compare_bits(struct code *c, int wanted, int bits, struct jumps *other)
+{
+	load(c, BPF_DW, BPF_REG_2, BPF_REG_5, bits);
+	emit(c, BPF_ALU64 | BPF_AND | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
+	load(c, BPF_DW, BPF_REG_2, BPF_REG_5, wanted);
+	leave_if_unequal(c, BPF_REG_1, BPF_REG_2, other);
+}
+
+/* Compare the words of the way in R5, in a loop: R0 and R2 lead to the next
+   word's place and value, R3 is the number of words left, R4 is sp. */
+static void
+compare_words(struct code *c, struct jumps *other)
+{
+	unsigned begin, end;
+
+	copy(c, BPF_REG_0, BPF_REG_5);
+	add(c, BPF_REG_0, WAY(place));
+	copy(c, BPF_REG_2, BPF_REG_5);
+	add(c, BPF_REG_2, WAY(word));
+	load(c, BPF_DW, BPF_REG_3, BPF_REG_5, WAY(n));
+	leave_if(c, BPF_JGT, BPF_REG_3, WP_KNOWN_WORDS, other);
+	begin = c->n;
+	end = jump(c, BPF_JLT, BPF_REG_3, 1);
+	load(c, BPF_H, BPF_REG_1, BPF_REG_0, 0);
+	emit(c, BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_1, 0, 0,
+	    WP_KNOWN_REACH - 8);
+	emit(c, BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_1, BPF_REG_9, 0, 0);
+	load(c, BPF_DW, BPF_REG_1, BPF_REG_1, 0);
+	load(c, BPF_H, BPF_REG_5, BPF_REG_0, 0);
+	emit(c, BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_5, 0, 0,
+	    WP_KNOWN_RELATIVE);
+	emit(c, BPF_ALU64 | BPF_MUL | BPF_X, BPF_REG_5, BPF_REG_4, 0, 0);
+	emit(c, BPF_ALU64 | BPF_SUB | BPF_X, BPF_REG_1, BPF_REG_5, 0, 0);
+	load(c, BPF_DW, BPF_REG_5, BPF_REG_2, 0);
+	leave_if_unequal(c, BPF_REG_1, BPF_REG_5, other);
+	add(c, BPF_REG_0, sizeof(uint16_t));
+	add(c, BPF_REG_2, sizeof(uint64_t));
+	add(c, BPF_REG_3, -1);
+	jump_back(c, begin);
+	land(c, end);
+}
+
+/* Compare everything in a way of the entry in R8; a way that is counted must
+   also belong to this slot.  Afterwards R5 is the way. */
 static void
 compare_known(struct code *c, const struct wp_sampler *sampler, unsigned way,
     struct jumps *other)
 {
-	const size_t at = way_at(way);
 	unsigned not_counted;
 
-	load(c, BPF_DW, BPF_REG_1, BPF_REG_8,
-	    (int)(at + offsetof(struct wp_known_way, number)));
+	copy(c, BPF_REG_5, BPF_REG_8);
+	add(c, BPF_REG_5, (int)way_at(way));
+	load(c, BPF_DW, BPF_REG_1, BPF_REG_5, WAY(number));
 	not_counted = jump(c, BPF_JEQ, BPF_REG_1, 0);
-	load(c, BPF_DW, BPF_REG_1, BPF_REG_8,
-	    (int)(at + offsetof(struct wp_known_way, slot)));
+	load(c, BPF_DW, BPF_REG_1, BPF_REG_5, WAY(slot));
 	set_wide(c, BPF_REG_2, 0, sampler->id);
 	leave_if_unequal(c, BPF_REG_1, BPF_REG_2, other);
 	land(c, not_counted);
+	load(c, BPF_DW, BPF_REG_4, BPF_REG_6, REG(rsp));
+	copy(c, BPF_REG_1, BPF_REG_4);
+	compare_bits(c, WAY(sp), WAY(sp_bits), other);
 	load(c, BPF_DW, BPF_REG_1, BPF_REG_6, REG(rbp));
-	load(c, BPF_DW, BPF_REG_2, BPF_REG_8,
-	    (int)(at + offsetof(struct wp_known_way, fp_bits)));
-	emit(c, BPF_ALU64 | BPF_AND | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
-	load(c, BPF_DW, BPF_REG_2, BPF_REG_8,
-	    (int)(at + offsetof(struct wp_known_way, fp)));
-	leave_if_unequal(c, BPF_REG_1, BPF_REG_2, other);
-	for (unsigned i = 0; i < WP_KNOWN_WORDS; i++) {
-		load(c, BPF_H, BPF_REG_1, BPF_REG_8,
-		    (int)(at + offsetof(struct wp_known_way, place[i])));
-		emit(c, BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_1, 0, 0,
-		    WP_KNOWN_REACH - 8);
-		emit(c, BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_1, BPF_REG_9, 0,
-		    0);
-		load(c, BPF_DW, BPF_REG_1, BPF_REG_1, 0);
-		load(c, BPF_DW, BPF_REG_2, BPF_REG_8,
-		    (int)(at + offsetof(struct wp_known_way, word[i])));
-		leave_if_unequal(c, BPF_REG_1, BPF_REG_2, other);
-	}
+	emit(c, BPF_ALU64 | BPF_SUB | BPF_X, BPF_REG_1, BPF_REG_4, 0, 0);
+	compare_bits(c, WAY(fp), WAY(fp_bits), other);
+	compare_words(c, other);
+	copy(c, BPF_REG_5, BPF_REG_8);
+	add(c, BPF_REG_5, (int)way_at(way));
 }
 
 /* --- filters --- */
@@ -675,7 +712,7 @@ static void
 put_short(struct code *c, const struct perf_event_attr *attr,
     const struct wp_sampler *sampler)
 {
-	static const uint32_t sizes[] = {256, 512, 1024, WP_KNOWN_REACH};
+	static const uint32_t sizes[] = {256, 512, 1024, 2048, WP_KNOWN_REACH};
 	const uint32_t whole = attr->sample_stack_user;
 
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]) &&
@@ -692,8 +729,6 @@ put_short(struct code *c, const struct perf_event_attr *attr,
 }
 
 /* --- counting --- */
-
-#define WAY(member) ((int)offsetof(struct wp_known_way, member))
 
 /* Load the register whose number is in this member of the way in R5. */
 static void
@@ -745,8 +780,16 @@ static void
 put_tally(struct code *c, const struct perf_event_attr *attr,
     const struct wp_sampler *sampler, struct jumps *unknown)
 {
+	const uint64_t word = sizeof(uint64_t);
 	unsigned not;
 
+	/* a call may have pushed onto the watch, rather than the instruction
+	   in front of the pc stored to it */
+	load(c, BPF_DW, BPF_REG_1, BPF_REG_6, REG(rsp));
+	set_wide(c, BPF_REG_2, 0, attr->bp_addr - (word - 1));
+	emit(c, BPF_ALU64 | BPF_SUB | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
+	leave_if(c, BPF_JLT, BPF_REG_1, (int)(attr->bp_len + word - 1),
+	    unknown);
 	load(c, BPF_DW, BPF_REG_1, BPF_REG_5, WAY(number));
 	store(c, BPF_DW, FP, COUNTS, BPF_REG_1);
 	load_value(c);
@@ -778,8 +821,6 @@ put_known(struct code *c, const struct perf_event_attr *attr,
 		struct jumps other = {.n = 0};
 
 		compare_known(c, sampler, i, &other);
-		copy(c, BPF_REG_5, BPF_REG_8);
-		add(c, BPF_REG_5, (int)way_at(i));
 		known[i] = c->n;
 		emit(c, BPF_JMP | BPF_JA, 0, 0, 0, 0);
 		land_all(c, &other);

@@ -1,7 +1,12 @@
 /*
  * known_stack: a stack that was unwound, by the words that its unwinding read:
- * a hit at the same place, with the same stack pointer and the same words,
- * needs only a copy of the part of the stack that contains these words.
+ * a hit at the same place with the same words needs only a copy of the part of
+ * the stack that contains these words.
+ *
+ * A word that the unwinding took for a program counter must be equal.  One from
+ * which it computed an address in the stack must be as far from the stack
+ * pointer as it was.  Then every address that it read has moved together with
+ * the stack pointer, and another thread's stack gives the same callers.
  */
 #ifndef WP_KNOWN_STACK_H
 #define WP_KNOWN_STACK_H
@@ -9,9 +14,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The greatest number of words; and the distance from the stack pointer within
-   which they lie, in bytes, a power of two. */
-enum { WP_KNOWN_WORDS = 32, WP_KNOWN_REACH = 2048 };
+/* The greatest number of words; the distance from the stack pointer within
+   which they lie, in bytes, a power of two; and what the stack pointers of
+   threads with the same stack differ by, a multiple of this: each stack begins
+   with a page. */
+enum {
+	WP_KNOWN_WORDS = 96, WP_KNOWN_REACH = 4096, WP_KNOWN_PAGE = 4096,
+};
+
+/* In a place: the word is an address in the stack. */
+enum { WP_KNOWN_RELATIVE = 1 };
 
 /* Where to find the value that the instruction before the pc stored into all
    bytes of the watch. */
@@ -38,9 +50,12 @@ struct wp_known_stack {
 				   these are depends on it; 0: not */
 	pid_t pid;
 	uint32_t by_fp;
+	uint32_t by_sp;		/* 1: its unwinding depends on sp in another way
+				   than described above; 0: it does not */
 	uint32_t n;		/* words, at least one: */
 	uint64_t word[WP_KNOWN_WORDS];
-	uint16_t place[WP_KNOWN_WORDS];	/* bytes above sp, multiples of 8 */
+	uint16_t place[WP_KNOWN_WORDS];	/* bytes above sp, multiples of 8, and
+					   perhaps WP_KNOWN_RELATIVE */
 	uint32_t watch;		/* from 1: hits of it need not be delivered,
 				   only counted (bpf/stack_counter.h); 0: they
 				   do */

@@ -61,7 +61,7 @@ TEST(has_what_was_read)
 	add(AT_REG(IP));
 	add(AT_REG(SP));
 	add(16);
-	add(2040);
+	add(WP_KNOWN_REACH - 8);
 	add(16);
 	assert_true(make());
 	assert_int_equal(known.pc, 1000 + PERF_REG_X86_IP);
@@ -69,11 +69,37 @@ TEST(has_what_was_read)
 	assert_false(known.by_fp);
 	assert_int_equal(known.n, 2);
 	assert_true(known.place[0] == 16 && known.word[0] == 2);
-	assert_true(known.place[1] == 2040 && known.word[1] == 255);
+	assert_true(known.place[1] == WP_KNOWN_REACH - 8 &&
+	    known.word[1] == WP_KNOWN_REACH / 8 - 1);
 	add(AT_REG(BP));
 	assert_true(make());
 	assert_true(known.by_fp);
 	assert_int_equal(known.fp, 1000 + PERF_REG_X86_BP);
+	assert_false(known.by_sp);
+	reads.by_sp = true;
+	assert_true(make());
+	assert_true(known.by_sp);
+}
+
+/* A word that is both, or a stack of which more than that matters, is known
+   only where it is. */
+TEST(has_what_is_an_address)
+{
+	add(AT_REG(SP) | EX_READ_ADDRESS);
+	add(AT_REG(BP) | EX_READ_ADDRESS);
+	add(16 | EX_READ_ADDRESS);
+	add(24);
+	add(16 | EX_READ_ADDRESS);
+	assert_true(make());
+	assert_true(known.by_fp && !known.by_sp);
+	assert_int_equal(known.n, 2);
+	assert_true(known.place[0] == (16 | WP_KNOWN_RELATIVE) &&
+	    known.word[0] == 2);
+	assert_true(known.place[1] == 24 && known.word[1] == 3);
+	add(24 | EX_READ_ADDRESS);
+	assert_true(make());
+	assert_int_equal(known.n, 2);
+	assert_true(known.by_sp);
 }
 
 static void
@@ -133,6 +159,14 @@ TEST(what_makes_no_sense_is_found_out)
 	assert_false(wp_known_is_valid(&bad));
 	bad = good;
 	bad.by_fp = 2;
+	assert_false(wp_known_is_valid(&bad));
+	bad = good;
+	bad.by_sp = 2;
+	assert_false(wp_known_is_valid(&bad));
+	bad = good;
+	bad.place[0] |= WP_KNOWN_RELATIVE;
+	assert_true(wp_known_is_valid(&bad));
+	bad.place[0] = 2;
 	assert_false(wp_known_is_valid(&bad));
 }
 

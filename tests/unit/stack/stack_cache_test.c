@@ -85,7 +85,7 @@ static bool
 was_read(uint32_t place)
 {
 	for (unsigned i = 0; i < reads.n; i++)
-		if (reads.place[i] == place)
+		if ((reads.place[i] & ~EX_READ_ADDRESS) == place)
 			return true;
 	return false;
 }
@@ -172,7 +172,7 @@ TEST(says_what_comes_often)
 TEST(keeps_the_newest_and_no_more_than_fit)
 {
 	uint64_t *sp = &caught.regs[PERF_REG_X86_SP], old = *sp, value;
-	const uint32_t last = reads.place[reads.n - 1];
+	const uint32_t last = reads.place[reads.n - 1] & ~EX_READ_ADDRESS;
 	uint8_t *at = caught.stack + last;
 	size_t used = 0;
 

@@ -24,7 +24,10 @@
 #define VDSO_MAX 512		/* instructions of a function of the vDSO */
 #define REPEATED_MAX 1000
 #define NARROW_CS 0x23		/* what cs is while 32-bit code runs */
+#define MOVED 0x5000		/* bytes */
 #define OWN __attribute__((noinline))
+
+static unsigned unwound_elsewhere;	/* samples */
 
 /* --- a program that is stepped --- */
 
@@ -159,10 +162,11 @@ push(struct stepper *s, uint64_t slot, uint64_t pc, bool exact, bool signal)
 
 static bool same_pc(const struct ex_pc *, const struct ex_pc *);
 
-/* Replace all of a sample but what was read of it. */
+/* Replace all of a sample but what was read of it, as if its stack were this
+   many bytes further up. */
 static void
 spoil(struct capture *c, const struct capture *good,
-    const struct ex_reads *reads)
+    const struct ex_reads *reads, uint64_t moved)
 {
 	static uint64_t seed = 88172645463325252;
 
@@ -175,8 +179,9 @@ spoil(struct capture *c, const struct capture *good,
 		memcpy(c->stack + i, &seed, sizeof(seed));
 	}
 	for (unsigned i = 0; i < reads->n; i++) {
-		const uint32_t place = reads->place[i];
-		const uint64_t value = ex_read_value(&good->sample, place);
+		const uint32_t place = reads->place[i] & ~EX_READ_ADDRESS;
+		const uint64_t value = ex_read_value(&good->sample, place) +
+		    (place != reads->place[i] ? moved : 0);
 
 		if ((place & EX_READ_REG) != 0)
 			memcpy((uint8_t *)c->regs + (place & ~EX_READ_REG),
@@ -192,8 +197,25 @@ spoil(struct capture *c, const struct capture *good,
 	c->sample.stack = c->stack;
 }
 
-/* Unwind a sample, and once more with nothing in it but what that has read,
-   which gives the same. */
+/* Whether bytes of an address were also read as something else. */
+static bool
+is_read_as_both(const struct ex_reads *reads)
+{
+	for (unsigned i = 0; i < reads->n; i++)
+		for (unsigned k = 0; k < reads->n; k++) {
+			const uint32_t a = reads->place[i];
+			const uint32_t b = reads->place[k] & ~EX_READ_ADDRESS;
+
+			if ((a & EX_READ_ADDRESS) != 0 &&
+			    a != reads->place[k] &&
+			    (a & ~EX_READ_ADDRESS) - b + 7 < 15)
+				return true;
+		}
+	return false;
+}
+
+/* Unwind a sample, and twice more with nothing in it but what that has read,
+   there and elsewhere, which gives the same. */
 static unsigned
 unwind_twice(struct ex_process *process, const struct capture *c,
     struct ex_pc *pc, unsigned max, enum ex_end *end)
@@ -207,12 +229,17 @@ unwind_twice(struct ex_process *process, const struct capture *c,
 
 	if (reads.n > EX_READS_MAX)
 		return n;
-	spoil(&spoilt, c, &reads);
-	assert_int_equal(ex_unwind(process, &spoilt.sample, again, max, &other),
-	    n);
-	assert_int_equal(other, *end);
-	for (unsigned i = 0; i < n; i++)
-		assert_true(same_pc(&pc[i], &again[i]));
+	for (uint64_t moved = 0; moved <= MOVED; moved += MOVED) {
+		if (moved > 0 && (reads.by_sp || is_read_as_both(&reads)))
+			break;
+		unwound_elsewhere += moved > 0;
+		spoil(&spoilt, c, &reads, moved);
+		assert_int_equal(ex_unwind(process, &spoilt.sample, again, max,
+		    &other), n);
+		assert_int_equal(other, *end);
+		for (unsigned i = 0; i < n; i++)
+			assert_true(same_pc(&pc[i], &again[i]));
+	}
 	return n;
 }
 
