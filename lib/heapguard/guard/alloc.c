@@ -41,6 +41,7 @@ adopt(char *raw, size_t size, size_t pad, enum hg_family family,
 	struct hg_thread *t = hg_thread();
 	const uint32_t number = t == NULL ? 0 : hg_ledger_take(t);
 	const uint64_t block = (uintptr_t)raw + pad;
+	uint32_t callers, nth;
 	struct hg_entry *e;
 
 	if (number == 0) {
@@ -52,32 +53,54 @@ adopt(char *raw, size_t size, size_t pad, enum hg_family family,
 	e->family = (uint8_t)family;
 	e->pad = (uint8_t)log2_of(pad);
 	e->flags = 0;
-	e->alloc = (uint16_t)hg_callers_of(t, from, FRAMES);
-	e->number = hg_callers_count(e->alloc);
-	e->in_thread = hg_callers_count_in(t, e->alloc);
+	callers = hg_callers_of(t, from, FRAMES);
+	nth = hg_callers_count(callers);
+	e->alloc = (uint16_t)callers;
+	e->number = nth;
+	e->in_thread = hg_callers_count_in(t, callers);
 	hg_block_seal(block, size, number, fresh);
 	atomic_store_explicit(&e->block, block, memory_order_release);
-	if (hg_callers_are_due(e->alloc, e->number))
+	if (hg_callers_are_due(callers, nth))
 		hg_watch_allocated(e, block);
 	atomic_store_explicit(&e->state, HG_LIVE, memory_order_release);
 	return (void *)(uintptr_t)block;
+}
+
+static void *
+refuse(void)
+{
+	errno = ENOMEM;
+	return NULL;
+}
+
+static __attribute__((noinline)) void *
+alloc_aligned(size_t size, size_t align, enum hg_family family,
+    const struct hg_record *from)
+{
+	const size_t room = hg_block_room(size, align);
+	void *raw;
+
+	if (room == 0 || (align & (align - 1)) != 0)
+		return refuse();
+	raw = hg_next.memalign(align, room);
+	return raw == NULL ? NULL : adopt(raw, size, align, family, from,
+	    true);
 }
 
 void *
 hg_alloc(size_t size, size_t align, enum hg_family family,
     const struct hg_record *from)
 {
-	const size_t pad = align > HG_HEAD ? align : HG_HEAD;
-	const size_t room = hg_block_room(size, pad);
+	const size_t room = hg_block_room(size, HG_HEAD);
 	void *raw;
 
-	if (room == 0 || (pad > HG_HEAD && (pad & (pad - 1)) != 0)) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	raw = pad == HG_HEAD ? hg_next.malloc(room) :
-	    hg_next.memalign(pad, room);
-	return raw == NULL ? NULL : adopt(raw, size, pad, family, from, true);
+	if (align > HG_HEAD)
+		return alloc_aligned(size, align, family, from);
+	if (room == 0)
+		return refuse();
+	raw = hg_next.malloc(room);
+	return raw == NULL ? NULL : adopt(raw, size, HG_HEAD, family, from,
+	    true);
 }
 
 void *
@@ -86,10 +109,8 @@ hg_zeroed(size_t size, const struct hg_record *from)
 	const size_t room = hg_block_room(size, HG_HEAD);
 	void *raw = room == 0 ? NULL : hg_next.calloc(1, room), *block;
 
-	if (raw == NULL) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	if (raw == NULL)
+		return refuse();
 	block = adopt(raw, size, HG_HEAD, HG_MALLOC, from, false);
 	if (atomic_load_explicit(&hg_state.exhausted, memory_order_relaxed) &&
 	    block != NULL)
@@ -100,7 +121,7 @@ hg_zeroed(size_t size, const struct hg_record *from)
 /* --- giving it back --- */
 
 /* While all blocks are looked at, none goes. */
-static void
+static inline void
 begin_busy(struct hg_thread *t)
 {
 	for (;;) {
@@ -114,20 +135,19 @@ begin_busy(struct hg_thread *t)
 	}
 }
 
-static void
+static inline __attribute__((always_inline)) void
 release(struct hg_thread *t, struct hg_entry *e)
 {
 	const uint64_t block = atomic_load_explicit(&e->block,
 	    memory_order_relaxed);
 	void *raw = raw_of(e, block);
-	uint64_t head = 0;
 
 	if ((e->flags & HG_WANTED) != 0)
 		hg_watch_end(e);
 	begin_busy(t);
 	atomic_store_explicit(&e->state, HG_NONE, memory_order_relaxed);
 	atomic_store_explicit(&e->block, 0, memory_order_relaxed);
-	memcpy((void *)(uintptr_t)(block - HG_HEAD), &head, sizeof(head));
+	hg_block_put(block - HG_HEAD, 0);
 	hg_ledger_give(t, hg_ledger_number(e));
 	hg_next.free(raw);
 	atomic_store_explicit(&t->busy, false, memory_order_release);
@@ -163,10 +183,11 @@ pop(struct hg_thread *t)
 	release(t, e);
 }
 
-/* When it is full, a part of the quarantine goes at once: of blocks that differ
+/* When the quarantine is full, a few blocks go at once: of blocks that differ
    in size, sometimes one and sometimes none has to, which no processor
-   predicts. */
-enum { AT_ONCE = 128 };
+   predicts.  More of them would not fit in what an allocator has at hand for
+   each size, 7 in glibc, and would have to be cut to size again. */
+enum { AT_ONCE = 4 };
 
 static void
 keep(struct hg_thread *t, struct hg_entry *e)
@@ -179,8 +200,8 @@ keep(struct hg_thread *t, struct hg_entry *e)
 		return;
 	}
 	if (t->held + e->size > most)
-		while (t->first != t->last &&
-		    t->held + e->size > most - most / AT_ONCE)
+		for (int n = 0; t->first != t->last && (n < AT_ONCE ||
+		    t->held + e->size > most); n++)
 			pop(t);
 	else if (t->last - t->first == HG_RING)
 		pop(t);
@@ -201,6 +222,15 @@ resize_unguarded(void *p, size_t size)
 {
 	hg_early_forget((uintptr_t)p);
 	return hg_early_note(hg_next.realloc(p, size));
+}
+
+static void
+free_unguarded(void *p)
+{
+	if (hg_arena_has(p) || !hg_is_unguarded((uintptr_t)p))
+		return;
+	hg_early_forget((uintptr_t)p);
+	hg_next.free(p);
 }
 
 /* One that is no block; or whose number a write in front of it has taken. */
@@ -237,19 +267,14 @@ void
 hg_free(void *p, enum hg_family family, const struct hg_record *from)
 {
 	const uint64_t block = (uintptr_t)p;
-	struct hg_entry *e;
 	struct hg_thread *t = hg_thread();
+	const uint32_t size = block % 16 == 0 ? hg_block_fetch(block) : 0;
+	struct hg_entry *e = hg_block_entry(p);
+	const bool is_lost = e == NULL;
 
-	if (block % 16 == 0)
-		hg_block_fetch(block);
-	e = hg_block_entry(p);
-	if (e == NULL && hg_arena_has(p))
-		return;
-	if (e == NULL && (e = find_lost(block, family, from)) == NULL) {
-		if (hg_is_unguarded(block)) {
-			hg_early_forget(block);
-			hg_next.free(p);
-		}
+	if (is_lost && (hg_arena_has(p) ||
+	    (e = find_lost(block, family, from)) == NULL)) {
+		free_unguarded(p);
 		return;
 	}
 	if (t == NULL)		/* it is never given back */
@@ -260,7 +285,8 @@ hg_free(void *p, enum hg_family family, const struct hg_record *from)
 	}
 	if (e->family != family)
 		hg_report_free(HG_MISMATCH, e, block, family, from);
-	if (!hg_block_has_canaries(e, block))
+	if (is_lost || size != (uint32_t)e->size ||
+	    !hg_block_has_canaries(block, e->size))
 		hg_report_block(e, block, HG_AT_FREE, from);
 	e->free = (uint16_t)hg_callers_of(t, from, 0);
 	if ((e->flags & HG_WANTED) != 0)
@@ -296,10 +322,8 @@ resize(struct hg_entry *e, uint64_t block, size_t size,
 	struct hg_thread *t = hg_thread();
 	char *raw;
 
-	if (room == 0 || t == NULL) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	if (room == 0 || t == NULL)
+		return refuse();
 	if ((e->flags & HG_WANTED) != 0)
 		hg_watch_end(e);
 	begin_busy(t);

@@ -3,38 +3,6 @@
 
 #include <string.h>
 
-/* Most blocks are filled by a few stores, without a call. */
-void
-hg_block_fill(const struct hg_entry *e, uint64_t block)
-{
-	const int byte = (int)(hg_block_canary(block) & 0xff);
-	void *p = (void *)(uintptr_t)block;
-
-	if (e->size < HG_FILL)
-		memset(p, byte, e->size);
-	else
-		memset(p, byte, HG_FILL);
-}
-
-/* All is one byte then, from the front canary on, to the end of what is filled
-   and, of a short block, of the tail: so each is as the one 8 bytes before. */
-static bool
-is_fill_whole(const struct hg_entry *e, uint64_t block)
-{
-	const void *front = (void *)(uintptr_t)(block - 8),
-	    *p = (void *)(uintptr_t)block;
-
-	return e->size < HG_FILL ? memcmp(front, p, hg_block_end(e->size)) ==
-	    0 : memcmp(front, p, HG_FILL) == 0;
-}
-
-bool
-hg_block_is_whole(const struct hg_entry *e, uint64_t block)
-{
-	return hg_block_has_canaries(e, block) &&
-	    (atomic_load(&e->state) != HG_FREED || is_fill_whole(e, block));
-}
-
 static uint8_t
 byte_at(uint64_t at)
 {

@@ -35,9 +35,6 @@ hg_block_room(size_t size, size_t pad)
 	return pad + hg_block_end(size);
 }
 
-/* Fill a freed block. */
-void hg_block_fill(const struct hg_entry *, uint64_t block);
-
 /* The entry of what the program passes as a block; NULL: it is no block, or its
    number was overwritten. */
 static inline struct hg_entry *
@@ -124,31 +121,101 @@ hg_block_seal(uint64_t block, size_t size, uint32_t number, bool fresh)
 }
 
 /* Prefetch a block's end while its entry is read, by what is in front of the
-   block, which may be overwritten. */
-static inline __attribute__((always_inline)) void
+   block, which may be overwritten.  Result: the lower half of the block's size,
+   according to that. */
+static inline __attribute__((always_inline)) uint32_t
 hg_block_fetch(uint64_t block)
 {
 	const uint64_t header = hg_block_get(block - HG_HEAD) ^
 	    hg_block_header(block, 0, 0);
+	const uint32_t size = (uint32_t)(header ^ header >> 32);
 
-	__builtin_prefetch((void *)(uintptr_t)(block +
-	    (uint32_t)(header ^ header >> 32)), 1);
+	__builtin_prefetch((void *)(uintptr_t)(block + size), 1);
+	return size;
 }
 
-/* Whether the canaries are intact; and, of a freed block, also the fill. */
-static inline bool
-hg_block_has_canaries(const struct hg_entry *e, uint64_t block)
+/*
+ * The fill of a freed block, in aligned pairs of words, of which a short
+ * block's last ones are the same: no processor predicts how many there are.
+ * They may reach into the tail's canary, which is the same byte.
+ */
+typedef uint64_t hg_pair __attribute__((vector_size(16), may_alias));
+
+struct hg_fill {
+	hg_pair *first, *second, *third, *last;
+};
+
+static inline struct hg_fill
+hg_block_fill_of(uint64_t block, size_t size)
+{
+	const size_t end = (size - 1) & ~(size_t)15;
+	const size_t last = end < HG_FILL - 16 ? end : HG_FILL - 16;
+	const size_t second = last < 16 ? last : 16;
+	const size_t third = last < 32 ? last : 32;
+
+	return (struct hg_fill){
+		(hg_pair *)(uintptr_t)block,
+		(hg_pair *)(uintptr_t)(block + second),
+		(hg_pair *)(uintptr_t)(block + third),
+		(hg_pair *)(uintptr_t)(block + last),
+	};
+}
+
+/* Fill a freed block. */
+static inline void
+hg_block_fill(const struct hg_entry *e, uint64_t block)
 {
 	const uint64_t word = hg_block_canary(block);
-	const struct hg_tail t = hg_block_tail(block, e->size);
+	const struct hg_fill f = hg_block_fill_of(block, e->size);
+
+	if (e->size != 0)
+		*f.first = *f.second = *f.third = *f.last =
+		    (hg_pair){word, word};
+}
+
+static inline bool
+hg_block_is_filled(const struct hg_entry *e, uint64_t block)
+{
+	const uint64_t word = hg_block_canary(block);
+	const struct hg_fill f = hg_block_fill_of(block, e->size);
+	hg_pair other;
+
+	if (e->size == 0)
+		return true;
+	other = (*f.first ^ word) | (*f.second ^ word) | (*f.third ^ word) |
+	    (*f.last ^ word);
+	return (other[0] | other[1]) == 0;
+}
+
+/* Whether the canaries are intact; with the number in front of them; and, of a
+   freed block, also the fill. */
+static inline bool
+hg_block_has_canaries(uint64_t block, size_t size)
+{
+	const uint64_t word = hg_block_canary(block);
+	const struct hg_tail t = hg_block_tail(block, size);
 
 	return ((hg_block_get(block - 8) ^ word) |
 	    ((hg_block_get(t.first) ^ word) & t.mask) |
-	    (hg_block_get(t.middle) ^ word) | (hg_block_get(t.last) ^ word) |
-	    (hg_block_get(block - HG_HEAD) ^ hg_block_header(block, e->size,
-	    hg_ledger_number(e)))) == 0;
+	    (hg_block_get(t.middle) ^ word) |
+	    (hg_block_get(t.last) ^ word)) == 0;
 }
-bool hg_block_is_whole(const struct hg_entry *, uint64_t block);
+
+static inline bool
+hg_block_is_sealed(const struct hg_entry *e, uint64_t block)
+{
+	return hg_block_get(block - HG_HEAD) == hg_block_header(block,
+	    e->size, hg_ledger_number(e)) &&
+	    hg_block_has_canaries(block, e->size);
+}
+
+static inline bool
+hg_block_is_whole(const struct hg_entry *e, uint64_t block)
+{
+	return hg_block_is_sealed(e, block) &&
+	    (atomic_load(&e->state) != HG_FREED ||
+	    hg_block_is_filled(e, block));
+}
 
 /* The damaged bytes: the offset of the first from the block's start, and how
    many.  False: none. */

@@ -152,7 +152,7 @@ look_up(uint64_t sum, struct hg_frame from)
 }
 
 uint32_t
-hg_site_learn(struct hg_site *s, uint64_t sum, const struct hg_record *from,
+hg_site_learn(struct hg_site s[2], uint64_t sum, const struct hg_record *from,
     unsigned frames)
 {
 	struct hg_frame f = hg_frame_of(from), last;
@@ -170,7 +170,8 @@ hg_site_learn(struct hg_site *s, uint64_t sum, const struct hg_record *from,
 		found.word = last.pc;
 	}
 	found.callers = look_up(sum, hg_frame_of(from));
-	*s = found;
+	s[1] = s[0];
+	s[0] = found;
 	return found.callers;
 }
 

@@ -19,22 +19,25 @@
 /* Allocate the tables.  0 or -ENOMEM. */
 int hg_callers_begin(void);
 
-/* Remember the callers as this site.  Result: their number. */
-uint32_t hg_site_learn(struct hg_site *, uint64_t sum,
+/* Remember the callers as the first of these two sites, and what that was as the
+   second.  Result: their number. */
+uint32_t hg_site_learn(struct hg_site[2], uint64_t sum,
     const struct hg_record *from, unsigned frames);
 
-/* Whether the last frame is the one of the site. */
+/* Whether the site is this one: its last frame, too. */
 static inline bool
-hg_site_has(const struct hg_site *s, struct hg_frame f)
+hg_site_is(const struct hg_site *s, uint64_t sum, const struct hg_frame *f)
 {
-	return (!s->by_bp || s->bp == f.bp) && (s->at == 0 ||
-	    *(const uint64_t *)(uintptr_t)(f.sp + s->at) == s->word);
+	return s->sum == sum && (!s->by_bp || s->bp == f->bp) && (s->at == 0 ||
+	    *(const uint64_t *)(uintptr_t)(f->sp + s->at) == s->word);
 }
 
 /* The number of a thread's callers, of which `frames' more than the first, 0 or
    2, belong to the key; 0: there is no room.  A site is looked up once all but
-   the last frame are known, because the last would cost as much again. */
-static inline uint32_t
+   the last frame are known, because the last would cost as much again.  Two
+   sites of one cache line are looked at: often callers differ in the last frame
+   only, and take turns. */
+static inline __attribute__((always_inline)) uint32_t
 hg_callers_of(struct hg_thread *t, const struct hg_record *from,
     unsigned frames)
 {
@@ -48,9 +51,12 @@ hg_callers_of(struct hg_thread *t, const struct hg_record *from,
 
 	if (frames > 0 && hg_frame_step(&f, &outermost))
 		sum ^= f.pc * UINT64_C(0xd6e8feb86659fd93);
-	s = &t->site[sum / (UINT64_MAX / HG_SITES + 1)];
-	return s->sum == sum && (frames == 0 || hg_site_has(s, f)) ?
-	    s->callers : hg_site_learn(s, sum, from, frames);
+	s = &t->site[sum / (UINT64_MAX / HG_SITES * 2 + 2) * 2];
+	if (frames == 0 ? s[0].sum == sum : hg_site_is(&s[0], sum, &f))
+		return s[0].callers;
+	if (frames == 0 ? s[1].sum == sum : hg_site_is(&s[1], sum, &f))
+		return s[1].callers;
+	return hg_site_learn(s, sum, from, frames);
 }
 
 /* The backtrace behind a number; 0 has an empty one. */

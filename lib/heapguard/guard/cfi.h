@@ -36,7 +36,7 @@ hg_frame_of(const struct hg_record *record)
 
 enum {
 	HG_RULES = 1 << 15,	/* kept rules */
-	HG_UNKNOWN = 0, HG_FROM_SP, HG_FROM_BP, HG_OUTERMOST,	/* how */
+	HG_UNKNOWN = 0, HG_OUTERMOST, HG_FROM_SP, HG_FROM_BP,	/* how */
 };
 
 /* The rule for stepping from an address to its caller.  It is one word, read
@@ -44,10 +44,10 @@ enum {
    table. */
 struct hg_rule {
 	uint32_t high;		/* the address's other bits */
-	uint16_t cfa;		/* CFA minus the register, in words */
+	uint16_t how : 2;
 	uint16_t bp : 14;	/* CFA minus the place of the saved rbp, in
 				   words; 0: rbp is unchanged */
-	uint16_t how : 2;	/* it has no caller */
+	uint16_t cfa;		/* CFA minus the register, in words */
 };
 _Static_assert(sizeof(struct hg_rule) == 8, "a rule is one word");
 
@@ -74,16 +74,13 @@ static inline bool
 hg_frame_step(struct hg_frame *f, bool *outermost)
 {
 	const struct hg_rule rule = hg_rule_of(f->pc);
-	uint64_t cfa = 8 * rule.cfa;
+	uint64_t cfa = 8 * (uint64_t)rule.cfa;
 
 	*outermost = rule.how == HG_OUTERMOST;
 	f->by_bp = rule.how == HG_FROM_BP;
-	if (rule.how == HG_FROM_SP)
-		cfa += f->sp;
-	else if (rule.how == HG_FROM_BP)
-		cfa += f->bp;
-	else
+	if (rule.how < HG_FROM_SP)
 		return false;
+	cfa += f->by_bp ? f->bp : f->sp;
 	/* an implausible CFA may be unreadable */
 	if (f->by_bp && (cfa - f->sp - 1 >= 1 << 20 || cfa % 8 != 0))
 		return false;

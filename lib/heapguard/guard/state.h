@@ -43,7 +43,7 @@ struct hg_thread {
 	uint32_t first, last;
 	size_t held;			/* bytes in the quarantine */
 	uint32_t nspare, spare[HG_SPARE];	/* entries of the ledger */
-	struct hg_site site[HG_SITES];
+	_Alignas(64) struct hg_site site[HG_SITES];
 	uint32_t ring[HG_RING];
 	uint32_t count[HG_CALLERS_MAX];	/* its blocks, by their callers */
 };

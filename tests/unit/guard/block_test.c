@@ -90,6 +90,8 @@ TEST(the_first_bytes_of_a_freed_block_are_looked_at)
 		hg_block_fill(e, (uintptr_t)block);
 		atomic_store(&e->state, HG_FREED);
 		assert_true(is_whole(e));
+		for (int64_t i = end_of(size); i < MOST + 64; i++)
+			assert_int_equal(block[i], FRONT + i);
 		for (int64_t i = -HG_HEAD; i < end_of(size); i++)
 			expect(e, i, i >= HG_FILL && i < (int64_t)size);
 	}
