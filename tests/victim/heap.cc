@@ -383,6 +383,42 @@ many_bugs()
 		static_cast<volatile char *>(make_block())[-3] = 'm';
 }
 
+// A rare one comes behind frequent ones, of two kinds.
+static void
+many_and_one()
+{
+	for (int i = 0; i < 300; i++) {
+		char *p = make_block();
+
+		static_cast<volatile char *>(p)[41] = 'm';
+		drop_block(p);
+		drop_block(p);
+	}
+	one_past();
+}
+
+// By callers that differ in how many they are.
+__attribute__((noinline)) static char *
+make_below(int depth)
+{
+	char *volatile p = depth == 0 ? static_cast<char *>(std::malloc(64)) :
+	    make_below(depth - 1);
+
+	return p;
+}
+
+// No two of them are alike.
+static void
+many_kinds()
+{
+	for (int i = 0; i < 300; i++) {
+		char *volatile p = make_below(i / 60);
+
+		drop_block(p);
+		static_cast<volatile char *>(p)[i % 60] = 'm';
+	}
+}
+
 // A handler frees while the blocks are looked at.
 static void
 handler()
@@ -529,7 +565,8 @@ static const struct {
 	{"child", in_child}, {"thread", in_thread}, {"abort", before_abort},
 	{"crash", before_crash}, {"exec", before_exec},
 	{"quick-exit", before_quick_exit}, {"two-exits", two_exits},
-	{"many", many_bugs}, {"handler", handler}, {"late-frees", late_frees},
+	{"many", many_bugs}, {"many-and-one", many_and_one},
+	{"many-kinds", many_kinds}, {"handler", handler}, {"late-frees", late_frees},
 	{"read", by_read}, {"many-reads", many_reads},
 	{"truncation", before_truncation}, {"new-array", new_array},
 	{"reads", reads}, {"queue", in_queue}, {"two-writers", two_writers},

@@ -108,6 +108,7 @@ report_findings(struct heap_run *run, const struct heap_findings *found)
 	for (size_t i = 0; i < found->n; i++)
 		heap_findings_report(&run->serve, &found->one[i]);
 	heap_findings_unread(&run->serve, found->more, found->bad);
+	heap_findings_repeated(&run->serve, run->evidence.at);
 }
 
 /* --- what was not guarded --- */

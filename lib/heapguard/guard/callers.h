@@ -19,8 +19,8 @@
 /* Allocate the tables.  0 or -ENOMEM. */
 int hg_callers_begin(void);
 
-/* Remember the callers as the first of these two sites, and what that was as the
-   second.  Result: their number. */
+/* Remember the callers as the first of these two sites, and what that was
+   before as the second.  Result: their number. */
 uint32_t hg_site_learn(struct hg_site[2], uint64_t sum,
     const struct hg_record *from, unsigned frames);
 

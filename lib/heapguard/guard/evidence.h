@@ -25,7 +25,8 @@ enum {
 	HG_HITS_MAX = 16,	/* hits named in a finding */
 	HG_IMAGES_MAX = 4096,	/* distinct programs with their arguments */
 	HG_ALIKE_MAX = 4,	/* findings that are alike, after which no more
-				   are kept */
+				   are kept where there is only one run, or
+				   watched in a further one */
 	HG_WANTED_MAX = HG_FINDINGS_MAX,	/* blocks that are watched in a
 						   further run */
 	HG_LABEL_MAX = 64,	/* as in libwatchpoint */
@@ -168,8 +169,8 @@ struct hg_evidence {
 	_Atomic uint32_t sites, sites_watched;	/* sample: the same, by
 						   callers */
 	_Atomic uint32_t watches;	/* sample: the last id of a watch */
-	_Atomic uint32_t repeated;	/* sample: findings left out because
-					   enough others are alike */
+	_Atomic uint32_t repeated;	/* findings left out because enough
+					   others are alike */
 	_Atomic uint32_t refusals;	/* watches that could not be set */
 	char cause[HG_CAUSE_MAX];	/* why the last one could not */
 	struct hg_images images[HG_IMAGES_MAX];

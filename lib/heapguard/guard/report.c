@@ -108,16 +108,55 @@ is_same(const struct hg_finding *a, const struct hg_finding *b)
 	    sizeof(a->stack[0])) == 0);
 }
 
+static bool
+is_same_stack(const struct hg_stack *a, const struct hg_stack *b)
+{
+	return a->n == b->n && memcmp(a->pc, b->pc,
+	    a->n * sizeof(a->pc[0])) == 0;
+}
+
 /* The same done to another block of the same callers. */
 static bool
 is_like(const struct hg_finding *a, const struct hg_finding *b)
 {
-	return a->kind == b->kind && a->kind <= HG_USE_AFTER_FREE &&
-	    a->image.path == b->image.path &&
-	    a->identity.callers == b->identity.callers &&
-	    (a->offset == b->offset || a->offset - (int64_t)a->size ==
+	if (a->kind != b->kind || a->image.path != b->image.path ||
+	    a->identity.callers != b->identity.callers)
+		return false;
+	if (a->kind >= HG_DOUBLE_FREE)
+		return is_same_stack(&a->stack[HG_STACK_NOTICED],
+		    &b->stack[HG_STACK_NOTICED]);
+	return (a->offset == b->offset || a->offset - (int64_t)a->size ==
 	    b->offset - (int64_t)b->size) &&
 	    (a->watched != 0) == (b->watched != 0);
+}
+
+/* A frequent bug must leave room for rare ones: of findings that are alike, no
+   more are kept than there is room left, and an eighth of those where blocks
+   have the same size, too.  What a further run watches is always kept. */
+static bool
+are_enough(const struct hg_evidence *e, const struct hg_finding *f,
+    uint32_t used, uint32_t alike, uint32_t same_size)
+{
+	if (e->sample != 0)
+		return alike >= HG_ALIKE_MAX;
+	return f->watched == 0 && alike > 0 &&
+	    (used + alike >= HG_FINDINGS_MAX ||
+	    (same_size > 0 && used + 8 * same_size >= HG_FINDINGS_MAX));
+}
+
+/* Findings of which enough are alike: one of each.  A program that damages
+   millions of blocks looks at no others. */
+static uint32_t crowd[16], ncrowd;
+
+static bool
+is_crowded(const struct hg_evidence *e, const struct hg_finding *f)
+{
+	for (uint32_t i = 0; i < ncrowd && i < sizeof(crowd) /
+	    sizeof(crowd[0]); i++)
+		if (is_like(&e->finding[crowd[i]], f) && (e->sample != 0 ||
+		    e->finding[crowd[i]].size == f->size))
+			return true;
+	return false;
 }
 
 /* Children of a fork find what their parent did; and a server does the same
@@ -126,17 +165,25 @@ static bool
 is_known(struct hg_evidence *e, const struct hg_finding *f)
 {
 	const uint32_t n = atomic_load(&e->nfindings);
-	unsigned alike = 0;
+	uint32_t alike = 0, same_size = 0, one = 0;
 
 	for (uint32_t i = 0; i < n && i < HG_FINDINGS_MAX; i++) {
 		if (atomic_load(&e->finding[i].ready) == 0)
 			continue;
 		if (is_same(&e->finding[i], f))
 			return true;
-		alike += is_like(&e->finding[i], f);
+		if (!is_like(&e->finding[i], f))
+			continue;
+		alike++;
+		if (e->finding[i].size == f->size)
+			same_size++;
+		else if (same_size > 0)
+			continue;
+		one = i;
 	}
-	if (e->sample == 0 || alike < HG_ALIKE_MAX)
+	if (!are_enough(e, f, n, alike, same_size))
 		return false;
+	crowd[ncrowd++ % (sizeof(crowd) / sizeof(crowd[0]))] = one;
 	(void)atomic_fetch_add(&e->repeated, 1);
 	return true;
 }
@@ -147,6 +194,10 @@ publish(struct hg_finding *f)
 	struct hg_evidence *e = hg_state.evidence;
 	uint32_t i;
 
+	if (is_crowded(e, f)) {
+		(void)atomic_fetch_add(&e->repeated, 1);
+		return;
+	}
 	if (is_known(e, f))
 		return;
 	i = atomic_fetch_add(&e->nfindings, 1);
@@ -283,7 +334,7 @@ hg_report_block(struct hg_entry *e, uint64_t block, enum hg_when when,
 	f->nbytes = d.len < HG_BYTES_MAX ? (uint32_t)d.len : HG_BYTES_MAX;
 	memcpy(f->bytes, (void *)(uintptr_t)(block + (uint64_t)d.offset),
 	    f->nbytes);
-	if (d.kind == HG_UNDERFLOW)
+	if (d.kind == HG_UNDERFLOW && !is_crowded(hg_state.evidence, f))
 		describe_other(f, block);
 	end(f);
 }

@@ -204,11 +204,35 @@ TEST(what_there_is_no_room_for_is_counted)
 	struct outcome o;
 
 	guard_once(&o, LIST("--error-exitcode", "66"), LIST(victim("heap"),
-	    "many"));
+	    "many-kinds"));
 	expect_report(&o);
 	assert_int_equal(o.status, 66);
 	assert_int_equal(count_of(&o, "finding"), 256);
 	assert_holds(o.err, "44 findings more are not reported");
+}
+
+TEST(of_what_is_alike_some_are_kept)
+{
+	struct outcome o;
+
+	guard_once(&o, LIST("--error-exitcode", "66"), LIST(victim("heap"),
+	    "many"));
+	expect_report(&o);
+	assert_int_equal(o.status, 66);
+	assert_int_equal(count_of(&o, "finding"), 29);
+	assert_holds(o.err, "the same was done 271 times more");
+}
+
+TEST(a_frequent_bug_does_not_hide_a_rare_one)
+{
+	struct outcome o;
+
+	guard_once(&o, LIST("--no-cache"), LIST(victim("heap"),
+	    "many-and-one"));
+	expect_report(&o);
+	assert_holds(o.out, "\"double-free\"");
+	assert_holds(o.out, "\"offset\":43,");
+	assert_in_range(count_of(&o, "finding"), 3, 100);
 }
 
 /* With --heap-quarantine 0 each free gives a block back, which waits while all
