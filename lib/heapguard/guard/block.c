@@ -1,8 +1,6 @@
 /* block: a guarded block.  See block.h. */
 #include "guard/block.h"
 
-#include <string.h>
-
 static uint8_t
 byte_at(uint64_t at)
 {
