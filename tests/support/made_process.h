@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "insn/uprobe_place.h"
 #include "symbol/code_place.h"
 #include "symbol/demangle.h"
 #include "symbol/symbol.h"
@@ -160,6 +161,13 @@ ex_code_entry(struct ex_module *module, uint64_t start)
 {
 	(void)module;
 	return start;
+}
+
+uint64_t
+ex_uprobe_place(struct ex_module *module, uint64_t vaddr)
+{
+	(void)module;
+	return vaddr;
 }
 
 /* Line n of made.c is at each of the first n symbols. */

@@ -6,10 +6,13 @@
  * before it writes 3, writes 4 when the object is freed, and then has the
  * allocator hand out the same memory, writes 5 there and frees it.  "pool N
  * US": as go, with an allocator of its own, which writes to the first word; and
- * 4 when the object is put back.
+ * 4 when the object is put back.  "heap N ROUNDS": allocates other memory and
+ * frees it, N times, each with so many rounds of work, and prints the ns of
+ * processor time for each instead.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #define OWN __attribute__((noinline, noclone, noipa))
@@ -105,6 +108,27 @@ go(char kind, long us)
 	return 0;
 }
 
+static volatile unsigned sink;
+
+static void
+heap(long n, long rounds)
+{
+	struct timespec from, to;
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+	for (long i = 0; i < n; i++) {
+		void *volatile made = malloc(sizeof(struct item));
+
+		for (long k = 0; k < rounds; k++)
+			sink += (unsigned)k;
+		free(made);
+	}
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+	(void)printf("done %.1f\n", ((double)(to.tv_sec - from.tv_sec) * 1e9 +
+	    (double)(to.tv_nsec - from.tv_nsec)) / (double)n);
+	(void)fflush(stdout);
+}
+
 int
 main(void)
 {
@@ -117,6 +141,10 @@ main(void)
 	(void)fflush(stdout);
 	while (fgets(line, sizeof(line), stdin) != NULL &&
 	    sscanf(line, "%7s %ld %ld", word, &n, &us) == 3) {
+		if (*word == 'h') {
+			heap(n, us);
+			continue;
+		}
 		for (long i = 0; i < n; i++)
 			if (go(*word, us) != 0)
 				return 1;

@@ -37,8 +37,8 @@ struct spec {
 	bool follow;		/* for resolving: the pointers that lead to it
 				   are wanted */
 	pid_t thread;		/* thread-local: the thread; 0: not given */
-	bool all;		/* for resolving: the beginnings of all
-				   functions with this name are wanted */
+	bool all;		/* for resolving: where uprobes see the calls of
+				   all functions with this name is wanted */
 	bool finds_local;	/* for resolving: the offset in its module's
 				   thread-local storage is wanted */
 	char *shared;		/* a file's path, malloc'd: the SPEC means the
@@ -65,9 +65,9 @@ struct spec_place {
 	/* nmore of them.  For a line: its other addresses.  For a followed
 	   object: addr is that of the first of the pointers, and the next
 	   pointer, or the object, is at this offset from where each one
-	   points.  For objects of a function: addr is the function's; the
-	   watched bytes are at this offset in each object, and this is their
-	   number, 0: not known.  For several symbols of one name: the
+	   points.  For objects of a function: addr is where a uprobe sees its
+	   calls; the watched bytes are at this offset in each object, and this
+	   is their number, 0: not known.  For several symbols of one name: the
 	   others. */
 	uint64_t more[SPEC_MORE_MAX];
 	unsigned nmore;

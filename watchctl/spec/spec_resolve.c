@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "insn/uprobe_place.h"
 #include "symbol/code_place.h"
 #include "symbol/symbol.h"
 #include "spec/evaluate.h"
@@ -103,6 +104,14 @@ offset_error(const struct spec *spec, uint64_t size, struct wp_cause *cause)
 	return rc;
 }
 
+/* Where a uprobe takes the arguments of a function. */
+static uint64_t
+probe_address(const struct found_symbol *c)
+{
+	return c->addr + ex_uprobe_place(c->module, c->symbol.value) -
+	    c->symbol.value;
+}
+
 /* Whether the access can be watched there, and from where how far. */
 static int
 place_symbol(const struct spec *spec, const struct found_symbol *c,
@@ -130,6 +139,8 @@ place_symbol(const struct spec *spec, const struct found_symbol *c,
 		    c->symbol.value;
 		place->code = true;
 	}
+	if (spec->all)
+		place->addr = probe_address(c);
 	unit = spec_alignment(place->addr);
 	if (spec->access == WP_EXEC)
 		place->len = 1;
@@ -235,7 +246,8 @@ resolve_symbol(struct search *s, struct ex_process *process,
 		    "out @TID", cause);
 	if (s->spec->all)
 		for (size_t i = 1; i < s->n && i <= SPEC_MORE_MAX; i++)
-			place->more[place->nmore++] = s->found[i].addr;
+			place->more[place->nmore++] =
+			    probe_address(&s->found[i]);
 	if (!s->found[0].symbol.tls)
 		return place_symbol(s->spec, &s->found[0], place, cause);
 	if (s->spec->access == WP_EXEC)
@@ -369,6 +381,8 @@ resolve_part(const struct spec *spec, struct ex_process *process, bool early,
 	    evaluate_size(process, module, vaddr);
 	place->nmore = 2;
 	place->len = spec->len != 0 ? spec->len : spec_alignment(spec->off);
+	place->addr += module == NULL ? 0 :
+	    ex_uprobe_place(module, vaddr) - vaddr;
 	return spec->expression == NULL ? 0 : evaluate_part(spec, process,
 	    early, &place->more[0], &place->len, cause);
 }

@@ -93,19 +93,33 @@ add_there(struct code *c, unsigned src, int at)
 	emit(c, BPF_STX | BPF_ATOMIC | BPF_DW, BPF_REG_7, src, at, BPF_ADD);
 }
 
-/* End here unless the programs run, for this process. */
+/* End here unless the programs run. */
 static void
-put_begin(struct code *c, const struct wp_object_maps *maps, struct ends *ends)
+put_on(struct code *c, const struct wp_object_maps *maps, struct ends *ends)
 {
-	unsigned other[2];
-
 	copy(c, BPF_REG_6, BPF_REG_1);
 	set_wide(c, BPF_REG_7, BPF_PSEUDO_MAP_VALUE, (uint32_t)maps->table);
 	load(c, BPF_DW, BPF_REG_1, BPF_REG_7, IN_TABLE(on));
 	end_if(ends, jump(c, BPF_JEQ, BPF_REG_1, 0));
+}
+
+/* End here unless this is the process. */
+static void
+put_process(struct code *c, const struct wp_object_maps *maps,
+    struct ends *ends)
+{
+	unsigned other[2];
+
 	wp_code_unless_process(c, maps->pid, other);
 	end_if(ends, other[0]);
 	end_if(ends, other[1]);
+}
+
+static void
+put_begin(struct code *c, const struct wp_object_maps *maps, struct ends *ends)
+{
+	put_on(c, maps, ends);
+	put_process(c, maps, ends);
 }
 
 /* The address of an object is there; else jump. */
@@ -568,6 +582,7 @@ wp_object_load_begin(const struct wp_object_maps *maps)
 	return finish(&c, &ends);
 }
 
+/* Most of what is freed is none of the objects, which is found out at once. */
 int
 wp_object_load_end(const struct wp_object_maps *maps, unsigned n)
 {
@@ -575,18 +590,22 @@ wp_object_load_end(const struct wp_object_maps *maps, unsigned n)
 	struct ends ends = {.n = 0};
 	unsigned found[ARGUMENTS];
 
-	put_begin(&c, maps, &ends);
+	put_on(&c, maps, &ends);
 	for (unsigned i = 0; i < n && i < ARGUMENTS; i++) {
 		const unsigned none = put_address(&c, argument[i]);
 
 		put_key(&c, maps);
-		call(&c, BPF_FUNC_map_delete_elem);
-		found[i] = jump(&c, BPF_JEQ, BPF_REG_0, 0);
+		call(&c, BPF_FUNC_map_lookup_elem);
+		found[i] = jump(&c, BPF_JNE, BPF_REG_0, 0);
 		land(&c, none);
 	}
 	end_if(&ends, jump_always(&c));
 	for (unsigned i = 0; i < n && i < ARGUMENTS; i++)
 		land(&c, found[i]);
+	put_process(&c, maps, &ends);
+	put_key(&c, maps);
+	call(&c, BPF_FUNC_map_delete_elem);
+	end_if(&ends, jump(&c, BPF_JNE, BPF_REG_0, 0));
 	put_gone(&c, maps, &ends);
 	return finish(&c, &ends);
 }
