@@ -170,6 +170,14 @@ ex_uprobe_place(struct ex_module *module, uint64_t vaddr)
 	return vaddr;
 }
 
+/* Instructions begin at even addresses. */
+bool
+ex_uprobe_fits(struct ex_module *module, uint64_t vaddr)
+{
+	(void)module;
+	return vaddr % 2 == 0;
+}
+
 /* Line n of made.c is at each of the first n symbols. */
 bool
 ex_code_lines(struct ex_module *module, const char *file, int line,

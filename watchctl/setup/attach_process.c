@@ -203,8 +203,8 @@ explain_too_many(const struct run *run, struct wp_cause *cause)
 	if (cause->code != WP_CAUSE_TOO_MANY || !executes)
 		return;
 	if (why == NULL)
-		why = "are where an instruction surely begins: at a function "
-		    "(without +OFF) or a line";
+		why = "are where an instruction surely begins: at a function, "
+		    "a line, or another place that its code leads to";
 	if (run->no_breakpoints.code != WP_CAUSE_NONE)
 		*cause = run->no_breakpoints;
 	len = strlen(cause->text);

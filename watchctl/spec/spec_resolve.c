@@ -141,6 +141,9 @@ place_symbol(const struct spec *spec, const struct found_symbol *c,
 	}
 	if (spec->all)
 		place->addr = probe_address(c);
+	else if (spec->access == WP_EXEC && c->symbol.function)
+		place->code = place->code || ex_uprobe_fits(c->module,
+		    c->symbol.value + spec->off);
 	unit = spec_alignment(place->addr);
 	if (spec->access == WP_EXEC)
 		place->len = 1;
@@ -276,6 +279,8 @@ resolve_address(const struct spec *spec, struct ex_process *process,
 	place->len = spec->len != 0 ? spec->len :
 	    spec->access == WP_EXEC ? 1 : spec_alignment(spec->addr);
 	module = ex_process_module(process, spec->addr, &vaddr);
+	place->code = spec->access == WP_EXEC && module != NULL &&
+	    ex_uprobe_fits(module, vaddr);
 	if (module == NULL || !ex_symbol_at(module, vaddr, &symbol) ||
 	    symbol.tls || symbol.value > vaddr)
 		return 0;

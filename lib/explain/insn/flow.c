@@ -237,6 +237,20 @@ ex_flow_before(const struct ex_flow *flow, uint64_t vaddr, unsigned *n)
 	return found;
 }
 
+bool
+ex_flow_begins(const struct ex_flow *flow, uint64_t vaddr)
+{
+	const uint64_t offset = vaddr - flow->start;
+
+	if (offset >= flow->size || flow->len[offset] == 0)
+		return false;
+	for (unsigned i = 1; i < ZYDIS_MAX_INSTRUCTION_LENGTH &&
+	    i <= offset; i++)
+		if (flow->len[offset - i] > i)
+			return false;
+	return true;
+}
+
 uint64_t
 ex_flow_last(const struct ex_flow *flow, uint64_t vaddr)
 {

@@ -28,6 +28,10 @@ bool ex_flow_is(const struct ex_flow *, const ZydisDecoder *, uint64_t start);
    number of those; 0: none was reached. */
 unsigned ex_flow_before(const struct ex_flow *, uint64_t vaddr, unsigned *n);
 
+/* Whether an instruction that was reached begins at vaddr, and none that begins
+   elsewhere has that byte. */
+bool ex_flow_begins(const struct ex_flow *, uint64_t vaddr);
+
 /* The end, maybe beyond vaddr, of the last reached instruction that begins
    before vaddr; the start if there is none. */
 uint64_t ex_flow_last(const struct ex_flow *, uint64_t vaddr);

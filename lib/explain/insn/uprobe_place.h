@@ -19,4 +19,9 @@
  */
 uint64_t ex_uprobe_place(struct ex_module *, uint64_t vaddr);
 
+/* Whether an instruction certainly begins there: that is code which is reached
+   from its function's start.  A uprobe elsewhere would change data, or a part of
+   another instruction. */
+bool ex_uprobe_fits(struct ex_module *, uint64_t vaddr);
+
 #endif

@@ -16,6 +16,7 @@
 enum {
 	FAR = 64,		/* bytes behind the start, at most */
 	SHORT = 128 + 2,	/* bytes before which a short jump may be */
+	LARGE = 1 << 20,	/* bytes of a function that is followed */
 	EXITS_MAX = 64,		/* of a function that are followed */
 };
 
@@ -265,4 +266,21 @@ ex_uprobe_place(struct ex_module *m, uint64_t vaddr)
 	return e.place == vaddr || begins_another(&e) ||
 	    may_be_computed(&e, &f) || is_led_to_from_near(&e) ||
 	    is_led_to_from_afar(&e) ? vaddr : e.place;
+}
+
+bool
+ex_uprobe_fits(struct ex_module *m, uint64_t vaddr)
+{
+	ZydisDecoder decoder;
+	struct ex_function f;
+	struct ex_flow *flow;
+	bool fits;
+
+	if (!ex_sweep_decoder(ex_module_is_narrow(m), &decoder) ||
+	    !ex_symbol_function(m, vaddr, &f) || f.end - f.start > LARGE)
+		return false;
+	flow = ex_flow_new(m, &decoder, f.start, f.end);
+	fits = flow != NULL && ex_flow_begins(flow, vaddr);
+	ex_flow_free(flow);
+	return fits;
 }

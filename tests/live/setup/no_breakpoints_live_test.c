@@ -151,6 +151,32 @@ TEST(conditions_limits_and_counts)
 	    4 * 10 * (1 + 12));
 }
 
+/* Behind the push of a register; of the second run the address is the hit's of
+   the first. */
+TEST(other_places_of_a_function)
+{
+	char spec[32] = "place11+1";
+	struct target t;
+
+	target_start(&t, LIST(victim("places")));
+	for (int i = 0; i < 2; i++) {
+		struct running w;
+		struct outcome o;
+		char line[4096];
+
+		watch_hear(&w, LIST(watchctl(), "-x", spec, "-n", "11", "-o",
+		    "json", "-p", t.pid), line);
+		assert_holds(line, "\"uprobe\":true");
+		call(&t, "recurse\n");
+		finish_status(&w, &o, 0);
+		assert_int_equal(count_of(&o, "hit"), 11);
+		expect_function(hit_at(&o, 10), 10, "place11");
+		(void)snprintf(spec, sizeof(spec), "%s",
+		    text_of(hit_at(&o, 0), "pc"));
+	}
+	target_end(&t, 7);
+}
+
 /* The command is stopped where its libraries are mapped: by a uprobe. */
 TEST(functions_of_a_command_and_its_libraries)
 {
@@ -201,8 +227,9 @@ TEST(where_they_cannot_serve_either)
 	refused(LIST("-x", "place0", "--stop"), "uprobes, which do without "
 	    "breakpoints, are not for --stop\n");
 	refused(LIST("-x", "place0", "-f"), " are not for -f\n");
-	refused(LIST("-x", "place0+4"), "are where an instruction surely "
-	    "begins: at a function (without +OFF) or a line\n");
+	refused(LIST("-x", "place11+2"), "are where an instruction surely "
+	    "begins: at a function, a line, or another place that its code "
+	    "leads to\n");
 	run_status(&o, 125, LIST(watchctl(), "-x", "place0", "-w", "calls:8",
 	    "--", victim("places")));
 	assert_lacks(o.err, "uprobes");

@@ -130,4 +130,30 @@ TEST(only_at_a_function)
 	assert_int_equal(ex_uprobe_place(f->module, inside), inside);
 }
 
+/* Each nop is where an instruction begins, and each byte of 0x06 is not: that
+   is data, or in the middle of one. */
+FUNCTION(begins, AT "nop; je 1f; nop; mov $0x06060606,%eax; ret; "
+    ".byte 0x06; 1: nop; nop; jmp *%rax; .byte 0x06, 0x06")
+FUNCTION(begins_in_another, AT "je 1f+1; 1: .byte 0xb8, 0x06, 0x06, 0x06, 6; "
+    "ret")
+
+TEST(where_instructions_begin)
+{
+	const struct own_code *f = *state;
+	const uint8_t *functions[] = {begins, begins_in_another};
+
+	for (size_t i = 0; i < COUNT(functions); i++)
+		for (const uint8_t *at = functions[i]; *at != 0x0f; at++) {
+			const bool fits = ex_uprobe_fits(f->module,
+			    (uint64_t)(uintptr_t)at - f->base);
+
+			if (*at == 0x90 && !fits)
+				fail_msg("%zu: not at +%td", i,
+				    at - functions[i]);
+			if (*at == 0x06 && fits)
+				fail_msg("%zu: at +%td", i,
+				    at - functions[i]);
+		}
+}
+
 RUN_TESTS(.before_all = setup, .after_all = own_code_close)
