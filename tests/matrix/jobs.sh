@@ -419,6 +419,31 @@ exclusive()
 	watch 120 --error-exitcode 66 --allow '*' -w truth.c!word -- truth atomic
 }
 
+# tails.c, with and without debug information: up to main, ~ behind who ended in a
+# jump, ? where others may be missing.
+tails()
+{
+	for program in tails tails_bare; do
+		watch 0 -w config:8 -- $program set reload middle either \
+		    anywhere switches calls copies || return
+		grep '"type":"hit"' out | grep -v '"function":"_dl_' | sed '
+		    s/.*"frames":\[//
+		    s/"function":"main".*//
+		    s/"function":"/\n\n/g' | awk '
+		    BEGIN { RS = ""; FS = "[\"]" }
+		    /^[{]/ { next }
+		    {
+			name = $1
+			sub(/[.].*/, "", name)
+			printf "%s%s%s ", name, /"tail_call":true/ ? "~" : "",
+			    /"gap":true/ ? "?" : ""
+		    }' | sed 's/calls .*copies/calls copies/' > ways
+		equal $program "$(cat ways)" "$(printf '%s ' set set reload~ \
+		    set reload~ middle~ set either~? set anywhere~ \
+		    set switches~ set calls copies~)" || return
+	done
+}
+
 odd()
 {
 	watch 0 -w byte+1:7 -- truth bytes && hits 7 &&

@@ -183,6 +183,8 @@ amd64_root()
 	# shellcheck disable=SC2086
 	cc $flags -o "$root/bin/truth" "$here/truth.c" \
 	    "$TOP/lib/watchpoint/libwatchpoint.a"
+	cc $flags -O2 -w -o "$root/bin/tails" "$here/tails.c"
+	cc $flags -O2 -w -g0 -o "$root/bin/tails_bare" "$here/tails.c"
 	for library in watchpoint explain; do
 		for source in $(pure $library); do
 			cp "$TOP/tests/$(basename "$source" .c)" \
@@ -277,6 +279,8 @@ arm64_root()
 		    "$TOP/tests/victim/$victim.c"
 	done
 	$cross $flags -o "$root/bin/forms" "$here/forms_aarch64.c"
+	$cross $flags -O2 -w -o "$root/bin/tails" "$here/tails.c"
+	$cross $flags -O2 -w -g0 -o "$root/bin/tails_bare" "$here/tails.c"
 	(cd "$work/arm64.build" && rm -f ./*.o support.a &&
 	    $cross $flags -c "$TOP"/tests/support/*.c &&
 	    llvm-ar cq support.a ./*.o)

@@ -4,7 +4,6 @@
 #define EX_TAIL_GRAPH_H
 
 #include "insn/tail_call.h"
-#include "insn/sweep.h"
 #include "module/module_private.h"
 
 #define NODES_MAX 64
@@ -41,7 +40,6 @@ struct ex_tail_edge {
 
 struct ex_tail_graph {
 	struct ex_process *process;
-	ZydisDecoder decoder;
 	struct ex_tail_node node[NODES_MAX];	/* the first two: called,
 						   running */
 	int nnodes;
@@ -62,22 +60,11 @@ uint64_t ex_tail_address_of(const struct ex_tail_place *);
    unknown. */
 bool ex_tail_extent_of(const struct ex_tail_place *, uint64_t *start,
     uint64_t *end);
-struct ex_decoded *ex_tail_decode(struct ex_tail_graph *,
-    const struct ex_tail_place *);
-
 /* The target of a slot of the global offset table: as in the process, else by
    its name. */
 bool ex_tail_slot_target(struct ex_tail_graph *, const struct ex_tail_place *,
     const char *name, struct ex_tail_place *);
 
-/* The slot that an instruction takes its target from: op *slot(%rip), or in
-   32-bit code op *slot, op *offset(%ebx).  NULL: none, or the program may
-   change the slot. */
-const char *ex_tail_slot_of(const struct ex_decoded *,
-    const struct ex_tail_place *, struct ex_tail_place *);
-
-/* Replace a stub by its target.  False: unknown. */
-bool ex_tail_follow_stub(struct ex_tail_graph *, struct ex_tail_place *);
 int ex_tail_whole_of(const struct ex_tail_graph *, int node);
 
 /* Whether two are parts of one function, by their names. */
@@ -88,7 +75,34 @@ bool ex_tail_are_parts(const struct ex_tail_place *,
    extent is unknown. */
 int ex_tail_node_at(struct ex_tail_graph *, const struct ex_tail_place *);
 
+/* Add a jump, at this vaddr of a node, to a place; or to a node.  At 0: the code
+   continues without one. */
+void ex_tail_add_jump(struct ex_tail_graph *, int from,
+    struct ex_tail_place to, uint64_t jump);
+void ex_tail_add_edge(struct ex_tail_graph *, int from, int to,
+    uint64_t jump);
+
 /* Add the jumps out of a node. */
 void ex_tail_explore(struct ex_tail_graph *, int from);
+
+/*
+ * What the code itself says: tail_code_x86_64.c, tail_code_aarch64.c.
+ */
+
+/* Whether a slot's contents are where lazy binding begins. */
+bool ex_tail_is_unbound(const struct ex_tail_place *);
+
+/* Replace a stub by its target.  False: unknown. */
+bool ex_tail_follow_stub(struct ex_tail_graph *, struct ex_tail_place *);
+
+/* Add each jump out of a node's code.  False: there is too much of it. */
+bool ex_tail_add_exits(struct ex_tail_graph *, int from);
+
+/* Who was called by the instruction before back.  False: that is not known. */
+bool ex_tail_called_by(struct ex_tail_graph *, uint64_t back,
+    struct ex_tail_place *called);
+
+/* Whether what seemed to be a call before back was one. */
+bool ex_tail_is_call(struct ex_tail_graph *, uint64_t back);
 
 #endif

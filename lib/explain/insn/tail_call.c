@@ -1,5 +1,5 @@
 /*
- * tail_call_x86_64: the callers that ended in a jump.
+ * tail_call: the callers that ended in a jump.
  *
  * Overview: the function that was called, and all that it may lead to by jumps,
  * are nodes of a graph; each jump out of a function is an edge.  A jump through
@@ -22,11 +22,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "insn/sweep.h"
 #include "insn/tail_graph.h"
 #include "symbol/line.h"
 #include "symbol/symbol.h"
-#include "unwind/regs.h"
 
 /* An answer of before. */
 struct kept_tail {
@@ -192,63 +190,6 @@ find(struct ex_tail_graph *g, const struct ex_tail_place *called,
 
 /* --- asking --- */
 
-/* Who was called by the instruction before back.  False: that is not known. */
-static bool
-called_by(struct ex_tail_graph *g, uint64_t back, struct ex_tail_place *called)
-{
-	uint8_t bytes[6];
-	struct ex_tail_place at, slot;
-	const struct ex_decoded *code;
-	const char *name;
-	unsigned len;
-
-	if (!ex_tail_place_at(g->process, back - 1, &at) ||
-	    at.vaddr < sizeof(bytes))
-		return false;
-	at.vaddr++;
-	if (ex_module_bytes(at.module, at.vaddr - sizeof(bytes), bytes,
-	    sizeof(bytes)) != sizeof(bytes))
-		return false;
-	len = bytes[1] == 0xe8 ? 5 : bytes[0] == 0xff && bytes[1] == 0x15 ? 6 :
-	    0;
-	at.vaddr -= len;
-	if (len == 0 || (code = ex_tail_decode(g, &at)) == NULL ||
-	    code->insn.length != len ||
-	    code->insn.meta.category != ZYDIS_CATEGORY_CALL)
-		return false;
-	*called = at;
-	called->vaddr += len + code->insn.raw.imm[0].value.u;
-	if (len == 5)
-		return ex_tail_follow_stub(g, called);
-	return (name = ex_tail_slot_of(code, &at, &slot)) != NULL &&
-	    ex_tail_slot_target(g, &slot, name, called);
-}
-
-/* Whether what seemed to be a call before back was one. */
-static bool
-is_call(struct ex_tail_graph *g, uint64_t back)
-{
-	struct ex_tail_place at;
-	struct ex_sweep before;
-
-	if (!ex_tail_place_at(g->process, back - 1, &at))
-		return false;
-	before = ex_sweep_before(at.module, &g->decoder, at.vaddr + 1);
-	return before.certain && (before.len == 5 || before.len == 6);
-}
-
-/* Functions that make a call through a register in the caller's place. */
-static bool
-is_thunk(const struct ex_tail_place *place)
-{
-	struct ex_symbol symbol;
-
-	return ex_symbol_at(place->module, place->vaddr, &symbol) &&
-	    (strncmp(symbol.name, "__x86_indirect_thunk", 20) == 0 ||
-	    strncmp(symbol.name, "__llvm_retpoline", 16) == 0 ||
-	    strncmp(symbol.name, "__llvm_lvi_thunk", 16) == 0);
-}
-
 /* Whether both are of one function.  Quick: it nearly always is so. */
 static bool
 is_same(const struct ex_tail_place *called, const struct ex_tail_place *running)
@@ -313,14 +254,13 @@ ex_tail_find(struct ex_table *answers, struct ex_process *process,
 	g.code = 0;
 	g.full = false;
 	*pointer = false;
-	if (!ex_tail_place_at(process, pc, &running) ||
-	    !ex_sweep_decoder(ex_module_is_narrow(running.module), &g.decoder))
+	if (!ex_tail_place_at(process, pc, &running))
 		return NULL;
-	if (!called_by(&g, back, &called) || is_thunk(&called)) {
+	if (!ex_tail_called_by(&g, back, &called)) {
 		*pointer = true;
 		return NULL;
 	}
-	if (is_same(&called, &running) || !is_call(&g, back))
+	if (is_same(&called, &running) || !ex_tail_is_call(&g, back))
 		return NULL;
 	answer = answer_of(answers, &g, &called, &running);
 	if (answer == NULL || !answer->missing)

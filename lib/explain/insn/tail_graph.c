@@ -1,15 +1,10 @@
-/* tail_graph_x86_64: which functions can be reached from one by jumps. */
+/* tail_graph: which functions can be reached from one by jumps. */
 #include "insn/tail_graph.h"
 
 #include <string.h>
 
-#include "insn/flow.h"
-#include "insn/jump_table.h"
-#include "insn/sweep.h"
 #include "module/module_private.h"
-#include "module/plt.h"
 #include "symbol/fde.h"
-#include "symbol/line.h"
 #include "symbol/symbol.h"
 
 /* --- places --- */
@@ -61,12 +56,6 @@ end_of(const struct ex_tail_place *place, uint64_t start, uint64_t end)
 	    place->vaddr - start >= symbol.size || symbol.size >= end - start)
 		return end;
 	return start + symbol.size;
-}
-
-struct ex_decoded *
-ex_tail_decode(struct ex_tail_graph *g, const struct ex_tail_place *place)
-{
-	return ex_sweep_at(place->module, &g->decoder, place->vaddr);
 }
 
 /* --- what stubs lead to --- */
@@ -125,31 +114,6 @@ function_called(struct ex_process *process, const char *name,
 	return search.named.n == 1 && !search.named.chosen;
 }
 
-/* Step over the mark of a jump's target. */
-static struct ex_decoded *
-decode_entry(struct ex_tail_graph *g, struct ex_tail_place *place)
-{
-	struct ex_decoded *code = ex_tail_decode(g, place);
-
-	if (code != NULL && (code->insn.mnemonic == ZYDIS_MNEMONIC_ENDBR64 ||
-	    code->insn.mnemonic == ZYDIS_MNEMONIC_ENDBR32)) {
-		place->vaddr += code->insn.length;
-		code = ex_tail_decode(g, place);
-	}
-	return code;
-}
-
-/* Whether a slot's contents are where lazy binding begins: push $n; jmp. */
-static bool
-is_unbound(struct ex_tail_graph *g, const struct ex_tail_place *place)
-{
-	struct ex_tail_place at = *place;
-	const struct ex_decoded *code = decode_entry(g, &at);
-
-	return code != NULL && code->insn.mnemonic == ZYDIS_MNEMONIC_PUSH &&
-	    code->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
-}
-
 bool
 ex_tail_slot_target(struct ex_tail_graph *g, const struct ex_tail_place *slot,
     const char *name, struct ex_tail_place *out)
@@ -158,67 +122,9 @@ ex_tail_slot_target(struct ex_tail_graph *g, const struct ex_tail_place *slot,
 
 	if (ex_process_read(g->process, ex_tail_address_of(slot), &value,
 	    ex_module_is_narrow(slot->module) ? 4 : 8) &&
-	    ex_tail_place_at(g->process, value, out) && !is_unbound(g, out))
+	    ex_tail_place_at(g->process, value, out) && !ex_tail_is_unbound(out))
 		return true;
 	return *name != '\0' && function_called(g->process, name, out);
-}
-
-/* Whether code is a stub's, which has the table's address in ebx. */
-static bool
-is_stub(const struct ex_tail_place *place)
-{
-	struct ex_symbol symbol;
-	size_t len;
-
-	return ex_symbol_at(place->module, place->vaddr, &symbol) &&
-	    (len = strlen(symbol.name)) > 4 &&
-	    strcmp(symbol.name + len - 4, "@plt") == 0;
-}
-
-/* Of 32-bit code: an address, or what ebx has in a stub and an offset. */
-static bool
-narrow_slot(const ZydisDecodedOperand *op, const struct ex_tail_place *at,
-    uint64_t *vaddr)
-{
-	*vaddr = 0;
-	if (op->mem.base != ZYDIS_REGISTER_NONE &&
-	    (op->mem.base != ZYDIS_REGISTER_EBX || !is_stub(at) ||
-	    !ex_plt_base(at->module, vaddr)))
-		return false;
-	*vaddr = (uint32_t)(*vaddr + (uint64_t)op->mem.disp.value);
-	return true;
-}
-
-const char *
-ex_tail_slot_of(const struct ex_decoded *code, const struct ex_tail_place *at,
-    struct ex_tail_place *slot)
-{
-	const ZydisDecodedOperand *op = &code->op[0];
-
-	if (op->type != ZYDIS_OPERAND_TYPE_MEMORY ||
-	    op->mem.index != ZYDIS_REGISTER_NONE)
-		return NULL;
-	*slot = *at;
-	if (op->mem.base == ZYDIS_REGISTER_RIP)
-		slot->vaddr += code->insn.length + (uint64_t)op->mem.disp.value;
-	else if (!ex_module_is_narrow(at->module) ||
-	    !narrow_slot(op, at, &slot->vaddr))
-		return NULL;
-	return ex_plt_slot(slot->module, slot->vaddr);
-}
-
-bool
-ex_tail_follow_stub(struct ex_tail_graph *g, struct ex_tail_place *place)
-{
-	struct ex_tail_place at = *place, slot;
-	const struct ex_decoded *code = decode_entry(g, &at);
-	const char *name;
-
-	if (code == NULL ||
-	    code->insn.meta.category != ZYDIS_CATEGORY_UNCOND_BR ||
-	    (name = ex_tail_slot_of(code, &at, &slot)) == NULL)
-		return true;
-	return ex_tail_slot_target(g, &slot, name, place);
 }
 
 /* --- the graph --- */
@@ -298,8 +204,8 @@ ex_tail_node_at(struct ex_tail_graph *g, const struct ex_tail_place *place)
 	return g->nnodes++;
 }
 
-static void
-add_edge(struct ex_tail_graph *g, int from, int to, uint64_t jump)
+void
+ex_tail_add_edge(struct ex_tail_graph *g, int from, int to, uint64_t jump)
 {
 	if (g->nedges == EDGES_MAX)
 		g->full = true;
@@ -318,89 +224,28 @@ is_entry(const struct ex_tail_node *node, const struct ex_tail_place *place)
 	    symbol.value == place->vaddr);
 }
 
-/* A node's jump leads to a place. */
-static void
-add_jump(struct ex_tail_graph *g, int from, struct ex_tail_place to,
+void
+ex_tail_add_jump(struct ex_tail_graph *g, int from, struct ex_tail_place to,
     uint64_t jump)
 {
 	int node;
 
 	if (!ex_tail_follow_stub(g, &to)) {
-		add_edge(g, from, ANYWHERE, jump);
+		ex_tail_add_edge(g, from, ANYWHERE, jump);
 		return;
 	}
 	node = ex_tail_node_at(g, &to);
 	if (node >= 0 && node != from && !is_entry(&g->node[node], &to))
 		join(g, from, node);
-	add_edge(g, from, node, jump);
-}
-
-/* A jump through a register or memory. */
-static void
-add_indirect(struct ex_tail_graph *g, int from, const struct ex_tail_place *at,
-    const struct ex_decoded *code)
-{
-	struct ex_tail_place slot, to;
-	const char *name = ex_tail_slot_of(code, at, &slot);
-
-	if (name != NULL && ex_tail_slot_target(g, &slot, name, &to)) {
-		add_jump(g, from, to, at->vaddr);
-		return;
-	}
-	switch (ex_line_jump(at->module, at->vaddr, code->insn.length)) {
-	case EX_JUMP_INSIDE:
-		return;
-	case EX_JUMP_CALL:
-		break;
-	case EX_JUMP_UNKNOWN:
-		if (ex_jump_is_table(at->module, &g->decoder, at->vaddr,
-		    code))
-			return;
-		break;
-	}
-	add_edge(g, from, ANYWHERE, at->vaddr);
-}
-
-static void
-add_exit(struct ex_tail_graph *g, int from, const struct ex_tail_place *at)
-{
-	const struct ex_decoded *code = ex_tail_decode(g, at);
-	struct ex_tail_place to = *at;
-
-	if (code == NULL)
-		return;
-	if (!code->insn.raw.imm[0].is_relative) {
-		add_indirect(g, from, at, code);
-		return;
-	}
-	to.vaddr += code->insn.length + code->insn.raw.imm[0].value.u;
-	add_jump(g, from, to, at->vaddr);
+	ex_tail_add_edge(g, from, node, jump);
 }
 
 void
 ex_tail_explore(struct ex_tail_graph *g, int from)
 {
 	const struct ex_tail_node *node = &g->node[from];
-	struct ex_tail_place at = node->entry;
-	const uint64_t start = node->start, end = node->end;
-	const uint32_t *offsets;
-	struct ex_flow *flow;
-	size_t n;
 
-	g->code += end - start;
-	flow = g->code > CODE_MAX ? NULL :
-	    ex_flow_new(at.module, &g->decoder, start, end);
-	if (flow == NULL) {
+	g->code += node->end - node->start;
+	if (g->code > CODE_MAX || !ex_tail_add_exits(g, from))
 		g->full = true;
-		return;
-	}
-	n = ex_flow_exits(flow, &offsets);
-	for (size_t i = 0; i < n && !g->full; i++) {
-		at.vaddr = start + offsets[i];
-		add_exit(g, from, &at);
-	}
-	at.vaddr = end;
-	if (ex_flow_falls(flow))
-		add_jump(g, from, at, 0);
-	ex_flow_free(flow);
 }
