@@ -322,21 +322,26 @@ TEST(a_program_that_a_shell_executes_is_guarded_too)
 	assert_int_equal(o.status, 120);
 }
 
+/* The child has loaded the guard when it opens the FIFO. */
 TEST(who_is_still_running_is_not_vouched_for)
 {
 	static const char *const commands[] = {
-		"sleep 60 > /dev/null 2>&1 & echo child $!; exit 0",
+		"mkfifo fifo; sh -c 'echo on > fifo; read never < fifo' "
+		    "> /dev/null 2>&1 & read on < fifo; echo child $!; exit 0",
 		"sleep 0.1 > /dev/null 2>&1 & wait; exit 0",
 	};
 
 	for (int i = 0; i < 2; i++) {
+		char command[PATH_MAX + 256];
 		struct outcome o;
 
+		(void)snprintf(command, sizeof(command), "cd %s; %s",
+		    scratch_path("."), commands[i]);
 		guard_once(&o, LIST("--error-exitcode", "66"), LIST("/bin/sh",
-		    "-c", commands[i]));
+		    "-c", command));
 		if (o.status != (i == 0 ? 120 : 0) ||
 		    (strstr(o.err, "still running") == NULL) != (i == 1))
-			fail_msg("%s: %d %s", commands[i], o.status, o.err);
+			fail_msg("%s: %d %s", command, o.status, o.err);
 		if (i == 0)
 			(void)kill((pid_t)atol(strstr(o.out, "child ") + 6),
 			    SIGKILL);
