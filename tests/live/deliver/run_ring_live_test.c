@@ -177,6 +177,12 @@ TEST(ends_after_n_hits)
 	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "count");
 	say(&t.run, "end\n");
 	finish_status(&t.run, &o, 7);
+
+	/* also if the program has ended before the last of them is read */
+	run_status(&o, 0, LIST(watchctl(), "-n", "4", "-w", "word", "-o",
+	    "json", "-O", "-", "--", victim("acts"), "at_once", "20"));
+	expect_hits(&o, 4);
+	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "count");
 }
 
 TEST(ends_after_a_time_and_by_a_signal)
