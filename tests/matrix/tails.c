@@ -67,7 +67,7 @@ anywhere(long value)
 #define CASE(n)								\
 	case n:								\
 		__asm__ volatile("// " #n);				\
-		choice += n;						\
+		choice += (n);						\
 		break;
 
 ALONE static void
