@@ -241,7 +241,7 @@ arm64_needs()
 
 # what is about registers and code of x86-64
 of_x86=' cfi_test expr_test effect_test flow_test insn_test hot_stack_test stack_cache_test
-sample_group_test syscall_test '
+sample_group_test syscall_test uprobe_place_test '
 
 # The whole, and its tests.
 arm64_root()
