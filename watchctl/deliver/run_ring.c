@@ -184,8 +184,7 @@ has_ended(struct run *run, size_t i)
 	    process->first))) {
 		if (!executions_expect(run, process))
 			run_executed(run, process);
-	}
-	else if (p->revents == 0 && run->options->last != 0)
+	} else if (p->revents == 0 && run->options->last != 0)
 		return false;	/* its exit status is not known before it has
 				   ended */
 	if (p->revents != 0 && run->options->last != 0 &&

@@ -68,6 +68,14 @@ was_found(const struct run *run, pid_t pid, size_t spec)
 	return false;
 }
 
+/* Whether a SPEC that may be in any program was not found there. */
+static bool
+lacks(const struct run *run, pid_t pid, size_t spec)
+{
+	return run->options->spec[spec].symbol != NULL &&
+	    !was_found(run, pid, spec);
+}
+
 /* Which SPECs the program does not have. */
 static void
 report_missing(struct run *run, pid_t pid)
@@ -80,8 +88,7 @@ report_missing(struct run *run, pid_t pid)
 			.time = wp_clock_ns(), .gap = WATCH_NO_GAP,
 		};
 
-		if (o->spec[i].symbol == NULL ||
-		    was_found(run, pid, i))
+		if (!lacks(run, pid, i))
 			continue;
 		event.watch = run_spec_watch(run, i)->id - 1;
 		run_name_program(&event);
@@ -95,33 +102,39 @@ report_missing(struct run *run, pid_t pid)
 static bool
 has_all(const struct run *run, pid_t pid)
 {
-	const struct options *o = run->options;
 	size_t i = 0;
 
-	while (i < o->nspecs && (o->spec[i].symbol == NULL ||
-	    was_found(run, pid, i)))
+	while (i < run->options->nspecs && !lacks(run, pid, i))
 		i++;
-	return i == o->nspecs;
+	return i == run->options->nspecs;
 }
 
-/* It ended, or the watch did, before it was looked at. */
+/* It ended, or the watch did, before it was looked at.  Where there are
+   addresses, that has been reported. */
 static void
 give_up(struct run *run, pid_t pid)
 {
-	for (size_t i = 0; i < run->nprocesses; i++)
-		if (run->process[i].pid == pid)
-			run->process[i].executed = false;
-	run_pid_executed(run, pid);
+	size_t i = run->nprocesses;
+
+	while (run->process[i - 1].pid != pid)
+		i--;
+	run->process[i - 1].executed = run_has_addresses(run);
+	run_executed(run, &run->process[i - 1]);
 }
 
-/* Its earlier hits are explained by what it had mapped then. */
+/* Its earlier hits are explained, once, by what it had mapped then. */
 static void
 leave_program(struct run *run, pid_t pid)
 {
-	(void)run_explain_before(run, pid);
-	for (size_t i = 0; i < run->nprocesses; i++)
-		if (run->process[i].pid == pid && run->process[i].executed)
-			run_disarm(run, &run->process[i]);
+	for (size_t i = 0; i < run->nprocesses; i++) {
+		struct process *process = &run->process[i];
+
+		if (process->pid != pid || !process->executed ||
+		    process->disarmed)
+			continue;
+		(void)run_explain_before(run, pid);
+		run_disarm(run, process);
+	}
 }
 
 /* Look for the SPECs.  False: the program may come to have more of them. */
