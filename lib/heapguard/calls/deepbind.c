@@ -36,8 +36,8 @@ static const char *const names[] = {
 
 enum { NAMES = sizeof(names) / sizeof(names[0]) };
 
-/* Modules from this one on, and the functions that are found for them behind
-   the guard. */
+/* The first of the modules that were opened, and the functions that these find
+   instead of the guard's. */
 struct opened {
 	uint64_t base;
 	bool reached;
@@ -48,7 +48,8 @@ struct opened {
 	} binding[NAMES];
 };
 
-/* The dynamic linker may not be asked later, under its lock. */
+/* Look up all functions first, because the dynamic linker holds a lock during
+   dl_iterate_phdr(3). */
 static void
 find_bindings(struct opened *o, void *library)
 {
@@ -92,7 +93,7 @@ set(const struct dl_phdr_info *module, uint64_t address, uint64_t to)
 		(void)mprotect(at, page, PROT_READ);
 }
 
-/* A module's own dynamic section. */
+/* What a module's dynamic section points to. */
 struct tables {
 	const ElfW(Sym) *symbols;
 	const char *strings;
@@ -135,7 +136,8 @@ read_tables(const struct dl_phdr_info *module)
 	return t;
 }
 
-/* The function of a call may not have been looked up yet. */
+/* Redirect one reference.  The slot of a call may still point to the lazy
+   lookup, so its present value does not matter. */
 static void
 bind_one(const struct opened *o, const struct dl_phdr_info *module,
     const struct tables *t, const ElfW(Rela) *r)
@@ -209,9 +211,9 @@ open_deep(const char *name, int flags)
 #define JUMP return
 #endif
 
-/* Who calls it counts: the C library looks where the caller's file says.  So
-   this is a jump, which the compiler makes of the last call; also where a
-   library has not been found from here. */
+/* The C library searches for a file as its caller's RUNPATH says, so the last
+   call is a jump, which leaves the caller's return address in place.  It is
+   also made where the library was not found from here. */
 __attribute__((visibility("default"))) void *
 dlopen(const char *name, int flags)
 {

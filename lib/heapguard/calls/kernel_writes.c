@@ -2,8 +2,8 @@
  * kernel_writes: intercepts the functions of the C library by which the kernel
  * writes to a program's memory.
  *
- * A watch may not be permitted to see the kernel's writes.  So whoever calls
- * such a function is noted, if it has written to bytes that are watched.
+ * A watch may not be permitted to see the kernel's writes.  The caller of such
+ * a function is then reported if the kernel has written to watched bytes.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@
 #include "guard/next.h"
 #include "guard/watch.h"
 
-/* With MSG_TRUNC a message is longer than what was written of it. */
+/* With MSG_TRUNC the result may exceed the size of the buffer. */
 static ssize_t
 least(ssize_t got, size_t n)
 {
@@ -128,7 +128,8 @@ recvmsg(int fd, struct msghdr *message, int flags)
 	return got;
 }
 
-/* Now: a child of a program with threads may not ask the dynamic linker. */
+/* Look them up in advance, because the child of a process with threads must not
+   call the dynamic linker. */
 static __attribute__((constructor)) void
 find_all(void)
 {

@@ -15,9 +15,11 @@
 #include "guard/report.h"
 #include "guard/watch.h"
 
-enum { MOVE_BELOW = 64 << 10 };	/* realloc always moves */
+/* realloc(3) always moves blocks smaller than this. */
+enum { MOVE_BELOW = 64 << 10 };
 
-/* How many frames of the caller tell blocks apart. */
+/* The frames beyond the caller's that belong to the key of a site
+   (hg_callers_of). */
 enum { FRAMES = 2 };
 
 static void *
@@ -32,8 +34,8 @@ log2_of(size_t n)
 	return (unsigned)__builtin_ctzl(n);
 }
 
-/* What the allocator gave becomes a block.  Without room in the ledger it is
-   one that nothing is known of. */
+/* Make a guarded block of memory from the allocator.  If the ledger is full,
+   the block stays unguarded. */
 static inline __attribute__((always_inline)) void *
 adopt(char *raw, size_t size, size_t pad, enum hg_family family,
     const struct hg_record *from, bool fresh)
@@ -118,9 +120,9 @@ hg_zeroed(size_t size, const struct hg_record *from)
 	return block;
 }
 
-/* --- giving it back --- */
+/* --- freeing --- */
 
-/* While all blocks are looked at, none goes. */
+/* No block is given back to the allocator while a sweep checks all blocks. */
 static inline void
 begin_busy(struct hg_thread *t)
 {
@@ -153,9 +155,10 @@ release(struct hg_thread *t, struct hg_entry *e)
 	atomic_store_explicit(&t->busy, false, memory_order_release);
 }
 
-/* The blocks that come next were freed long ago, and are in no near cache: they
-   are fetched in time, entries before what these point to.  What is in the ring
-   beyond the last one is an entry, too. */
+/* Prefetch the blocks that leave the quarantine next.  They were freed long ago
+   and are in no near cache.  First an entry is fetched, and some blocks later
+   what it points to.  Beyond the last one the ring also contains numbers of
+   entries. */
 static void
 fetch(const struct hg_thread *t)
 {
@@ -183,10 +186,11 @@ pop(struct hg_thread *t)
 	release(t, e);
 }
 
-/* When the quarantine is full, a few blocks go at once: of blocks that differ
-   in size, sometimes one and sometimes none has to, which no processor
-   predicts.  More of them would not fit in what an allocator has at hand for
-   each size, 7 in glibc, and would have to be cut to size again. */
+/* When the quarantine is full, several blocks leave it at once.  Where sizes
+   differ, a new block displaces sometimes one block and sometimes none, and no
+   processor predicts which.  More than this would not fit in the allocator's
+   cache of free blocks of each size (7 in glibc), so it would merge them and
+   have to split them again. */
 enum { AT_ONCE = 4 };
 
 static void
@@ -233,7 +237,9 @@ free_unguarded(void *p)
 	hg_next.free(p);
 }
 
-/* One that is no block; or whose number a write in front of it has taken. */
+/* Find the entry of an address without a valid number in front of it: a write
+   in front of the block has overwritten the number, or the address is no
+   block. */
 static struct hg_entry *
 find_lost(uint64_t block, enum hg_family family, const struct hg_record *from)
 {
@@ -246,7 +252,8 @@ find_lost(uint64_t block, enum hg_family family, const struct hg_record *from)
 	return NULL;
 }
 
-/* Only one free of a block begins.  False: another has. */
+/* Of several frees of a block only one begins.  False: another one has
+   begun. */
 static bool
 begin_free(struct hg_entry *e)
 {
@@ -277,7 +284,7 @@ hg_free(void *p, enum hg_family family, const struct hg_record *from)
 		free_unguarded(p);
 		return;
 	}
-	if (t == NULL)		/* it is never given back */
+	if (t == NULL)		/* the block leaks */
 		return;
 	if (!begin_free(e)) {
 		hg_report_free(HG_DOUBLE_FREE, e, block, family, from);
@@ -312,7 +319,7 @@ hg_size(void *p)
 	return e == NULL ? 0 : e->size;
 }
 
-/* A large block stays where it is, if the allocator can have it so. */
+/* Resize a large block in place, if the allocator can. */
 static void *
 resize(struct hg_entry *e, uint64_t block, size_t size,
     const struct hg_record *from)

@@ -7,8 +7,7 @@ byte_at(uint64_t at)
 	return *(uint8_t *)(uintptr_t)at;
 }
 
-/* The bytes of [from, to) that are not as they were written: first and last.
-   False: none. */
+/* Find the first and the last damaged byte in [from, to).  False: none. */
 static bool
 find(const struct hg_entry *e, uint64_t block, int64_t from, int64_t to,
     struct hg_damage *d)

@@ -1,4 +1,4 @@
-/* callers: where blocks are allocated and freed.  See callers.h. */
+/* callers: the places where blocks are allocated and freed.  See callers.h. */
 #include "guard/callers.h"
 
 #include <errno.h>
@@ -15,14 +15,14 @@ struct callers {
 	uint64_t hash;		/* never 0, written last */
 };
 
-/* By number, HG_CALLERS_MAX of each.  What is read for every block is kept
-   apart from the backtraces, so that it is close together. */
+/* Arrays of HG_CALLERS_MAX, indexed by number.  What is read for every block is
+   separate from the backtraces, so that it stays in cache. */
 static struct callers *all;
 struct hg_calls *hg_calls;
 
-/* KEYS of them: a sum, with the number in its lowest bits. */
+/* A hash table of KEYS words: a sum, with the number in its lowest bits. */
 static _Atomic uint64_t *keys;
-static _Atomic uint32_t *by_hash;	/* BY_HASH of them: numbers */
+static _Atomic uint32_t *by_hash;	/* a hash table of BY_HASH numbers */
 static _Atomic uint32_t made;
 
 static uint64_t
@@ -64,7 +64,8 @@ hg_callers_walk(struct hg_frame f, struct hg_stack *stack)
 	stack->whole = outermost;
 }
 
-/* Addresses differ between runs; code in no module is at any. */
+/* Hash offsets in modules, because addresses differ between runs.  All code
+   outside of modules counts as the same. */
 static uint64_t
 hash_stack(const struct hg_stack *stack)
 {
@@ -106,7 +107,8 @@ make(uint64_t sum, const struct hg_stack *stack)
 	return number;
 }
 
-/* Two threads may give the same callers two numbers, which have one hash. */
+/* If two threads see new callers at the same time, these get two numbers, with
+   the same hash. */
 static uint32_t
 find(struct hg_frame from)
 {

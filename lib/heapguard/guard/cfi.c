@@ -68,7 +68,7 @@ skip(struct cursor *c, uint64_t n)
 		c->at += n;
 }
 
-/* An address, in one of the encodings that compilers use here. */
+/* Read an address, in one of the encodings that compilers use here. */
 static uint64_t
 take_pointer(struct cursor *c, uint8_t encoding)
 {
@@ -97,8 +97,8 @@ take_pointer(struct cursor *c, uint8_t encoding)
 struct cie {
 	uint64_t code_align;
 	int64_t data_align;
-	uint8_t encoding;	/* of a FDE's addresses */
-	bool augmented;		/* a FDE has more data */
+	uint8_t encoding;	/* of an FDE's addresses */
+	bool augmented;		/* FDEs have augmentation data */
 	bool signal;
 	const uint8_t *code, *end;
 };
@@ -154,15 +154,16 @@ parse_cie(const uint8_t *at, struct cie *cie)
 struct row {
 	int64_t cfa;
 	uint64_t reg;
-	int64_t bp;		/* 0: the same */
-	bool bad;		/* it is not simple */
-	bool last;		/* the return address is undefined */
+	int64_t bp;		/* 0: unchanged */
+	bool bad;		/* no rule of struct hg_rule expresses it */
+	bool last;		/* the frame is the outermost: its return
+				   address is undefined */
 };
 
 struct rows {
 	struct row now, first, kept[4];
 	unsigned nkept;
-	uint64_t pc;		/* that the row begins at */
+	uint64_t pc;		/* where the row begins */
 };
 
 static void
@@ -181,7 +182,8 @@ restore(struct rows *r, uint64_t reg)
 		r->now.bp = r->first.bp;
 }
 
-/* rbp or the return address are where no simple rule says. */
+/* Whether the register is rbp or the return address, for which the instruction
+   gives no simple rule. */
 static void
 set_other(struct row *row, uint64_t reg)
 {
@@ -207,7 +209,7 @@ recall(struct rows *r)
 		r->now.bad = true;
 }
 
-/* One that says where a register is, with a byte of its own. */
+/* Execute an extended instruction that sets the rule of a register. */
 static void
 step_register(struct rows *r, struct cursor *c, uint8_t op,
     const struct cie *cie)
@@ -239,7 +241,7 @@ step_register(struct rows *r, struct cursor *c, uint8_t op,
 	}
 }
 
-/* One of the instructions that have a byte of their own. */
+/* Execute an extended instruction. */
 static void
 step_extended(struct rows *r, struct cursor *c, uint8_t op,
     const struct cie *cie)
@@ -276,13 +278,13 @@ step_extended(struct rows *r, struct cursor *c, uint8_t op,
 	case 0x2e:				/* GNU_args_size */
 		(void)take_unsigned(c);
 		break;
-	default:		/* def_cfa_expression and what is rare */
+	default:		/* def_cfa_expression and rare ones */
 		r->now.bad = true;
 		c->bad = true;
 	}
 }
 
-/* Execute instructions up to the row that holds at pc. */
+/* Execute instructions up to the row that applies at pc. */
 static bool
 run(struct rows *r, struct cursor *c, uint64_t pc, const struct cie *cie)
 {
@@ -313,9 +315,9 @@ run(struct rows *r, struct cursor *c, uint64_t pc, const struct cie *cie)
 	return !c->bad && !r->now.bad;
 }
 
-/* --- finding it --- */
+/* --- finding the FDE --- */
 
-/* Where a module's table of FDEs is; NULL: there is none. */
+/* The address of a module's table of FDEs; NULL: there is none. */
 static const uint8_t *
 find_header(uint64_t pc, uint64_t *end)
 {
@@ -328,7 +330,7 @@ find_header(uint64_t pc, uint64_t *end)
 	return found.dlfo_eh_frame;
 }
 
-/* The FDE of an address, from the sorted table. */
+/* Find the FDE of an address in the sorted table. */
 static const uint8_t *
 find_fde(const uint8_t *header, uint64_t pc)
 {
@@ -393,7 +395,7 @@ find_row(const uint8_t *fde, uint64_t pc, struct row *row)
 	return true;
 }
 
-/* Of a return address: the call is before it. */
+/* The rule of a return address is that of the call before it. */
 static struct hg_rule
 find_rule(uint64_t pc)
 {
@@ -425,7 +427,7 @@ hg_rule_learn(uint64_t pc)
 	struct hg_rule rule = {0};
 	uint64_t word;
 
-	if (pc >= UINT64_C(1) << 47)	/* no program's */
+	if (pc >= UINT64_C(1) << 47)	/* not in user space */
 		return rule;
 	rule = find_rule(pc);
 	memcpy(&word, &rule, sizeof(word));

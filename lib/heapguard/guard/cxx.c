@@ -3,8 +3,9 @@
  *
  * If a program defines some of them itself, all calls are passed to the C++
  * library, which calls the program's.  The operators of jemalloc and tcmalloc
- * do not: a block of an operator that the program lacks may be freed by one that
- * it has, which calls free.  So such blocks are guarded as blocks of malloc.
+ * do not: a block of an operator that the program lacks may be freed by one
+ * that it has, which calls free.  So such blocks are guarded as blocks of
+ * malloc.
  *
  * A call for which there is no memory is passed on too, because what follows (a
  * handler, an exception) is up to C++.
@@ -20,7 +21,7 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/* Their names, as the compilers write them. */
+/* The operators, by their mangled names. */
 EXPORTED void *hg_new(size_t) __asm__("_Znwm");
 EXPORTED void *hg_new_array(size_t) __asm__("_Znam");
 EXPORTED void *hg_new_nothrow(size_t, const void *)
@@ -36,7 +37,7 @@ EXPORTED void *hg_new_aligned_nothrow(size_t, size_t, const void *)
 EXPORTED void *hg_new_array_aligned_nothrow(size_t, size_t, const void *)
     __asm__("_ZnamSt11align_val_tRKSt9nothrow_t");
 
-/* Whatever else they are handed says nothing of the block. */
+/* The operators' other arguments do not matter. */
 #define DELETES(x) \
 	x(hg_delete, "_ZdlPv", HG_NEW) \
 	x(hg_delete_sized, "_ZdlPvm", HG_NEW) \
@@ -61,12 +62,13 @@ is_ours(void)
 }
 
 static enum hg_family
-told(enum hg_family family)
+family_of(enum hg_family family)
 {
-	return hg_state.cxx == HG_CXX_TOLD ? family : HG_MALLOC;
+	return hg_state.cxx == HG_CXX_DISTINGUISHED ? family : HG_MALLOC;
 }
 
-/* What the C++ library got from malloc for operator new is that, too. */
+/* A block that the C++ library's operator new took from malloc(3) becomes one
+   of the operator. */
 static void *
 adopt(void *p, enum hg_family family)
 {
@@ -74,7 +76,7 @@ adopt(void *p, enum hg_family family)
 	    hg_block_entry(p);
 
 	if (e != NULL)
-		e->family = (uint8_t)told(family);
+		e->family = (uint8_t)family_of(family);
 	return p;
 }
 
@@ -83,7 +85,7 @@ allocate(size_t size, size_t align, enum hg_family family,
     const struct hg_record *from)
 {
 	const int saved = errno;
-	void *p = is_ours() ? hg_alloc(size, align, told(family),
+	void *p = is_ours() ? hg_alloc(size, align, family_of(family),
 	    from) : NULL;
 
 	if (p == NULL)
@@ -132,10 +134,10 @@ static void
 give_back(void *p, enum hg_family family, const struct hg_record *from)
 {
 	if (p != NULL)
-		hg_free(p, told(family), from);
+		hg_free(p, family_of(family), from);
 }
 
-/* Each takes at most three words. */
+/* None has more than three arguments, each of one word. */
 #define DELETE(fn, name, family)					\
 	EXPORTED void fn(void *, size_t, size_t) __asm__(name);		\
 	void								\
@@ -151,7 +153,7 @@ give_back(void *p, enum hg_family family, const struct hg_record *from)
 	}
 DELETES(DELETE)
 
-/* tcmalloc's. */
+/* tcmalloc's names. */
 #define SAME(name, as) __asm__(".globl " #name "\n.set " #name ", " #as)
 SAME(tc_new, _Znwm);
 SAME(tc_new_nothrow, _ZnwmRKSt9nothrow_t);
@@ -174,7 +176,7 @@ SAME(tc_deletearray_aligned, _ZdaPvSt11align_val_t);
 SAME(tc_deletearray_sized_aligned, _ZdaPvmSt11align_val_t);
 SAME(tc_deletearray_aligned_nothrow, _ZdaPvSt11align_val_tRKSt9nothrow_t);
 
-/* Whether no other is found before ours. */
+/* Whether the program finds all of these operators here first. */
 static bool
 are_first(void)
 {
@@ -200,7 +202,7 @@ enum hg_cxx
 hg_cxx_look(void)
 {
 	if (are_first())
-		return HG_CXX_TOLD;
+		return HG_CXX_DISTINGUISHED;
 	return hg_next_is_allocators("_Znwm") ? HG_CXX_AS_MALLOC :
 	    HG_CXX_PASSED;
 }

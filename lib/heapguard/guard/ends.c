@@ -36,7 +36,7 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/* The C library's, once they are found. */
+/* The C library's functions, once they have been looked up. */
 static struct {
 	void *quick_exit, *sigaction, *signal, *__sysv_signal, *execve,
 	    *execvp, *execvpe, *fexecve, *posix_spawn, *posix_spawnp, *system,
@@ -46,7 +46,8 @@ static struct {
 #define NEXT(name)							\
 	((__typeof__(&(name)))(uintptr_t)hg_next_once(&kept.name, #name))
 
-/* Now: a child of a program with threads may not ask the dynamic linker. */
+/* Look them up in advance, because the child of a process with threads must not
+   call the dynamic linker. */
 static void
 find_all(void)
 {
@@ -65,8 +66,8 @@ find_all(void)
 		*all[i].kept = dlsym(RTLD_NEXT, all[i].name);
 }
 
-/* A child that vfork(2) made has its parent's memory, which is not at its
-   end. */
+/* Whether this is a child of vfork(2), which runs in its parent's memory: the
+   parent does not end with it. */
 static bool
 is_borrowed(void)
 {
@@ -132,8 +133,8 @@ on_crash(int sig, siginfo_t *info, void *context)
 	sweep(HG_AT_CRASH);
 	(void)real_sigaction(sig, &usual, NULL);
 	errno = saved;
-	if (info->si_code <= 0)		/* it was sent: the instruction would
-					   not raise it again */
+	if (info->si_code <= 0)		/* it was sent by a process, so no
+					   instruction raises it again */
 		(void)syscall(SYS_tgkill, syscall(SYS_getpid),
 		    syscall(SYS_gettid), sig);
 }
@@ -165,8 +166,8 @@ is_usual(const struct sigaction *action)
 	    action->sa_handler == SIG_DFL;
 }
 
-/* In place of the default action there is our handler, which the program is not
-   shown. */
+/* Where the program wants the default action our handler is installed, and the
+   default action is what the program sees. */
 EXPORTED int
 sigaction(int sig, const struct sigaction *new, struct sigaction *old)
 {
@@ -210,7 +211,8 @@ __sysv_signal(int sig, sighandler_t handler)
 
 /* --- programs --- */
 
-/* Say that a program is executed here; what to undo if it is not. */
+/* Record that a program is about to be executed.  The result undoes that if
+   execve(2) fails. */
 static struct hg_program *
 before_exec(const char *path)
 {
@@ -268,7 +270,7 @@ fexecve(int fd, char *const argv[], char *const env[])
 	return after_exec(p, NEXT(fexecve)(fd, argv, env));
 }
 
-/* How many arguments there are, up to the null pointer. */
+/* Count the arguments up to the null pointer. */
 static size_t
 count(const char *first, va_list ap)
 {
@@ -280,8 +282,8 @@ count(const char *first, va_list ap)
 	return n;
 }
 
-/* execve(2), or execvpe(3), with what is in an argument list, and with the
-   environment behind that if it has one. */
+/* Call execve(2) or execvpe(3) with the arguments of a list, and with the
+   environment that follows them, if has_env. */
 static int
 exec_list(int (*exec)(const char *, char *const *, char *const *),
     const char *name, const char *first, va_list ap, bool has_env)
@@ -336,7 +338,7 @@ EXEC_LIST(execle, execve, true)
 SPAWN(posix_spawn)
 SPAWN(posix_spawnp)
 
-/* Whose number is not known. */
+/* Count a program that is executed by a process whose number is not known. */
 static void
 note_unnamed(bool executed)
 {
@@ -362,7 +364,7 @@ popen(const char *command, const char *mode)
 	return file;
 }
 
-/* --- libraries that go, and children --- */
+/* --- unloaded libraries, children --- */
 
 EXPORTED int
 dlclose(void *library)
@@ -387,7 +389,8 @@ extern int __cxa_atexit(void (*)(void *), void *, void *);
 extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void),
     void *);
 
-/* Of no library, so that it comes behind what ends those. */
+/* The check at exit belongs to no library, so that it runs after the
+   destructors of all. */
 void
 hg_ends_begin(void)
 {

@@ -9,18 +9,19 @@
 
 enum {
 	MOST = 1 << 26, FEWEST = 1 << 16,
-	FRESH = 32,		/* that are taken at a time */
+	FRESH = 32,		/* new entries are taken so many at a time */
 };
 
 struct hg_ledger hg_ledger = {.used = 1};
 static uint32_t size;
 
-/* Numbers of entries that threads gave back; under a lock that nobody holds for
-   long. */
+/* Numbers of entries that threads gave back, under a lock that is never held
+   for long. */
 static atomic_flag lock = ATOMIC_FLAG_INIT;
 static uint32_t *spare, nspare;
 
-/* Less where addresses are limited: most of them are the program's. */
+/* Where RLIMIT_AS is set, at most an eighth of it is taken: the rest is for the
+   program. */
 int
 hg_ledger_begin(void)
 {
@@ -51,8 +52,8 @@ hg_ledger_used(void)
 	return atomic_load(&hg_ledger.used);
 }
 
-/* False: it is not let go; this may be a handler that has interrupted who has
-   it. */
+/* Take the lock.  False: it is not released; this may be a signal handler that
+   has interrupted its holder. */
 static bool
 enter(void)
 {
@@ -71,7 +72,8 @@ leave(void)
 	atomic_flag_clear_explicit(&lock, memory_order_release);
 }
 
-/* What another thread was doing to them is not known. */
+/* If another thread held the lock at the fork, the spare entries may be
+   inconsistent, so they are given up. */
 void
 hg_ledger_forked(void)
 {
@@ -108,7 +110,7 @@ void
 hg_ledger_drain(struct hg_thread *t)
 {
 	if (!enter()) {
-		t->nspare /= 2;		/* these are lost */
+		t->nspare /= 2;		/* the others are lost */
 		return;
 	}
 	while (t->nspare > HG_SPARE / 2)

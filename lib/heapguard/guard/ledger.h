@@ -20,7 +20,7 @@
 enum hg_block_state { HG_NONE, HG_LIVE, HG_FREEING, HG_FREED };
 
 /* Flags of an entry. */
-enum { HG_TOLD = 1, HG_WANTED = 2 };
+enum { HG_REPORTED = 1, HG_WANTED = 2 };
 
 struct hg_entry {
 	_Atomic uint64_t block;		/* its address; 0: no block */

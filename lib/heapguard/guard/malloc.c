@@ -19,7 +19,8 @@
 
 static _Atomic bool finding;
 
-/* Whether the allocator is known, now. */
+/* Find the allocator, if that has not been done.  False: it is being looked
+   for. */
 static bool
 is_ready(void)
 {
@@ -31,8 +32,7 @@ is_ready(void)
 	return hg_next.malloc != NULL;
 }
 
-/* Of a block that was allocated before the guard was on, or is none of its own
-   for another reason, nothing is known: it is the allocator's. */
+/* Allocate a block that is not guarded. */
 static void *
 plain(size_t size, size_t align)
 {
@@ -149,7 +149,7 @@ posix_memalign(void **out, size_t align, size_t size)
 	return 0;
 }
 
-/* What is no power of two is taken for the next one, as glibc does. */
+/* Round up to a power of two, as glibc does. */
 static size_t
 rounded(size_t align)
 {
@@ -202,7 +202,7 @@ malloc_usable_size(void *p)
 	    hg_next.usable_size(p) : 0;
 }
 
-/* --- names for the same --- */
+/* --- other names of these functions --- */
 
 void cfree(void *);
 EXPORTED void
@@ -228,8 +228,8 @@ free_aligned_sized(void *p, size_t align, size_t size)
 	give_back(p, HG_CALLER);
 }
 
-/* jemalloc's own: the alignment is the lowest six bits of the flags, as a
-   power of two, and one says that the block is to be zeroed. */
+/* jemalloc's flags: the lowest six bits are the logarithm of the alignment, and
+   one bit asks for a zeroed block. */
 enum { MALLOCX_ALIGN = 0x3f, MALLOCX_ZERO = 0x40 };
 
 static void *
@@ -264,7 +264,7 @@ rallocx(void *p, size_t size, int flags)
 	return to;
 }
 
-/* In place nothing is resized. */
+/* No block is resized in place. */
 size_t xallocx(void *, size_t, size_t, int);
 EXPORTED size_t
 xallocx(void *p, size_t size, size_t extra, int flags)
@@ -275,7 +275,7 @@ xallocx(void *p, size_t size, size_t extra, int flags)
 	return malloc_usable_size(p);
 }
 
-/* A block has what was asked for, and no more. */
+/* The usable size of a block is the requested one. */
 size_t nallocx(size_t, int);
 EXPORTED size_t
 nallocx(size_t size, int flags)
@@ -309,7 +309,8 @@ sdallocx(void *p, size_t size, int flags)
 	give_back(p, HG_CALLER);
 }
 
-/* tcmalloc's.  Other libraries may have a malloc_size of another kind. */
+/* tcmalloc has this function; in another library the name may mean something
+   else. */
 size_t malloc_size(void *);
 EXPORTED size_t
 malloc_size(void *p)

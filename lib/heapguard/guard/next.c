@@ -11,7 +11,8 @@ enum { ARENA = 64 << 10, EARLY = 1 << 14 };
 
 struct hg_next hg_next;
 
-/* The guard may read what is in front of a block. */
+/* The first 16 bytes are unused, because the guard may read in front of a
+   block. */
 static _Alignas(64) char arena[ARENA];
 static _Atomic size_t used = 16;
 
@@ -29,8 +30,9 @@ hg_next_once(void **kept, const char *name)
 	return *kept;
 }
 
-/* In a program at a fixed address that takes a function's, this is of a stub in
-   the program, which jumps to what is found first. */
+/* In a program that is linked at a fixed address and takes the address of a
+   function, that address is the one of a stub in the program, which jumps to
+   the first definition. */
 bool
 hg_next_is_before(const char *name, const void *ours)
 {
@@ -61,12 +63,13 @@ hg_next_begin(void)
 	hg_next.realloc = (void *(*)(void *, size_t))(uintptr_t)
 	    symbol("realloc");
 	hg_next.free = (void (*)(void *))(uintptr_t)symbol("free");
-	/* not posix_memalign: tcmalloc's calls memalign, which is ours */
+	/* not posix_memalign, because tcmalloc's calls memalign, which is
+	   ours */
 	hg_next.memalign = (void *(*)(size_t, size_t))(uintptr_t)
 	    symbol("memalign");
 	hg_next.usable_size = (size_t (*)(void *))(uintptr_t)
 	    symbol("malloc_usable_size");
-	/* last: then all are there */
+	/* last, because it shows that all are known */
 	hg_next.malloc = (void *(*)(size_t))(uintptr_t)
 	    symbol("malloc");
 }
@@ -85,7 +88,7 @@ hg_early_note(void *p)
 	return p;
 }
 
-/* Of more than there is room for it is not known. */
+/* If there were more than the table holds, any block may be one of them. */
 bool
 hg_early_has(uint64_t block)
 {

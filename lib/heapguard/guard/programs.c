@@ -24,8 +24,8 @@ hash_byte(uint64_t sum, char byte)
 	return sum ^ sum >> 29;
 }
 
-/* The length of the directory, and the slash after it, that a text begins with;
-   0: it does not. */
+/* If a text begins with this directory and a slash, their length, otherwise
+   0. */
 static size_t
 begins_with(const char *text, const char *directory)
 {
@@ -37,10 +37,10 @@ begins_with(const char *text, const char *directory)
 	    text[len] == '/' ? len + 1 : 0;
 }
 
-/* Of a path or an argument, but for the names of temporary files and
-   directories: they are others in each run, such as those that a compiler hands
-   to the programs that it executes.  So may be that of the directory for
-   them. */
+/* Hash a path or an argument without the names of temporary files and
+   directories, such as those that a compiler passes to the programs that it
+   executes: these names differ from run to run.  The name of the directory for
+   temporary files may differ, too. */
 static uint64_t
 hash(uint64_t sum, const char *text, const char *temporary)
 {
@@ -55,7 +55,8 @@ hash(uint64_t sum, const char *text, const char *temporary)
 	return hash_byte(sum, '\0');
 }
 
-/* One more of a kind.  0: there is no room. */
+/* Count one more execution of this kind.  Result: its number; 0: there is no
+   room. */
 static uint32_t
 count_image(struct hg_evidence *e, uint64_t kind)
 {
@@ -99,7 +100,7 @@ hg_program_is(const struct hg_image *image, bool any)
 	    image->order == self->order));
 }
 
-/* How many places are to be looked at. */
+/* The number of entries that were ever used. */
 static unsigned
 places(const struct hg_evidence *e)
 {
@@ -127,8 +128,9 @@ claim_place(struct hg_evidence *e, pid_t pid)
 	return NULL;
 }
 
-/* Programs that said hello, and that nobody has claimed: system(3) executed
-   them.  Of those that have ended only their number is kept. */
+/* Release the entries of ended programs that registered themselves and that no
+   process has recorded as executed by it (system(3) executed them); only their
+   number is kept. */
 static bool
 forget_ended(struct hg_evidence *e)
 {
@@ -165,7 +167,8 @@ claim(struct hg_evidence *e, pid_t pid, int balance, const char *path)
 	return p;
 }
 
-/* If the other half is there, both are done with. */
+/* Release the entry that matches: a program has registered itself and was
+   recorded as executed.  False: there is none. */
 static bool
 settle(struct hg_evidence *e, pid_t pid, int balance)
 {

@@ -16,14 +16,14 @@
 #include "guard/sample.h"
 #include "guard/watch.h"
 
-enum { WAIT = 1000 };	/* ms for other threads */
+enum { WAIT = 1000 };	/* for other threads, ms */
 
-/* None of the system calls here is a place where a thread may be cancelled: it
-   would leave what others wait for. */
+/* System calls are made by syscall(2), which is no cancellation point: a thread
+   that is cancelled here would never release what others wait for. */
 
 /* --- mappings --- */
 
-/* A line of /proc/self/maps.  False: it has no code of a file. */
+/* Parse a line of /proc/self/maps.  False: it is not code of a file. */
 static bool
 parse_map(char *line, struct hg_map *map)
 {
@@ -64,12 +64,12 @@ take_line(struct hg_finding *f, char *line)
 		f->map[f->nmaps++] = map;
 }
 
-/* No memory is allocated, and little of the stack, which may be a handler's; a
-   descriptor is there for a moment. */
+/* This allocates no memory, and uses little of the stack, which may be a signal
+   handler's.  A descriptor is open for a moment. */
 static void
 take_maps(struct hg_finding *f)
 {
-	static char text[4096];		/* one finding is made at a time */
+	static char text[4096];		/* only one finding is made at a time */
 	size_t len = 0;
 	ssize_t n;
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps",
@@ -115,7 +115,7 @@ is_same_stack(const struct hg_stack *a, const struct hg_stack *b)
 	    a->n * sizeof(a->pc[0])) == 0;
 }
 
-/* The same done to another block of the same callers. */
+/* Whether another block of the same callers was damaged in the same way. */
 static bool
 is_like(const struct hg_finding *a, const struct hg_finding *b)
 {
@@ -130,9 +130,10 @@ is_like(const struct hg_finding *a, const struct hg_finding *b)
 	    (a->watched != 0) == (b->watched != 0);
 }
 
-/* A frequent bug must leave room for rare ones: of findings that are alike, no
-   more are kept than there is room left, and an eighth of those where blocks
-   have the same size, too.  What a further run watches is always kept. */
+/* A frequent bug must leave room for rare ones.  The number of findings that
+   are alike is limited to the room that is left, and to an eighth of it if the
+   blocks have the same size, too.  Findings about a watched block are always
+   kept. */
 static bool
 are_enough(const struct hg_evidence *e, const struct hg_finding *f,
     uint32_t used, uint32_t alike, uint32_t same_size)
@@ -144,8 +145,8 @@ are_enough(const struct hg_evidence *e, const struct hg_finding *f,
 	    (same_size > 0 && used + 8 * same_size >= HG_FINDINGS_MAX));
 }
 
-/* Findings of which enough are alike: one of each.  A program that damages
-   millions of blocks looks at no others. */
+/* One finding of each kind of which there are enough.  A program that damages
+   millions of blocks compares a new finding only with these. */
 static uint32_t crowd[16], ncrowd;
 
 static bool
@@ -159,8 +160,8 @@ is_crowded(const struct hg_evidence *e, const struct hg_finding *f)
 	return false;
 }
 
-/* Children of a fork find what their parent did; and a server does the same
-   again and again. */
+/* A forked child finds again what its parent has found, and a server makes the
+   same mistake again and again. */
 static bool
 is_known(struct hg_evidence *e, const struct hg_finding *f)
 {
@@ -225,12 +226,12 @@ describe(struct hg_finding *f, const struct hg_entry *e, uint64_t block)
 	};
 	f->watched = hg_watch_id(e);
 	hg_callers_stack(e->alloc, &f->stack[HG_STACK_ALLOC]);
-	if (atomic_load(&e->state) == HG_FREED)	/* not before it is known */
+	if (atomic_load(&e->state) == HG_FREED)	/* `free' is set before */
 		hg_callers_stack(e->free, &f->stack[HG_STACK_FREE]);
 }
 
-/* An underflow may be an overflow of what lies in front that left its canary
-   alone. */
+/* Describe the block in front: an underflow may be an overflow of that block
+   which skipped its canary. */
 static void
 describe_other(struct hg_finding *f, uint64_t block)
 {
@@ -244,11 +245,12 @@ describe_other(struct hg_finding *f, uint64_t block)
 	hg_callers_stack(e->alloc, &f->stack[HG_STACK_OTHER]);
 }
 
-/* It is too large for a thread's stack, and one at a time is made.  The handler
-   of a crash may have interrupted who makes one: then this one is missing. */
+/* The finding that is being made, which is too large for a thread's stack.  If
+   the handler of a crash has interrupted the thread that makes it, the
+   handler's own finding is lost, and counted. */
 static struct hg_finding scratch;
 static atomic_flag lock = ATOMIC_FLAG_INIT;
-static _Atomic bool is_stuck;	/* it was not let go */
+static _Atomic bool is_stuck;	/* the lock is not released */
 
 static void
 nap(void)
@@ -260,8 +262,8 @@ nap(void)
 	errno = saved;
 }
 
-/* What there is no room for is only counted: to describe a block takes a look
-   at all others. */
+/* Findings for which there is no room are only counted, because describing one
+   takes a search of the whole ledger. */
 static bool
 is_full(void)
 {
@@ -322,10 +324,10 @@ hg_report_block(struct hg_entry *e, uint64_t block, enum hg_when when,
 	struct hg_finding *f;
 	struct hg_damage d;
 
-	if ((e->flags & HG_TOLD) != 0 || hg_state.evidence == NULL ||
+	if ((e->flags & HG_REPORTED) != 0 || hg_state.evidence == NULL ||
 	    !hg_block_damage(e, block, &d))
 		return;
-	e->flags |= HG_TOLD;
+	e->flags |= HG_REPORTED;
 	if ((f = begin(d.kind, from)) == NULL)
 		return;
 	f->when = when;
@@ -357,7 +359,7 @@ hg_report_free(enum hg_kind kind, struct hg_entry *e, uint64_t block,
 
 /* --- all blocks --- */
 
-/* Wait until no other thread is giving a block back.  False: one is, still. */
+/* Wait until no other thread is giving a block back.  False: one still is. */
 static bool
 is_quiet(void)
 {
@@ -401,8 +403,8 @@ barrier(void)
 		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }
 
-/* Be the only one who looks.  False: another does not come to an end, or this
-   very thread crashed while it looked. */
+/* Begin to check all blocks, as the only thread that does.  False: another one
+   does not finish, or this very thread crashed during its sweep. */
 static bool
 begin_sweep(void)
 {
@@ -421,8 +423,9 @@ begin_sweep(void)
 	return false;
 }
 
-/* A handler that frees would wait for the sweep, which it has interrupted.
-   Crashes cannot wait. */
+/* Signals are blocked during a sweep, because a handler that frees a block
+   would wait for the sweep that it has interrupted.  Those of crashes cannot
+   be. */
 static uint64_t
 set_mask(int how, uint64_t mask)
 {
@@ -436,8 +439,9 @@ set_mask(int how, uint64_t mask)
 static const uint64_t all_but_crashes = ~(BIT(SIGSEGV) | BIT(SIGBUS) |
     BIT(SIGILL) | BIT(SIGFPE) | BIT(SIGABRT));
 
-/* Threads look whether they are to wait before they say that they are busy; the
-   barrier has all of them see one of both. */
+/* A thread sets `busy' and then reads `sweeper' without a memory barrier of its
+   own.  The barrier here makes sure that either it sees the sweeper or the
+   sweeper sees that it is busy. */
 void
 hg_report_sweep(enum hg_when when)
 {

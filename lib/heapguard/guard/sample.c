@@ -1,4 +1,4 @@
-/* sample: which blocks are watched.  See sample.h. */
+/* sample: chooses the blocks to be watched.  See sample.h. */
 #include "guard/sample.h"
 
 #include <errno.h>
@@ -9,11 +9,12 @@
 #include "guard/programs.h"
 #include "guard/watch.h"
 
-enum { GAP = 2 * 16384 };	/* blocks, the most */
+enum { GAP = 2 * 16384 };	/* between two watched blocks of the same
+				   callers, at most */
 
-/* What is known of callers, by their number. */
+/* By the number of the callers. */
 static struct site {
-	_Atomic uint32_t counted;	/* of their blocks */
+	_Atomic uint32_t counted;	/* blocks in the evidence's count */
 	_Atomic bool watched, left_out;
 } sites[HG_CALLERS_MAX];
 
@@ -25,8 +26,8 @@ evidence(void)
 
 /* --- the account --- */
 
-/* Of several threads' numbers the last is what counts: their differences add
-   up. */
+/* Add the blocks since the last call, which may have been another thread's: the
+   differences add up to the last number. */
 static void
 count_blocks(uint32_t callers, uint32_t number)
 {
@@ -85,8 +86,8 @@ count_wanted(void)
 	return n < HG_WANTED_MAX ? n : HG_WANTED_MAX;
 }
 
-/* What was found damaged in another block of these callers; NULL: nothing, or
-   the writer was seen. */
+/* The damage found in another block of these callers, whose writer has not been
+   seen yet; NULL: none. */
 static struct hg_wanted *
 find(const struct hg_entry *e)
 {
@@ -109,7 +110,7 @@ is_past(const struct hg_finding *f)
 	return f->offset >= (int64_t)f->size;
 }
 
-/* The same damage, by where it is. */
+/* Find earlier damage at the same place of a block of the same callers. */
 static struct hg_wanted *
 find_like(const struct hg_finding *f, int64_t offset)
 {
@@ -126,7 +127,7 @@ find_like(const struct hg_finding *f, int64_t offset)
 	return NULL;
 }
 
-/* NULL: there is no room. */
+/* Record damage.  NULL: there is no room. */
 static struct hg_wanted *
 make(const struct hg_finding *f, int64_t offset)
 {
@@ -177,7 +178,8 @@ hg_sample_damaged(const struct hg_finding *f)
 
 /* --- blocks --- */
 
-/* As many bytes as a debug register takes there, up to the end. */
+/* The largest length that a debug register takes at this address, at most
+   `left'. */
 static uint32_t
 length(uint64_t at, uint64_t left)
 {
@@ -230,15 +232,14 @@ watch(struct hg_entry *e, uint64_t block, int64_t offset, enum hg_level level)
 	return err;
 }
 
-/* Where in this block damage was in another one. */
+/* The offset in this block that corresponds to the damage in another one. */
 static int64_t
 offset_in(const struct hg_entry *e, const struct hg_wanted *w)
 {
 	return w->past != 0 ? (int64_t)e->size + w->offset : w->offset;
 }
 
-/* xorshift: which blocks it is matters to nobody, but that it is not always the
-   same. */
+/* xorshift is random enough: the blocks only have to differ from run to run. */
 static uint32_t
 random_number(void)
 {
@@ -252,7 +253,8 @@ random_number(void)
 	return n;
 }
 
-/* So many blocks on, each later one is as likely as it is seldom. */
+/* The number of blocks until the next watched one, such that block n is chosen
+   with a probability of about 1 in n. */
 static uint32_t
 gap(uint32_t number)
 {
@@ -289,7 +291,7 @@ hg_sample_freed(struct hg_entry *e, uint64_t block)
 {
 	const struct hg_wanted *w = find(e);
 
-	if (e->size == 0 || (e->flags & HG_TOLD) != 0)
+	if (e->size == 0 || (e->flags & HG_REPORTED) != 0)
 		return;
 	if (w != NULL && w->freed != 0 &&
 	    (w->past != 0 || w->offset < (int64_t)e->size))

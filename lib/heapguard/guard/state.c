@@ -1,4 +1,4 @@
-/* state: the guard's state of its process and of threads.  See state.h. */
+/* state: the guard's state in this process and in its threads.  See state.h. */
 #include "guard/state.h"
 
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ static bool has_key;
 
 /* --- threads --- */
 
-/* Its quarantine and spare entries are the next thread's. */
+/* The next thread takes over the quarantine and the spare entries. */
 static void
 end_thread(void *arg)
 {
@@ -42,8 +42,8 @@ end_thread(void *arg)
 	atomic_store(&t->used, false);
 }
 
-/* What the C library frees after that is not told, and so it is asked whether
-   the thread is there. */
+/* Whether the state's last user was a thread in its last destructors that has
+   ended.  Nothing reports the end of such a thread, so the kernel is asked. */
 static bool
 is_left(struct hg_thread *t)
 {
@@ -54,7 +54,8 @@ is_left(struct hg_thread *t)
 	    atomic_compare_exchange_strong(&t->late, &late, 0);
 }
 
-/* Most of them were never touched. */
+/* Set all counts to 0.  Most pages of the array were never touched, and stay
+   unallocated. */
 static void
 forget_counts(struct hg_thread *t)
 {
@@ -130,7 +131,7 @@ hg_thread_forked(void)
 	atomic_store(&hg_state.sweeper, 0);
 }
 
-/* --- the beginning --- */
+/* --- start --- */
 
 static struct hg_evidence *
 map_evidence(const char *path, size_t len)
@@ -158,8 +159,8 @@ map_evidence(const char *path, size_t len)
 	return NULL;
 }
 
-/* The constructors of libraries may run before the C library's own, which sets
-   environ. */
+/* A variable of the environment that the constructor received: it may run
+   before the C library's, which sets environ. */
 static const char *
 setting(char **env, const char *name)
 {
@@ -172,7 +173,7 @@ setting(char **env, const char *name)
 	return NULL;
 }
 
-/* Whether the program's blocks come from here. */
+/* Whether the program can be guarded, and if not, why. */
 static enum hg_hello
 look_at_program(void)
 {

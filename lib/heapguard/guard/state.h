@@ -52,7 +52,7 @@ struct hg_thread {
 enum hg_cxx {
 	HG_CXX_PASSED,		/* they are the C++ library's */
 	HG_CXX_AS_MALLOC,	/* what they allocate is malloc's */
-	HG_CXX_TOLD,		/* it is told from that */
+	HG_CXX_DISTINGUISHED,	/* it is distinguished from that */
 };
 
 extern struct hg_state {

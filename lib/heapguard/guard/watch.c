@@ -1,5 +1,5 @@
 /*
- * watch: the bytes that another run found damaged.  See watch.h.
+ * watch: watches the bytes that another run found damaged.  See watch.h.
  *
  * A watch takes a debug register, of which there are few, so new blocks take
  * over the registers of old ones, except the register of the very block that
@@ -28,21 +28,21 @@
 
 enum {
 	SLOTS = 4,
-	MOVES = 1000,		/* a second, at most */
+	MOVES = 1000,		/* at most, per second */
 	HITS = 8,		/* of a watch: enough to know the writer */
-	PART = 20,		/* of the time, that moves may take where the
-				   run is the only one */
+	PART = 20,		/* in a sampled run, moves may take 1/PART of
+				   the time */
 };
-#define SECOND UINT64_C(1000000000)	/* ns: so long others wait for a sampled
-					   block's watch */
-#define AT_ONCE (SECOND / 10)	/* that they may take besides */
+#define SECOND UINT64_C(1000000000)	/* ns; so long a sampled block keeps its
+					   watch from equal ones */
+#define AT_ONCE (SECOND / 10)	/* moves may take this much more at once */
 
 /* Blocks that are watched. */
 static struct slot {
 	_Atomic uint32_t entry;		/* 0: none */
 	struct wp_watch *watch;
-	uint64_t age;			/* in the order of their beginnings */
-	uint64_t since;			/* ns */
+	uint64_t age;			/* orders watches by their beginning */
+	uint64_t since;			/* the time of that, ns */
 	enum hg_level level;
 	uint32_t rank;
 	_Atomic uint32_t id;
@@ -55,16 +55,18 @@ static struct {
 	uint32_t n;
 	bool any_number;
 	bool user_only;			/* the kernel is not watched */
-	bool ready;			/* the library is there */
+	bool ready;			/* libwatchpoint is loaded */
 	__typeof__(&wp_open) open;
 	__typeof__(&wp_close) close;
 	__typeof__(&wp_disable) disable;
 	__typeof__(&wp_cause) cause;
-	uint64_t ages, second;		/* ...; when moves began */
-	unsigned moves;			/* in this second */
-	uint64_t entered, spent;	/* ns, of all since the first */
+	uint64_t ages;			/* the age of the newest watch */
+	uint64_t second;		/* the time in seconds, */
+	unsigned moves;			/* and the moves in that second */
+	uint64_t entered;		/* processor time at enter(), ns */
+	uint64_t spent;			/* by moves, ns */
 	_Atomic bool forks;
-	bool prepared;			/* forks is kept */
+	bool prepared;			/* handlers keep `forks' up to date */
 } self;
 
 static atomic_flag lock = ATOMIC_FLAG_INIT;
@@ -133,8 +135,8 @@ clock_of(clockid_t id)
 	return (uint64_t)at.tv_sec * SECOND + (uint64_t)at.tv_nsec;
 }
 
-/* Who has the lock may wait for another process: the processor is left to
-   that. */
+/* Take the lock.  Its holder may wait for another process, so this thread
+   sleeps meanwhile. */
 static bool
 enter(void)
 {
@@ -176,8 +178,8 @@ hg_watch_forked(void)
 	inside = false;
 }
 
-/* Behind the watch library's handlers: those that come before a fork are called
-   in the other order. */
+/* Register the handlers after libwatchpoint's, because those that run before a
+   fork are called in reverse order. */
 static void
 prepare(void)
 {
@@ -212,7 +214,7 @@ is_before(const struct slot *s, const struct slot *other)
 	    (s->level == other->level && s->age < other->age);
 }
 
-/* One that is free, or the oldest that gives way.  NULL: none does. */
+/* A free slot, or the oldest that gives way.  NULL: none does. */
 static struct slot *
 choose(const struct hg_place *p, uint64_t time)
 {
@@ -238,7 +240,7 @@ is_too_fast(uint64_t time)
 	return self.moves++ >= MOVES;
 }
 
-/* Time in which nothing moved is not kept for later. */
+/* Unused time is not saved up for later. */
 static bool
 is_too_dear(uint64_t time)
 {
@@ -258,7 +260,8 @@ refuse(void)
 	(void)strncpy(e->cause, self.cause(), sizeof(e->cause) - 1);
 }
 
-/* Others may have debug registers, too: then one of ours is given up. */
+/* Others may hold debug registers, too.  If none is free, another watch of ours
+   is closed. */
 static int
 open_watch(struct slot *s, const struct wp_attr *attr,
     const struct hg_place *p, uint64_t time)
@@ -280,8 +283,8 @@ open_watch(struct slot *s, const struct wp_attr *attr,
 	return err;
 }
 
-/* What was written is looked at before the program goes on: it may be ended
-   before its block is. */
+/* Check the block before the program continues, because the program may end
+   before the block is freed. */
 static void
 on_hit(const struct wp_hit *hit, void *arg)
 {
@@ -337,7 +340,7 @@ watch(const struct hg_entry *e, uint64_t block, const struct hg_place *p)
 	}
 	if (atomic_load(&s->entry) != 0)
 		take_back(s);
-	/* before its first hit */
+	/* set before the first hit, which reads them */
 	atomic_store(&s->id, p->id);
 	atomic_store(&s->addr, (uintptr_t)attr.addr);
 	atomic_store(&s->len, p->len);
@@ -390,8 +393,9 @@ is_wanted(const struct hg_entry *e, const struct hg_wanted *w)
 	    w->identity.in_thread == e->in_thread);
 }
 
-/* The same bytes of a block are watched once: for the one whose number it has,
-   if there is one, so that nobody is named for what another did. */
+/* Whether the same bytes of the block are watched for another damaged block, so
+   that they are watched only once: for the one with the block's number, if
+   there is one. */
 static bool
 is_another(const struct hg_entry *e, const struct hg_wanted *w)
 {
@@ -474,8 +478,8 @@ is_watched(uint32_t number)
 	return false;
 }
 
-/* Where the library may not be entered, its watch is left for later: what it
-   sees meanwhile is not wanted. */
+/* Where libwatchpoint must not be entered, the watch is disabled, and closed
+   later. */
 static void
 disable(uint32_t number)
 {
