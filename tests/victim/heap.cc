@@ -239,6 +239,27 @@ two_writers()
 	drop_block(blocks[1]);
 }
 
+// One instruction writes behind a block and in front of the next one; it leaves
+// what the allocator keeps between them as it was.
+static void
+across_two()
+{
+	typedef unsigned char bytes __attribute__((vector_size(16), aligned(1),
+	    may_alias));
+	constexpr int blocks = 16, apart = 64;
+	char *block[blocks];
+	int i = 1;
+
+	for (auto &p : block)
+		p = static_cast<char *>(std::malloc(24));
+	while (i < blocks && block[i] - block[i - 1] != apart)
+		i++;
+	if (i == blocks)
+		std::exit(77);	// no two are beside each other
+	*reinterpret_cast<volatile bytes *>(block[i] - 28) ^= bytes{1, 0, 0, 0,
+	    0, 0, 0, 0, 0, 0, 0, 0, 1};
+}
+
 // Children are made while threads have the first watch opened.
 static void
 forks()
@@ -570,6 +591,7 @@ static const struct {
 	{"read", by_read}, {"many-reads", many_reads},
 	{"truncation", before_truncation}, {"new-array", new_array},
 	{"reads", reads}, {"queue", in_queue}, {"two-writers", two_writers},
+	{"across-two", across_two},
 	{"serves", serves}, {"kill", before_kill}, {"forks", forks},
 	{"leaves", leaves},
 	{"errno", keep_errno}, {"nothing", nothing},

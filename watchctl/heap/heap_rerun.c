@@ -24,7 +24,6 @@
 #include "remote/remote_session.h"
 #include "os/clock.h"
 #include "report/damage.h"
-#include "watch/channel_hit.h"
 #include "watch/fire_check.h"
 
 #define SECOND UINT64_C(1000000000)	/* ns */
@@ -218,15 +217,14 @@ struct names {
 static void
 take_hit(void *arg, const struct remote_hit *at)
 {
-	const struct channel_hit *hit = at->channel_hit;
+	const struct ex_watch *watch = at->watch;
 	struct names *names = arg;
 
-	for (uint32_t i = 0; hit != NULL && i < names->n &&
+	for (uint32_t i = 0; watch != NULL && i < names->n &&
 	    names->nhits < HG_WANTED_MAX * HG_HITS_MAX; i++)
-		if (strcmp(hit->watch[0].what.label,
-		    names->wanted[i].label) == 0)
+		if (strcmp(watch->spec, names->wanted[i].label) == 0)
 			names->hit[names->nhits++] = (struct name){
-				at->seq, hit->watch[0].what.addr, i,
+				at->seq, watch->addr, i,
 			};
 }
 

@@ -9,7 +9,6 @@
 #include "heap/heap_findings.h"
 #include "helper/preloaded.h"
 #include "remote/remote_session.h"
-#include "watch/channel_hit.h"
 
 enum { MOST = 1 << 16 };	/* hits that are remembered */
 
@@ -41,12 +40,11 @@ id_of(const char *label)
 static void
 take_hit(void *arg, const struct remote_hit *at)
 {
-	const struct channel_hit *hit = at->channel_hit;
 	struct heap_sample *sample = arg;
 
-	if (hit != NULL && EX_ARRAY_ROOM(&sample->hits, at, MOST))
+	if (at->watch != NULL && EX_ARRAY_ROOM(&sample->hits, at, MOST))
 		sample->hits.at[sample->hits.n++] = (struct sample_hit){
-			id_of(hit->watch[0].what.label), at->seq,
+			id_of(at->watch->spec), at->seq,
 		};
 }
 

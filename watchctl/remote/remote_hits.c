@@ -38,8 +38,8 @@ act_at(struct remote_hits *k, const struct journal_entry *e,
 	struct remote_hit at = {
 		.seq = hit->seq, .pid = e->pid, .tid = e->tid,
 		.passed = e->passed,
-		.channel_hit = e->what == JOURNAL_CHANNEL_HIT ? e->bytes :
-		    NULL,
+		.watch = hit->watch < k->session->nwatches ?
+		    k->session->watches[hit->watch] : NULL,
 	};
 
 	if (k->act == NULL || (options_judge(k->session->options) &&

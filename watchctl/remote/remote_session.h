@@ -33,8 +33,7 @@ int remote_session_open(struct remote_session **, struct session *,
 struct remote_hit {
 	uint64_t seq, addr;
 	pid_t pid, tid;
-	const void *channel_hit;	/* a struct channel_hit; NULL: it is of
-					   no channel */
+	const struct ex_watch *watch;	/* NULL: not known */
 	bool passed;	/* its thread was released (remote_session_pass) */
 	const char *environment;	/* len bytes as of
 					   session/environment.h, written by an

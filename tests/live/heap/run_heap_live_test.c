@@ -100,6 +100,49 @@ TEST(each_of_two_like_blocks_has_its_own_writer)
 	}
 }
 
+static const json_t *
+hit_numbered(const struct outcome *o, json_int_t seq)
+{
+	size_t i;
+	const json_t *line;
+
+	json_array_foreach(o->lines, i, line)
+		if (strcmp(text_of(line, "type"), "hit") == 0 &&
+		    number_of(line, "seq") == seq)
+			return line;
+	fail_msg("no hit %lld: %s", (long long)seq, o->out);
+	return NULL;
+}
+
+/* Each block has the hit of its own bytes, already in the first further run. */
+TEST(one_access_that_damages_two_blocks_is_a_hit_of_each)
+{
+	struct outcome o;
+	const json_t *line;
+	size_t i;
+
+	LIVE_NEEDS_SEVERAL;
+	guard(&o, LIST("--no-cache", "--heap-runs", "1"), LIST(victim("heap"),
+	    "across-two"));
+	if (o.status == 77)
+		skip();
+	expect_report(&o);
+	assert_int_equal(count_of(&o, "finding"), 2);
+	json_array_foreach(o.lines, i, line) {
+		const json_t *hits = json_object_get(line, "hits");
+		const json_t *hit;
+
+		if (strcmp(text_of(line, "type"), "finding") != 0)
+			continue;
+		if (json_array_size(hits) != 1)
+			fail_msg("%s%s", o.out, o.err);
+		hit = hit_numbered(&o,
+		    json_integer_value(json_array_get(hits, 0)));
+		assert_int_equal(hex_of(hit, "addr"), hex_of(line, "addr") +
+		    (uint64_t)number_of(line, "offset"));
+	}
+}
+
 static const struct bug sampled[] = {
 	{"one-past", "overflow", 3, 40, 43, "61", "write", "make_block", NULL,
 	    NULL, "[43] = 'a'"},
