@@ -47,6 +47,10 @@ Class object;
 Class &reference = object;
 Base *base = &object;
 
+struct Virtual : virtual Base {
+	int x;
+} virtuals, *virtual_one = &virtuals;
+
 namespace inner {
 struct Deep { int x; } deep;
 }

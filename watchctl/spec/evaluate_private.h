@@ -11,6 +11,7 @@ enum {
 	TEXT_SHOWN = 80,	/* characters of a SPEC in a message */
 	PART_SHOWN = 40,	/* and of a part of it, or a type */
 	BASES_MAX = 8,		/* base classes of base classes */
+	TYPE_NAME_MAX = 512,	/* characters of a class's name */
 	MEMBERS_SHOWN = 5,	/* of a structure that has few */
 	ELEMENTS_DECLARED = 32,	/* no watch has as many bytes */
 };

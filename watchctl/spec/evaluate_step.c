@@ -50,6 +50,9 @@ no_member(struct evaluation *e, const struct node *node,
 		buffer_puts(&why, members.n > MEMBERS_SHOWN ? ", ..." : "");
 	} else
 		buffer_puts(&why, ", nor is any other known of it");
+	if (ex_type_is_partial(&holder->type))
+		buffer_puts(&why, "; where those of a virtual base class are "
+		    "is not known without running the program");
 	nearest_free(&members.near);
 	buffer_free(&members.all);
 	return evaluate_fail_with(e, node->at, &why);
@@ -63,6 +66,7 @@ static_member(struct evaluation *e, const struct node *node,
 {
 	struct wp_cause *cause = e->cause;
 	struct ex_type type = *of, base;
+	uint64_t offset;
 	struct node scoped = *node;
 	char text[768];
 	size_t len;
@@ -80,7 +84,7 @@ static_member(struct evaluation *e, const struct node *node,
 	if (!good)
 		e->err = 0;
 	for (unsigned i = 0; !good && depth < BASES_MAX &&
-	    ex_type_base(of, i, &base); i++)
+	    ex_type_base(of, i, &base, &offset); i++)
 		good = static_member(e, node, &base, name, depth + 1, v);
 	return good;
 }

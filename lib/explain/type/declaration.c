@@ -460,7 +460,8 @@ ex_type_member(const struct ex_type *type, uint64_t size, const char *name,
 }
 
 bool
-ex_type_base(const struct ex_type *type, unsigned i, struct ex_type *base)
+ex_type_base(const struct ex_type *type, unsigned i, struct ex_type *base,
+    uint64_t *offset)
 {
 	const struct ex_member *member;
 	size_t n;
@@ -476,9 +477,21 @@ ex_type_base(const struct ex_type *type, unsigned i, struct ex_type *base)
 		    dwarf_diename(&die) == NULL || i-- > 0)
 			continue;
 		*base = inner(type, member[k].layout, die);
+		*offset = member[k].offset;
 		return true;
 	}
 	return false;
+}
+
+bool
+ex_type_is_partial(const struct ex_type *type)
+{
+	const struct ex_member *member;
+
+	if (ex_type_kind(type) != EX_STRUCT)
+		return false;
+	(void)ex_layout_members(type->layout, &member);
+	return type->layout->partial;
 }
 
 static void

@@ -105,8 +105,14 @@ struct ex_part {
 unsigned ex_type_member(const struct ex_type *, uint64_t size, const char *name,
     struct ex_part *);
 
-/* The i-th base class of a class, from 0.  False: it has fewer. */
-bool ex_type_base(const struct ex_type *, unsigned i, struct ex_type *base);
+/* The i-th base class of a class, from 0, and its bytes from the class's start.
+   False: it has fewer whose place is known. */
+bool ex_type_base(const struct ex_type *, unsigned i, struct ex_type *base,
+    uint64_t *offset);
+
+/* Whether it has parts whose place only the running program knows, such as
+   virtual base classes. */
+bool ex_type_is_partial(const struct ex_type *);
 
 /* Call fn with the name of each member, including those of base classes and of
    members without a name. */

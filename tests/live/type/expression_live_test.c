@@ -158,6 +158,10 @@ TEST(agrees_with_gdb_about_cxx)
 		"ns::object.made", "ns::reference.peer->made",
 		"ns::reference.ratio", "ns::base->id", "ns::inner::deep.x",
 		"((ns::Class *)ns::base)->box.value[1]",
+		"((ns::Other *)&ns::object)->weight",
+		"((ns::Base *)ns::object.peer)->id",
+		"((ns::Class *)(ns::Other *)&ns::object)->ratio",
+		"((ns::Other *)(void *)&ns::object)->weight",
 		"ns::Box<int, 3>::count", "ns::Box<int,3>::count",
 		"box.value[2]", "boxes[2]->value[1]",
 		"((ns::Box<unsigned long, 2> *)boxes[2])->value[0]",
@@ -207,6 +211,29 @@ TEST(agrees_with_gdb_about_cxx)
 	assert_int_equal(ask_watchctl(&t, "((std::basic_string<char> *)"
 	    "boxes[2])->_M_string_length").addr, ask_watchctl(&t,
 	    "((std::string *)boxes[2])->_M_string_length").addr);
+	target_end(&t, 7);
+}
+
+TEST(refuses_virtual_base_classes)
+{
+	static const struct {
+		const char *spec, *why;
+	} rows[] = {
+		{"ns::virtuals.id", "x; where those of a virtual base class "
+		 "are is not known without running the program (column 14)"},
+		{"((ns::Base *)ns::virtual_one)->id", "cast to void * first, "
+		 "for the same address (column 2)"},
+	};
+	struct target t;
+	struct outcome o;
+
+	target_start(&t, LIST(victim("expressions_cxx")));
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		run(&o, LIST(watchctl(), "-w", rows[i].spec, "-t", "0.001",
+		    "-p", t.pid));
+		if (o.status != 125 || strstr(o.err, rows[i].why) == NULL)
+			fail_msg("%s: %d: %s", rows[i].spec, o.status, o.err);
+	}
 	target_end(&t, 7);
 }
 
