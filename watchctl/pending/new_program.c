@@ -488,12 +488,13 @@ run_explain_before(struct run *run, pid_t pid)
 	for (size_t i = 0; i < run->nprocesses; i++)
 		watched = watched || (run->process[i].pid == pid &&
 		    run->process[i].n > 0 && !run->process[i].disarmed);
-	if (!watched || run->remote == NULL)
+	/* of a child of a watched process, its fork(2) */
+	if ((!watched && !run->options->follow) || run->remote == NULL)
 		return watched;
 	run->ops->settle(run);
 	(void)session_flush(&run->session, UINT64_MAX);
 	remote_session_catch_up(run->remote, EXPLAIN_MS);
-	return true;
+	return watched;
 }
 
 bool

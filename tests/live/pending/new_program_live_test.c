@@ -172,6 +172,25 @@ TEST(a_watched_program_executes_another)
 	assert_holds(o.err, "6 hits, 6 reported, 0 lost");
 }
 
+/* The child began as a copy of the watched program, and has mappings of its own
+   now. */
+TEST(a_child_of_a_watched_program_executes_another)
+{
+	struct outcome o;
+	size_t i, n = 0;
+	json_t *hit;
+
+	run(&o, LIST(watchctl(), "--stop", "-f", "-w", "counter", "-o", "json",
+	    "-O", "-", VOUCHED, "--", victim("relay"), "-2", victim("relay"),
+	    "2"));
+	if (o.status != 7)
+		fail_msg("%d: %s", o.status, o.err);
+	assert_int_equal(count_of(&o, "hit"), 6);
+	assert_int_equal(count_events(&o, "armed", "relay"), 1);
+	each_hit(&o, i, hit)
+		expect_function(hit, 0, n++ % 3 == 0 ? "prepare" : "bump");
+}
+
 TEST(a_program_without_it_is_doubted)
 {
 	struct outcome o;
