@@ -264,13 +264,16 @@ exchange(struct lasts *lasts, size_t most, uint64_t key, uint64_t number)
 static void
 place(struct ex_history *h, struct ex_history_hit *hit)
 {
-	hit->after = h->bound;
+	uint64_t before = 0;
+
 	if (hit->tid > 0)
-		hit->after = later(hit->after, exchange(&h->threads, THREADS,
+		before = later(before, exchange(&h->threads, THREADS,
 		    (uint64_t)hit->tid, hit->number));
 	if (hit->cpu != UINT32_MAX)
-		hit->after = later(hit->after, exchange(&h->cpus, PROCESSORS,
+		before = later(before, exchange(&h->cpus, PROCESSORS,
 		    hit->cpu, hit->number));
+	hit->after = later(h->bound, before);
+	hit->follows = before == hit->number - 1;
 }
 
 /* A write of which nothing but its number is known. */
@@ -467,10 +470,11 @@ end_stretch(struct ex_history *h)
 	h->ngaps = 0;
 }
 
-/* No order explains the gap of this number.  From here on, any subset of the
-   writes in flight may have happened, and nothing is claimed of them. */
+/* No order explains the gap of this number, or too many may.  From here on, any
+   subset of the writes in flight may have happened, and nothing is claimed of
+   them. */
 static void
-begin_anew(struct ex_history *h, uint64_t number)
+begin_anew(struct ex_history *h, uint64_t number, bool refuted)
 {
 	struct gap *gap = gap_before(h);
 	const size_t n = h->ncand <= WIDE ? h->ncand : 0;
@@ -479,8 +483,10 @@ begin_anew(struct ex_history *h, uint64_t number)
 	h->ngaps--;
 	end_stretch(h);
 	gap->n = 0;
-	for (size_t i = 0; i < h->ncand; i++)
+	for (size_t i = 0; i < h->ncand; i++) {
 		h->cand[i]->tainted = true;
+		h->cand[i]->refuted |= refuted;
+	}
 	for (unsigned set = 0; h->ncand <= WIDE && set < 1u << n; set++) {
 		struct happened state = {.n = 0};
 
@@ -503,7 +509,7 @@ solve_gap(struct ex_history *h, uint64_t number)
 	};
 
 	if (!ex_history_go_through(&pass, &h->gaps.at[h->ngaps - 1]))
-		begin_anew(h, number);
+		begin_anew(h, number, !pass.failed);
 	else if (h->ngaps == STRETCH)
 		end_stretch(h);
 	h->read = pass.to;

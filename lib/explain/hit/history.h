@@ -51,6 +51,8 @@ struct ex_write {
 	const struct ex_effect *effect;	/* its computation, under the same
 					   condition; NULL: none */
 	unsigned shift;		/* effect: the offset of its operand, in bits */
+	bool split;		/* another write may come in between its load
+				   and its store; otherwise none can */
 };
 
 /* A claim, or a part of it. */
@@ -69,10 +71,14 @@ struct ex_history_hit {
 	/* the result: */
 	bool settled;		/* the result is final; and everything that was
 				   accessed before it has a ticket */
+	bool refuted;		/* settled: no order of the hits leads to what
+				   was read then: something wrote without one */
 	struct ex_bytes old, new;	/* settled: what it replaced and left */
 	/* private */
 	bool referred, queued;	/* held by the caller; held by the history */
 	bool known, tainted;
+	bool follows;		/* the ticket before is of its thread or
+				   processor */
 	uint64_t after;		/* the write was made after this reading */
 	struct ex_history_hit *next;	/* in flight from the same reading on */
 };

@@ -75,13 +75,29 @@ ex_history_hit_of(const struct ex_history *h, uint64_t number)
 	return h->waiting.hit[number - h->waiting.hit[0]->number];
 }
 
+/* What a hit wrote.  If others may come in between its load and its store, what
+   it loaded and computed holds only if both lie in this gap, and nothing else
+   may. */
+static struct ex_write
+write_of(const struct ex_history *h, uint64_t number)
+{
+	const struct ex_history_hit *hit = ex_history_hit_of(h, number);
+	struct ex_write w = hit->write;
+
+	if (w.split && !(hit->follows && h->ncand == 1)) {
+		w.loaded_bits = 0;
+		w.effect = NULL;
+	}
+	return w;
+}
+
 /* Whether these writes, in this order, lead from one reading to the next.  If
    so, m->at has all that this shows of the bytes in between. */
 static bool
 fits(const struct ex_history *h, struct move *m, const struct ex_bytes *from,
     const struct ex_bytes *to)
 {
-	const struct ex_write *w[WIDE];
+	struct ex_write w[WIDE];
 	bool fit;
 
 	for (unsigned i = 0; i <= m->n; i++)
@@ -89,17 +105,17 @@ fits(const struct ex_history *h, struct move *m, const struct ex_bytes *from,
 	fit = learn(&m->at[0], from->value, from->bits) &&
 	    learn(&m->at[m->n], to->value, to->bits);
 	for (unsigned i = 0; i < m->n; i++) {
-		w[i] = &ex_history_hit_of(h, m->order[i])->write;
+		w[i] = write_of(h, m->order[i]);
 		fit = fit &&
-		    learn(&m->at[i], w[i]->loaded, w[i]->loaded_bits) &&
-		    learn(&m->at[i + 1], w[i]->stored, w[i]->stored_bits);
+		    learn(&m->at[i], w[i].loaded, w[i].loaded_bits) &&
+		    learn(&m->at[i + 1], w[i].stored, w[i].stored_bits);
 	}
 	for (unsigned i = 0; i < m->n; i++)
-		fit = fit && forward(w[i], &m->at[i], &m->at[i + 1]);
+		fit = fit && forward(&w[i], &m->at[i], &m->at[i + 1]);
 	for (unsigned i = m->n; i > 0; i--)
-		fit = fit && backward(w[i - 1], &m->at[i], &m->at[i - 1]);
+		fit = fit && backward(&w[i - 1], &m->at[i], &m->at[i - 1]);
 	for (unsigned i = 0; i < m->n; i++)
-		fit = fit && forward(w[i], &m->at[i], &m->at[i + 1]);
+		fit = fit && forward(&w[i], &m->at[i], &m->at[i + 1]);
 	return fit;
 }
 

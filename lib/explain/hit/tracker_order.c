@@ -72,6 +72,13 @@ withdraw_later(struct ex_tentative *tentative)
 	tentative->later = 0;
 }
 
+void
+ex_tracked_unseen(struct ex_tracked *w)
+{
+	withdraw_all(w);
+	w->unseen = true;
+}
+
 /* A hit found something else than the previous hit had left: either something
    writes to the watch without hits, or times are not in the order of the
    accesses.  Values from tickets do not depend on times, and are kept: tickets

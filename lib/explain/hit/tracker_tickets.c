@@ -50,8 +50,7 @@ describe(struct ex_history_hit *it, const struct ex_hit *hit)
 		w->stored = bytes.value;
 		w->stored_bits = bytes.bits;
 	}
-	if (!effect->atomic)
-		return;
+	w->split = !effect->atomic;
 	if (effect->has_loaded) {
 		bytes = bytes_of(effect->loaded, at, effect->size, room);
 		w->loaded = bytes.value;
@@ -145,7 +144,7 @@ claimed_bytes(const struct ex_bytes *claim)
 }
 
 void
-ex_ticket_use(const struct ex_tracked *w, struct ex_tentative *tentative)
+ex_ticket_use(struct ex_tracked *w, struct ex_tentative *tentative)
 {
 	const struct ex_history_hit *it = tentative->ticket;
 	struct ex_hit *hit = tentative->hit;
@@ -154,6 +153,11 @@ ex_ticket_use(const struct ex_tracked *w, struct ex_tentative *tentative)
 		return;
 	if (!it->settled) {
 		ex_tentative_withdraw(tentative);
+		return;
+	}
+	if (it->refuted) {
+		ex_tentative_withdraw(tentative);
+		ex_tracked_unseen(w);
 		return;
 	}
 	if (it->known && !it->tainted) {

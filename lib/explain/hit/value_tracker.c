@@ -292,13 +292,25 @@ is_past(uint64_t time, uint64_t now)
 	return now > time && now - time >= WINDOW;
 }
 
-/* Whether reading the watch's memory would add any byte that is not known. */
+/* Whether the new value was computed from an old one that only the order of hits
+   shows, and the thread waits. */
+static bool
+is_assumed(const struct ex_value_tracker *s,
+    const struct ex_tentative *tentative)
+{
+	return s->values->at_once && s->values->in_order &&
+	    tentative->hit->source == EX_VALUE_DERIVED &&
+	    tentative->stored == 0;
+}
+
+/* Whether reading the watch's memory would add any byte that is not known; or,
+   where the thread waits, show whether the old value was the one assumed. */
 static bool
 is_wanting(const struct ex_value_tracker *s, const struct ex_tracked *w)
 {
 	return s->values->read != NULL && w->last != NULL &&
-	    !w->last->looked &&
-	    ((ex_low_bits(ex_tracked_size(w->watch)) & ~w->value.known) != 0 ||
+	    !w->last->looked && (is_assumed(s, w->last) ||
+	    (ex_low_bits(ex_tracked_size(w->watch)) & ~w->value.known) != 0 ||
 	    (ex_touched_bits(w->last->hit) & ~w->last->hit->new.known) != 0);
 }
 
@@ -386,6 +398,10 @@ take_reading(const struct ex_value_tracker *s, struct ex_tracked *w,
 	struct ex_tentative *tentative = w->last;
 	struct ex_hit *hit = tentative->hit;
 
+	if (is_assumed(s, tentative) && !ex_tracked_agree(&hit->new, got)) {
+		ex_tentative_withdraw(tentative);
+		ex_tracked_unseen(w);
+	}
 	if (!ex_tracked_is_blind(s, w, hit->time)) {
 		w->later = got->known & ~w->value.known;
 		w->read = time;

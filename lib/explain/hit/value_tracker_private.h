@@ -79,6 +79,9 @@ bool ex_hit_is_exact(const struct ex_hit *);
 /* Take back values that rest on the order of hits. */
 void ex_tentative_withdraw(struct ex_tentative *);
 
+/* Something writes to the watch without hits: their order shows nothing. */
+void ex_tracked_unseen(struct ex_tracked *);
+
 /* --- tracker_concurrent.c --- */
 
 /* Take over what a stop knows of its access's crowd, and of a crowd that has
@@ -110,7 +113,7 @@ void ex_ticket_take(const struct ex_value_tracker *, struct ex_tracked *,
 /* Use the history's result for a hit, if there is one.  What it leaves open,
    the order of hits does not prove: a processor may have been taken away
    between a store and its hit. */
-void ex_ticket_use(const struct ex_tracked *, struct ex_tentative *);
+void ex_ticket_use(struct ex_tracked *, struct ex_tentative *);
 
 /* ns; see value_tracker.h. */
 #define WINDOW		UINT64_C(2000000)

@@ -428,6 +428,7 @@ ex_lines_at(struct ex_module *m, uint64_t vaddr,
 		Dwarf_Die *call = &inlined[n - 1 - i];
 
 		out[i].function = function_name(m, call);
+		out[0].partial |= out[i].function == NULL;
 		memset(&out[i + 1], 0, sizeof(out[i + 1]));
 		call_place(unit, call, &out[i + 1]);
 	}

@@ -20,7 +20,8 @@ struct ex_line {
 	int line, column;	/* 0: unknown */
 	bool partial;		/* inlining there is unknown: the part of the
 				   debug information that the compiler split off
-				   is missing */
+				   is missing, or does not name what was
+				   inlined */
 };
 
 /*

@@ -831,7 +831,7 @@ watch_unseen(struct watched *w, const char *const *by, const char *access,
 TEST(knows_nothing_of_what_it_did_not_see)
 {
 	static const char *const modes[] = {"vfork", "kernel", "alias",
-	    "peers"};
+	    "peers", "past"};
 
 	for (size_t m = 0; m < COUNT(modes); m++)
 		for (size_t i = 0; i < COUNT(found_by);
@@ -855,7 +855,7 @@ TEST(knows_at_a_stop_what_was_added_to)
 TEST(knows_nothing_of_what_it_did_not_see_inside)
 {
 	static const char *const modes[] = {"vfork", "kernel", "alias",
-	    "peers"};
+	    "peers", "past"};
 	static const char *const inside[] = {"--inside", NULL};
 
 	for (size_t m = 0; m < COUNT(modes); m++)

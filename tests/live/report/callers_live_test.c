@@ -350,6 +350,15 @@ TEST(judges_without_what_was_split_off)
 	}
 }
 
+/* gcc's link-time optimization splits off debug information that does not name
+   what it inlined. */
+TEST(judges_without_names_of_what_was_inlined)
+{
+	build("gcc -O2 -g -gsplit-dwarf -flto -o program program.c");
+	expect_judged("outer", "within", 120, "1 hit cannot be judged");
+	expect_judged("outer", "outer", 0, ", 0 stray\n");
+}
+
 /* Who was called through a pointer may have ended in a jump: nothing tells.
    Who is allowed and has no such jump was not the one. */
 TEST(judges_calls_through_pointers)

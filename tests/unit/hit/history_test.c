@@ -339,6 +339,50 @@ TEST(nothing_is_claimed_across_a_doubt)
 	ex_history_free(h);
 }
 
+/* An addition that left something else than what was there and its operand:
+   nothing wrote in between with a hit, so something did without one. */
+TEST(an_addition_refutes_what_was_there)
+{
+	static const struct {
+		uint64_t found;		/* by the addition of 3 */
+		bool split, other;	/* another's write may be in between */
+		bool refuted;
+	} cases[] = {
+		{5, true, false, false}, {84, true, false, true},
+		{84, false, false, true}, {84, true, true, false},
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct ex_history *h = ex_history_new();
+		struct ex_history_hit *hit[4];
+
+		assert_non_null(h);
+		hit[1] = store(h, 1, 5);
+		hit[2] = store(h, 2, cases[i].found + 3);
+		hit[3] = store(h, 3, cases[i].found + 3);
+		hit[2]->write.stored_bits = 0;
+		hit[2]->write.effect = &hit[2]->effect;
+		hit[2]->write.split = cases[i].split;
+		hit[2]->effect = (struct ex_effect){
+			.operation = EX_OP_ADD, .size = 8, .operand = 3,
+			.atomic = !cases[i].split,
+		};
+		for (unsigned k = 1; k <= 3; k++)
+			hit[k]->cpu = k == 3;
+		hit[3]->tid += cases[i].other;
+		hit[3]->write.stored = cases[i].found;
+		hit[3]->write.stored_bits = cases[i].other ? UINT64_MAX : 0;
+		ex_history_mark(h, 3, 3);
+		assert_int_equal(hit[2]->refuted, cases[i].refuted);
+		if (cases[i].refuted)
+			assert_int_equal(hit[2]->old.bits | hit[2]->new.bits,
+			    0);
+		for (unsigned k = 1; k <= 3; k++)
+			ex_history_release(hit[k]);
+		ex_history_free(h);
+	}
+}
+
 /* Marks and numbers that cannot be, as in a recording that was changed. */
 TEST(numbers_that_cannot_be)
 {
