@@ -69,7 +69,11 @@ for t in threads: t.join()
 EOF
 cat > serve.sh <<'EOF'
 redis-server --port 0 --unixsocket "$PWD/socket" --save '' > /dev/null &
-until redis-cli -s socket ping > /dev/null 2>&1; do sleep 0.1; done
+server=$!
+until redis-cli -s socket ping > /dev/null 2>&1; do
+	kill -0 $server || exit 1
+	sleep 0.1
+done
 i=0
 while [ $i -lt 2000 ]; do
 	echo "set key:$i value$i"; echo "lpush list $i"; echo "zadd z $i m$i"

@@ -221,20 +221,22 @@ waits(const struct found *f)
 /* The value read by the thread after its access, in the form of a stop's value.
    If no other access was counted in between, it is what this access left;
    otherwise it may be another's.  In a program with one thread, which waits,
-   there is no other. */
+   there is no other.  There it serves for what the kernel wrote, which no
+   instruction shows, as the thread may not wait until memory is read. */
 static bool
 put_left(const struct found *f, unsigned i, enum ordered ordered,
     struct wp_stop_value *left)
 {
 	const uint32_t wanted = WP_CELL_COUNTED | WP_CELL_BYTES;
 	const struct wp_cell_watch *w = &f->watch[i]->what;
+	const bool is_left = ordered != ORDER_UNKNOWN && i == 0 &&
+	    (f->hit->flags & wanted) == wanted &&
+	    w->len <= sizeof(f->hit->byte);
 
-	if (is_alone(f) && waits(f))
+	if (is_alone(f) && waits(f) && !(is_left && f->kernel))
 		return false;
 	*left = (struct wp_stop_value){.addr = w->addr, .call = -1};
-	if (ordered == ORDER_UNKNOWN || i != 0 ||
-	    (f->hit->flags & wanted) != wanted ||
-	    w->len > sizeof(f->hit->byte))
+	if (!is_left)
 		return true;
 	left->flags = WP_STOP_LEFT;
 	left->len = (uint32_t)w->len;

@@ -91,9 +91,8 @@ put_name(struct wp_cell *cell, uint64_t now)
 
 /* The position of the hit among all accesses to its watch.  Accesses by other
    threads are counted only if the thread waits for the helper anyway, because
-   counting doubles the time of a hit.  With other threads, the bytes are read
-   before the count: if no other access is counted, they are what this hit
-   left. */
+   counting doubles the time of a hit.  The bytes are read before the count: if
+   no other access is counted, they are what this hit left. */
 static void
 put_order(struct wp_cell *cell, const struct wp_watch *w)
 {
@@ -104,8 +103,7 @@ put_order(struct wp_cell *cell, const struct wp_watch *w)
 		cell->flags |= WP_CELL_ALONE;
 	if ((cell->flags & WP_CELL_WAITS) == 0)
 		return;
-	looked = (cell->flags & WP_CELL_ALONE) == 0 &&
-	    wp_look_at(w, cell->byte);
+	looked = wp_look_at(w, cell->byte);
 	atomic_signal_fence(memory_order_seq_cst);
 	if (!wp_count_all(w, &cell->counted))
 		return;

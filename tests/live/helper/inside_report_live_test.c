@@ -784,6 +784,8 @@ TEST(the_kernels_access_names_the_call)
 	assert_int_equal(number_of(hit, "len"), 4);
 	assert_holds(text_of(hit, "file"), "pipe:");
 	assert_string_equal(text_of(hit, "file_source"), "stop");
+	/* the thread has read it, however long the report takes */
+	assert_string_equal(text_of(hit, "value_source"), "stop");
 	assert_null(json_object_get(hit, "insn"));
 	hit = hit_at(&o, 1);
 	assert_string_equal(text_of(hit, "origin"), "user");
