@@ -42,9 +42,9 @@
 	X(SPEC_RANGE, ERANGE, "'%s': %s")				\
 	X(SPEC_EXPRESSION, EINVAL, "'%s': %s (column %zu)")		\
 	X(LENGTH, E2BIG, "%llu bytes at %#llx take %u slots, and "	\
-	    "this processor has %u: watch %s (SPEC:LEN)")		\
+	    "this processor has %u free: watch %s (SPEC:LEN)")	\
 	X(TOO_MANY, ENOSPC, "the watches take %u slots together, and "	\
-	    "this processor has %u: watch fewer, or shorter and "	\
+	    "this processor has %u free: watch fewer, or shorter and "	\
 	    "aligned regions")						\
 	X(TOO_WIDE, E2BIG, "slots that rotate over %llu bytes are " \
 	    "rarely at any one of them: give at most %llu (SPEC:LEN)")	\

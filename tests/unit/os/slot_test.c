@@ -217,8 +217,8 @@ static const struct {
 	{0x1001, 32, {4, 8}, -E2BIG, "take 7 slots, and this processor has 4"},
 	{0x1000, 16, {1, 8}, -E2BIG, "watch 8 bytes (SPEC:LEN)"},
 	{0x1000, 8, {0, 8}, -E2BIG, "has 0"},
-	{0x1000, 31, {4, 8}, -E2BIG, "take 6 slots, and this processor has 4: "
-	    "watch 28 or 32 bytes (SPEC:LEN)"},
+	{0x1000, 31, {4, 8}, -E2BIG, "take 6 slots, and this processor has 4 "
+	    "free: watch 28 or 32 bytes (SPEC:LEN)"},
 	{0x1000, 100, {4, 8}, -E2BIG, ": watch 32 bytes (SPEC:LEN)"},
 	{0x1001, 20, {4, 8}, -E2BIG, ": watch 15 bytes, or more from an "
 	    "aligned address (SPEC:LEN)"},
