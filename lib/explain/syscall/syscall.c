@@ -191,16 +191,14 @@ static int
 number_of(const struct ex_syscall_sample *s)
 {
 	const struct ex_sample *sample = &s->record->sample;
-	uint64_t pc, result = 0;
+	uint64_t result = 0;
 
-	if (s->number >= 0 || s->process == NULL ||
-	    sample->user.abi != PERF_SAMPLE_REGS_ABI_64 ||
-	    !ex_regs_pc(&sample->user, &pc))
+	if (s->number >= 0 || s->process == NULL)
 		return s->number;
 	if (!s->returned && (!ex_regs_get(&sample->user, RESULT_REG,
-	    &result) || result != (uint64_t)-ENOSYS))
+	    &result) || (int32_t)result != -ENOSYS))
 		return -1;
-	return ex_syscall_number(s->process, pc);
+	return ex_syscall_number(s->process, sample);
 }
 
 /* The first argument, whose register was not sampled. */

@@ -2,7 +2,8 @@
  * syscall_number: finds the number of a thread's system call in its code.
  *
  * The kernel's callchain may not show it, and a program that watches itself has
- * none.  But most code sets the number in the instruction before.
+ * none.  But most code sets the number in the instruction before, or, in 32-bit
+ * programs, shortly before.
  *
  * A 32-bit program's first argument is in ebx, which the kernel does not sample
  * while it makes the call.  Most code takes it from the stack or sets it to a
@@ -13,8 +14,8 @@
 
 #include "module/module.h"
 
-/* The number of the call that returns to pc; < 0: not known. */
-int ex_syscall_number(struct ex_process *, uint64_t pc);
+/* The number of the call that returns to the pc; < 0: not known. */
+int ex_syscall_number(struct ex_process *, const struct ex_sample *);
 
 /* The content of ebx at a call of a 32-bit program.  False: unknown. */
 bool ex_syscall_first(struct ex_process *, const struct ex_sample *,

@@ -3,9 +3,9 @@
 #include "syscall/syscall_number.h"
 
 int
-ex_syscall_number(struct ex_process *process, uint64_t pc)
+ex_syscall_number(struct ex_process *process, const struct ex_sample *sample)
 {
-	(void)process, (void)pc;
+	(void)process, (void)sample;
 	return -1;
 }
 

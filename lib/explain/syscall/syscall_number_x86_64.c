@@ -34,17 +34,13 @@ target_of(const ZydisDecodedInstruction *insn, uint64_t vaddr)
    one of its function's, and none of its function's jumps leads to the call. */
 static bool
 is_only_way(const uint8_t *code, size_t len, uint64_t start, uint64_t before,
-    uint64_t call)
+    uint64_t call, const ZydisDecoder *decoder)
 {
 	ZydisDecodedInstruction insn;
-	ZydisDecoder decoder;
 	bool met = false;
 
-	if (ZYAN_FAILED(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64,
-	    ZYDIS_STACK_WIDTH_64)))
-		return false;
 	for (size_t at = 0; at < len; at += insn.length) {
-		if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(&decoder, NULL,
+		if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(decoder, NULL,
 		    code + at, len - at, &insn)) ||
 		    target_of(&insn, start + at) == call)
 			return false;
@@ -70,34 +66,6 @@ number_before(const uint8_t *end, size_t avail, int *number)
 	*number = (int)(value & INT_MAX);
 	return value <= INT_MAX ? len : 0;
 }
-
-int
-ex_syscall_number(struct ex_process *process, uint64_t pc)
-{
-	uint8_t code[FUNCTION_MAX];
-	struct ex_function f;
-	struct ex_module *m;
-	uint64_t vaddr, call;
-	size_t len, before, at;
-	int number;
-
-	m = ex_process_module(process, pc, &vaddr);
-	if (m == NULL || !ex_symbol_function(m, vaddr - 1, &f) ||
-	    f.end < vaddr || f.end - f.start > sizeof(code) ||
-	    vaddr - f.start < CALL_LEN)
-		return -1;
-	len = f.end - f.start;
-	call = vaddr - CALL_LEN;
-	at = call - f.start;
-	if (ex_module_bytes(m, f.start, code, len) != len ||
-	    code[at] != 0x0f || code[at + 1] != 0x05)
-		return -1;
-	before = number_before(code + at, at, &number);
-	return before > 0 && is_only_way(code, len, f.start, call - before,
-	    call) ? number : -1;
-}
-
-/* --- the first argument of a 32-bit program's call --- */
 
 /* A call: where its instruction is and what esp is there. */
 struct made_call {
@@ -147,19 +115,53 @@ static bool
 find_call(struct ex_process *process, const struct ex_sample *s,
     const struct ex_regs *regs, struct made_call *call)
 {
+	static const uint8_t usual[CALL_LEN] = { 0x0f, 0x05 };
+	static const uint8_t narrow[CALL_LEN] = { 0xcd, 0x80 };
 	uint8_t code[CALL_LEN];
 
 	call->module = ex_process_module(process, regs->value[EX_REG_PC],
 	    &call->vaddr);
 	if (call->module == NULL)
 		return false;
-	if (strcmp(ex_module_name(call->module), "[vdso]") == 0)
+	if (regs->narrow &&
+	    strcmp(ex_module_name(call->module), "[vdso]") == 0)
 		return leave_vdso(process, s, regs, call);
 	call->vaddr -= sizeof(code);
 	call->sp = (uint32_t)regs->value[EX_REG_SP];
 	return ex_module_bytes(call->module, call->vaddr, code,
-	    sizeof(code)) == sizeof(code) && code[0] == 0xcd && code[1] == 0x80;
+	    sizeof(code)) == sizeof(code) &&
+	    memcmp(code, regs->narrow ? narrow : usual, sizeof(code)) == 0;
 }
+
+/* The function that makes a call, and its code. */
+struct caller {
+	struct made_call call;
+	struct ex_regs regs;
+	struct ex_function f;
+	ZydisDecoder decoder;
+	size_t len;
+	uint8_t code[FUNCTION_MAX];
+};
+
+static bool
+find_caller(struct ex_process *process, const struct ex_sample *sample,
+    struct caller *c)
+{
+	if (!ex_regs_read(&sample->user, &c->regs) ||
+	    !ex_regs_known(&c->regs, EX_REG_PC) ||
+	    (c->regs.narrow && !ex_regs_known(&c->regs, EX_REG_SP)) ||
+	    !find_call(process, sample, &c->regs, &c->call) ||
+	    !ex_symbol_function(c->call.module, c->call.vaddr, &c->f) ||
+	    c->f.end <= c->call.vaddr ||
+	    c->f.end - c->f.start > sizeof(c->code) ||
+	    !ex_sweep_decoder(c->regs.narrow, &c->decoder))
+		return false;
+	c->len = c->f.end - c->f.start;
+	return ex_module_bytes(c->call.module, c->f.start, c->code, c->len) ==
+	    c->len;
+}
+
+/* --- registers of a 32-bit program's call --- */
 
 /* A function's instructions up to a call; the last of them. */
 struct lead {
@@ -239,19 +241,19 @@ leaves(const struct ex_decoded *c, int64_t disp)
 }
 
 static bool
-writes_ebx(const struct ex_decoded *c)
+writes(const struct ex_decoded *c, ZydisRegister reg)
 {
 	for (unsigned i = 0; i < c->insn.operand_count; i++)
 		if (c->op[i].type == ZYDIS_OPERAND_TYPE_REGISTER &&
 		    (c->op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0 &&
 		    ZydisRegisterGetLargestEnclosing(
 		    ZYDIS_MACHINE_MODE_LONG_COMPAT_32, c->op[i].reg.value) ==
-		    ZYDIS_REGISTER_EBX)
+		    reg)
 			return true;
 	return false;
 }
 
-/* How ebx was set: mov $number,%ebx, or mov disp(%esp),%ebx. */
+/* How a register was set: mov $number,%reg, or mov disp(%esp),%reg. */
 struct setting {
 	bool constant;
 	uint32_t value;		/* constant */
@@ -259,13 +261,13 @@ struct setting {
 };
 
 static bool
-take_setting(const struct ex_decoded *c, struct setting *set)
+take_setting(const struct ex_decoded *c, ZydisRegister reg, struct setting *set)
 {
 	const ZydisDecodedOperand *from = &c->op[1];
 
 	if (c->insn.mnemonic != ZYDIS_MNEMONIC_MOV ||
 	    c->op[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
-	    c->op[0].reg.value != ZYDIS_REGISTER_EBX)
+	    c->op[0].reg.value != reg)
 		return false;
 	set->constant = from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
 	set->value = (uint32_t)from->imm.value.u;
@@ -275,11 +277,11 @@ take_setting(const struct ex_decoded *c, struct setting *set)
 	    from->mem.index == ZYDIS_REGISTER_NONE);
 }
 
-/* Go back from the call to what sets ebx; what lies between leaves it, and the
-   word that it was taken from. */
+/* Go back from the call to what sets the register; what lies between leaves it,
+   and the word that it was taken from. */
 static bool
-find_setting(struct ex_module *m, const ZydisDecoder *decoder,
-    const struct lead *lead, uint64_t latest, struct setting *set)
+go_back(const struct caller *c, const struct lead *lead, uint64_t latest,
+    ZydisRegister reg, struct setting *set)
 {
 	const struct ex_decoded *code[BACK_MAX];
 	size_t n = 0;
@@ -287,15 +289,15 @@ find_setting(struct ex_module *m, const ZydisDecoder *decoder,
 	while (n < BACK_MAX && n < lead->n) {
 		const uint64_t at = lead->at[(lead->n - 1 - n) % BACK_MAX];
 
-		code[n] = ex_sweep_at(m, decoder, at);
+		code[n] = ex_sweep_at(c->call.module, &c->decoder, at);
 		/* from elsewhere, one may come in behind it */
 		if (code[n] == NULL || at + code[n]->insn.length <= latest)
 			return false;
-		if (!writes_ebx(code[n])) {
+		if (!writes(code[n], reg)) {
 			n++;
 			continue;
 		}
-		if (!take_setting(code[n], set))
+		if (!take_setting(code[n], reg, set))
 			return false;
 		while (n-- > 0)
 			if (!leaves(code[n], set->constant ? INT32_MAX :
@@ -306,34 +308,47 @@ find_setting(struct ex_module *m, const ZydisDecoder *decoder,
 	return false;
 }
 
+static bool
+find_setting(const struct caller *c, ZydisRegister reg, struct setting *set)
+{
+	struct lead lead = { .n = 0 };
+	uint64_t latest;
+
+	return c->f.sized && read_function(&c->f, c->code, &c->decoder,
+	    c->call.vaddr, &lead, &latest) &&
+	    go_back(c, &lead, latest, reg, set);
+}
+
+int
+ex_syscall_number(struct ex_process *process, const struct ex_sample *sample)
+{
+	struct caller c;
+	struct setting set;
+	size_t before, at;
+	int number;
+
+	if (!find_caller(process, sample, &c))
+		return -1;
+	if (c.regs.narrow)
+		return find_setting(&c, ZYDIS_REGISTER_EAX, &set) &&
+		    set.constant && set.value <= INT_MAX ? (int)set.value : -1;
+	at = c.call.vaddr - c.f.start;
+	before = number_before(c.code + at, at, &number);
+	return before > 0 && is_only_way(c.code, c.len, c.f.start,
+	    c.call.vaddr - before, c.call.vaddr, &c.decoder) ? number : -1;
+}
+
 bool
 ex_syscall_first(struct ex_process *process, const struct ex_sample *sample,
     uint32_t *value)
 {
-	uint8_t code[FUNCTION_MAX];
-	struct made_call call;
-	struct lead lead = { .n = 0 };
+	struct caller c;
 	struct setting set;
-	struct ex_function f;
-	struct ex_regs regs;
-	ZydisDecoder decoder;
-	uint64_t latest;
-	size_t len;
 
-	if (!ex_regs_read(&sample->user, &regs) || !regs.narrow ||
-	    !ex_regs_known(&regs, EX_REG_PC) ||
-	    !ex_regs_known(&regs, EX_REG_SP) ||
-	    !find_call(process, sample, &regs, &call) ||
-	    !ex_symbol_function(call.module, call.vaddr, &f) || !f.sized ||
-	    f.end <= call.vaddr || f.end - f.start > sizeof(code) ||
-	    !ex_sweep_decoder(true, &decoder))
-		return false;
-	len = f.end - f.start;
-	if (ex_module_bytes(call.module, f.start, code, len) != len ||
-	    !read_function(&f, code, &decoder, call.vaddr, &lead, &latest) ||
-	    !find_setting(call.module, &decoder, &lead, latest, &set))
+	if (!find_caller(process, sample, &c) || !c.regs.narrow ||
+	    !find_setting(&c, ZYDIS_REGISTER_EBX, &set))
 		return false;
 	*value = set.value;
-	return set.constant || stack_word(sample, &regs,
-	    call.sp + (uint32_t)set.disp, value);
+	return set.constant || stack_word(sample, &c.regs,
+	    c.call.sp + (uint32_t)set.disp, value);
 }

@@ -127,9 +127,10 @@ TEST(arguments_on_the_stack)
 }
 
 /* What the kernel does not sample, the first argument, the code shows. */
+static const char *const calls_made[] = {"read", "recvfrom"};
+
 TEST(system_calls)
 {
-	static const char *const call[] = {"read", "recvfrom"};
 	const json_t *hit;
 	struct outcome o;
 
@@ -145,7 +146,8 @@ TEST(system_calls)
 		expect_hits(&o, 2);
 		for (unsigned i = 0; i < 2; i++) {
 			hit = hit_at(&o, i);
-			assert_string_equal(text_of(hit, "syscall"), call[i]);
+			assert_string_equal(text_of(hit, "syscall"),
+			    calls_made[i]);
 			assert_string_equal(text_of(hit, "access"), "write");
 			assert_int_equal(number_of(hit, "syscall_bytes"), 8);
 			assert_int_equal(number_of(hit, "fd"), i == 0 ? 3 : 5);
@@ -360,8 +362,14 @@ TEST(inside_system_calls)
 		return;
 	}
 	expect_hits(&o, 2);
-	for (size_t i = 0; i < 2; i++)
-		assert_string_equal(text_of(hit_at(&o, i), "origin"), "kernel");
+	for (size_t i = 0; i < 2; i++) {
+		const json_t *hit = hit_at(&o, i);
+
+		assert_string_equal(text_of(hit, "origin"), "kernel");
+		assert_string_equal(text_of(hit, "syscall"), calls_made[i]);
+		assert_int_equal(number_of(hit, "syscall_bytes"), 8);
+		assert_int_equal(number_of(hit, "fd"), i == 0 ? 3 : 5);
+	}
 }
 
 TEST(inside_verdicts)

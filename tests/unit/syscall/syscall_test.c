@@ -584,9 +584,11 @@ TEST_WITH(code_shows_the_number, begin, NULL)
 
 	capture_maps(space, getpid());
 	process = ex_space_process(space, getpid());
-	for (size_t i = 0; i < COUNT(cases); i++)
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		made.user[PERF_REG_X86_IP] = (uintptr_t)cases[i].pc;
 		assert_int_equal(ex_syscall_number(process,
-		    (uintptr_t)cases[i].pc), cases[i].number);
+		    &made.record.sample), cases[i].number);
+	}
 	made.sample.process = process;
 	made.user[PERF_REG_X86_IP] = (uintptr_t)after_mov;
 	assert_null(explain().name);		/* it may have gone on */
