@@ -50,7 +50,7 @@ struct life {
 	pid_t tid, freed_by, reused_by;
 	bool kept;		/* when it had ended */
 	bool failed;		/* the slot could not be moved there */
-	enum { GIVEN, ARMED, ENDED, TOLD } told;	/* of it, so far */
+	enum { GIVEN, ARMED, ENDED, DONE } reported;	/* of it, so far */
 	struct perf_event_header *at[OBJECT_REUSED + 1];	/* samples */
 	int place;		/* its watch of the session; < 0: none */
 	size_t before;		/* the one that its slot had before it, from 1;
@@ -586,12 +586,12 @@ report_armed(struct objects *o, const struct life *life)
 		});
 }
 
-/* Say what is to be said next of an object.  How far that is then; what it was:
-   there is nothing. */
+/* Report the next stage in the life of an object, if it has been reached.
+   Result: the last stage that has been reported. */
 static int
-say_next(struct objects *o, const struct life *life)
+report_stage(struct objects *o, const struct life *life)
 {
-	switch (life->told) {
+	switch (life->reported) {
 	case GIVEN:
 		if (life->armed == 0)
 			return GIVEN;
@@ -602,50 +602,50 @@ say_next(struct objects *o, const struct life *life)
 			return ARMED;
 		if (!life->failed)
 			report(o, life, OBJECT_FREED);
-		return life->kept ? ENDED : TOLD;
+		return life->kept ? ENDED : DONE;
 	case ENDED:
 		if (life->reused == 0)
 			return ENDED;
 		if (!life->failed)
 			report(o, life, OBJECT_REUSED);
-		return TOLD;
+		return DONE;
 	default:
-		return TOLD;
+		return DONE;
 	}
 }
 
-/* The next thing to be said of an object.  False: there is none. */
+/* Report one stage of an object.  False: there is none to report. */
 static bool
 report_next(struct objects *o, size_t i)
 {
 	struct life life;
-	int told;
+	int reported;
 
 	(void)pthread_mutex_lock(&o->lock);
 	life = o->life[i];
 	(void)pthread_mutex_unlock(&o->lock);
-	told = (int)life.told;
+	reported = (int)life.reported;
 	if (life.place < 0)
 		describe(o, &life);
-	else if ((told = say_next(o, &life)) == (int)life.told)
+	else if ((reported = report_stage(o, &life)) == (int)life.reported)
 		return false;
 	(void)pthread_mutex_lock(&o->lock);
 	if (o->life[i].place < 0)
 		o->life[i].place = life.place;
-	o->life[i].told = told;
-	if (told == TOLD)
+	o->life[i].reported = reported;
+	if (reported == DONE)
 		forget_samples(&o->life[i]);
 	(void)pthread_mutex_unlock(&o->lock);
 	return o->run->session.err == 0;
 }
 
 static bool
-is_told(struct objects *o, size_t i)
+is_done(struct objects *o, size_t i)
 {
 	bool is;
 
 	(void)pthread_mutex_lock(&o->lock);
-	is = o->life[i].told == TOLD;
+	is = o->life[i].reported == DONE;
 	(void)pthread_mutex_unlock(&o->lock);
 	return is;
 }
@@ -669,7 +669,7 @@ objects_report(struct objects *o)
 	for (size_t i = 0; i < o->nopen; i++) {
 		while (report_next(o, o->open[i]))
 			;
-		if (!is_told(o, o->open[i]))
+		if (!is_done(o, o->open[i]))
 			o->open[kept++] = o->open[i];
 	}
 	o->nopen = kept;
@@ -782,7 +782,7 @@ bool
 objects_take(struct objects *o, const struct ex_record *record)
 {
 	const uint64_t late = wp_clock_ns() + PAUSE;
-	bool unsaid = true;
+	bool unreported = true;
 	size_t life = 0;
 
 	if (o == NULL)
@@ -793,19 +793,19 @@ objects_take(struct objects *o, const struct ex_record *record)
 		take_mapping(o, record);
 	if (!session_is_sample(&o->run->session, record))
 		return true;
-	while (unsaid && wp_clock_ns() <= late) {
+	while (unreported && wp_clock_ns() <= late) {
 		(void)pthread_mutex_lock(&o->lock);
 		life = hit_life(o, record);
-		unsaid = life != 0 && o->life[life - 1].told < ENDED &&
+		unreported = life != 0 && o->life[life - 1].reported < ENDED &&
 		    is_freed(o, &o->life[life - 1], record->time);
 		(void)pthread_mutex_unlock(&o->lock);
-		if (unsaid) {	/* its record may still be written */
+		if (unreported) {	/* its record may still be written */
 			take_records(o);
 			objects_report(o);
 		}
 	}
-	o->foreign += life == 0 || unsaid;
-	return life != 0 && !unsaid;
+	o->foreign += life == 0 || unreported;
+	return life != 0 && !unreported;
 }
 
 uint64_t
