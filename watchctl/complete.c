@@ -118,7 +118,7 @@ note_option(struct typed *typed, const char *word,
 	typed->forms = OPTION_ATTACH;
 }
 
-/* What begins at i: COMMAND, of which the unfinished word may be one. */
+/* COMMAND begins at i; the unfinished word may belong to it. */
 static void
 note_command(struct typed *typed, int i, int n, char **word, int index)
 {
@@ -187,8 +187,8 @@ look_at_all(struct typed *typed, int n, char **word, int index)
 
 /* --- candidates --- */
 
-/* Whether a shell takes it for itself, wherever it stands: names are chosen by
-   whoever runs a process or made a file. */
+/* Whether no shell interprets any character of the text.  Names are chosen by
+   whoever runs a process or makes a file. */
 static bool
 is_plain(const char *text)
 {
@@ -263,7 +263,7 @@ offer_options(struct typed *typed)
 	}
 }
 
-/* Not a name that -p would take for something else. */
+/* Offer a name, unless -p would take it for something else. */
 static void
 offer_process(void *arg, const char *name)
 {
@@ -272,7 +272,7 @@ offer_process(void *arg, const char *name)
 		offer(arg, name);
 }
 
-/* Of a list the last. */
+/* Complete the last element of a list. */
 static void
 offer_processes(struct typed *typed)
 {
@@ -287,7 +287,8 @@ offer_processes(struct typed *typed)
 
 /* --- symbols --- */
 
-/* Those of a piece of what an explainer found, which may be anything. */
+/* Offer the symbols in a piece of an explainer's answer, which may contain
+   anything. */
 static void
 offer_symbols(struct typed *typed, struct buffer *found)
 {
@@ -306,7 +307,8 @@ offer_symbols(struct typed *typed, struct buffer *found)
 	typed->begun = begun;
 }
 
-/* Of a process, or if pid is 0, of a file; they come in pieces. */
+/* Offer the symbols of a process or, if pid is 0, of a file.  The answer comes
+   in pieces. */
 static void
 ask_for_symbols(struct typed *typed, struct broker *broker, pid_t pid,
     const char *path)

@@ -172,7 +172,8 @@ text_delivery(const struct doctor *d, struct buffer *b)
 	buffer_free(&line);
 }
 
-/* Where slots run out, for execution; or where no breakpoint serves. */
+/* Uprobes serve for execution where slots run out, or where no breakpoint
+   works. */
 static void
 text_uprobes(const struct doctor *d, struct buffer *b)
 {
@@ -267,7 +268,7 @@ static const char own_without[] =
     "own processes, without the kernel's accesses";
 static const char own_with[] = "own processes, with the kernel's accesses";
 
-/* Without perf events. */
+/* The ways that work without perf events. */
 static const char *
 by_ptrace(const struct doctor *d)
 {

@@ -51,7 +51,7 @@ start(const char *const argv[], const int fd[3])
 	return err == 0 ? pid : -err;
 }
 
-/* How it ended; one that did not is killed. */
+/* The exit status of the run; it is killed if it has not ended. */
 static int
 await_end(pid_t pid, bool ended)
 {
@@ -64,8 +64,9 @@ await_end(pid_t pid, bool ended)
 	return status;
 }
 
-/* What a run says, up to its end; when it watches, let go of what it waits for
-   (-1: nothing).  Result: whether it ended. */
+/* Collect a run's output up to its end.  When the run reports that it watches,
+   close the descriptor that the target waits for (-1: none).  Result: whether
+   the run ended. */
 static bool
 listen_to(int fd, int *go, struct buffer *said)
 {
@@ -124,7 +125,8 @@ judge(struct doctor_way *way, bool ended, int status, const char *said)
 		    WEXITSTATUS(status));
 }
 
-/* The run, with its output in a pipe, and what it may have to let go of. */
+/* Make the run, with its output in a pipe; go: the descriptor to be closed when
+   it watches. */
 static void
 try_run(struct doctor_way *way, const char *const argv[], int null, int *go)
 {

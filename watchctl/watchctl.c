@@ -30,8 +30,8 @@ is(const char *word, const char *verb)
 	return word != NULL && strcmp(word, verb) == 0;
 }
 
-/* With the /proc of another namespace everything known of a process would be
-   wrong. */
+/* Check that /proc belongs to this PID namespace.  What another one shows would
+   be about other processes. */
 static bool
 has_proc(void)
 {
@@ -43,8 +43,9 @@ has_proc(void)
 	return false;
 }
 
-/* Where standard input or output is closed nothing else may come to be, or a
-   report would be written into that.  The command will find it closed. */
+/* Open /dev/null in place of closed standard descriptors.  Otherwise another
+   file could get such a number, and reports would be written into it.  The
+   command finds them closed. */
 static void
 fill_standard(void)
 {

@@ -112,7 +112,7 @@ filter_bits(const struct wp_proc_map *map, const struct wp_proc_usage *usage)
 	    (map->ino != 0 ? MAPPED_PRIVATE : 0u);
 }
 
-/* How much of a mapping is written. */
+/* The number of bytes of a mapping that belong in the file. */
 static uint64_t
 wanted(const struct core *core, const struct wp_proc_map *map,
     const struct wp_proc_usage *usage)

@@ -13,20 +13,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What a core file shall show. */
+/* The contents of a core file. */
 struct core_of {
 	pid_t pid;
 	pid_t tid;		/* the thread that made the hit, which comes
 				   first */
 	siginfo_t why;		/* the signal that debuggers shall show as its
 				   cause */
-	/* Called now and then: true ends the writing.  NULL: nobody is
-	   asked. */
+	/* Called repeatedly during the writing, which ends when it returns
+	   true; may be NULL. */
 	bool (*give_up)(void *arg);
 	void *arg;
 };
 
-/* What was written. */
+/* The size of what was written. */
 struct core_size {
 	uint64_t bytes;		/* size of the file */
 	uint64_t used;		/* of them, outside of holes */

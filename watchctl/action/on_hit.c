@@ -25,7 +25,7 @@
 /* most core files of the same process and hit, from earlier runs */
 enum { NAMES_MAX = 100 };
 
-/* How the hit is called. */
+/* The hit's name in messages. */
 static const char *
 name_of(const struct on_hit_at *at)
 {

@@ -21,7 +21,7 @@ struct boxed_report {
 	int status;		/* with this exit status */
 };
 
-/* Tell the explainer how far the report is. */
+/* Send the explainer the state of the report. */
 static void
 brief(struct broker *broker)
 {

@@ -15,7 +15,7 @@ enum { MODULES_MAX = 65536 };	/* most that are asked for */
 
 /* --- what it knows of processes --- */
 
-/* As many whole records as fit a message. */
+/* The length of the first whole records that fit into a message. */
 static size_t
 next_part(const uint8_t *records, size_t len)
 {

@@ -48,8 +48,8 @@ int live_broker_learn(struct live_broker *, pid_t, const void *records,
    explained. */
 void live_broker_forget(struct live_broker *, pid_t);
 
-/* Tell of a new mapping, as a record of that format.  An explainer that runs
-   has opened the file when this returns.  0 or -errno. */
+/* Add a mapping, as a record of that format.  A running explainer has opened
+   the file when this returns.  0 or -errno. */
 int live_broker_add(struct live_broker *, pid_t, const void *record,
     size_t len);
 

@@ -63,7 +63,7 @@ look_at(struct sandbox_trial *trial, pid_t pid)
 	trial->uid = (uid_t)status_value(status, "\nUid:", 10);
 }
 
-/* It is told to explain a recording, and asks for that first. */
+/* Have it explain a recording: it first asks for that file. */
 static void
 brief(struct broker *broker)
 {

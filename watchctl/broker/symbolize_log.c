@@ -143,7 +143,7 @@ take_number(const char *text, int base, uint64_t *value, const char **end)
 	    *text != '+';
 }
 
-/* What follows this beginning of a text, or NULL. */
+/* The rest of a text after this beginning, or NULL. */
 static const char *
 after(const char *text, const char *beginning)
 {

@@ -127,8 +127,9 @@ has_room(const struct written_report *report)
 	return report->coming.len <= PENDING_MAX - report->pending.len;
 }
 
-/* If the explainer was let go on before, there may be more than is kept;
-   threads must not wait forever for a reader that does not read. */
+/* If the explainer was allowed to continue before, there may be more than the
+   buffer holds; threads must not wait forever for a reader that does not
+   read. */
 static bool
 make_room(struct written_report *report, struct broker *broker, int ms)
 {

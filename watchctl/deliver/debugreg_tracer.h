@@ -93,7 +93,7 @@ struct tracer_child {
 
 struct debugreg_tracer;
 
-/* What a tracer shall watch. */
+/* What a tracer is to watch. */
 struct debugreg_tracer_job {
 	const struct wp_watched *watched;	/* the watches of a target, of
 						   which it takes */

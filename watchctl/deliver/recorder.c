@@ -187,7 +187,7 @@ number_of(struct recorder *r, const struct session *s,
 	return r->newest;
 }
 
-/* --- what is let go --- */
+/* --- discarded records --- */
 
 /* Remove the oldest record.  It goes to the session if it belongs to no hit, or
    to one that is kept. */

@@ -73,7 +73,7 @@ int ask_fetch(const char *build_id);
 /* Have indexes kept. */
 extern const struct ex_index_store ask_index_store;
 
-/* Tell watchctl that all is done, with this exit status, and end. */
+/* Report to watchctl that the work is done, with this exit status, and exit. */
 _Noreturn void ask_end(int status);
 
 #endif

@@ -14,7 +14,7 @@
 #include "insn/insn.h"
 #include "stop/value_sample.h"
 
-/* What is found out about a hit. */
+/* The findings about a hit. */
 struct found {
 	struct session *session;
 	const struct channel_hit *hit;

@@ -54,7 +54,7 @@ out_of_memory(void)
 	_exit(BROKER_NO_MEMORY);
 }
 
-/* --- what watchctl is told --- */
+/* --- results for watchctl --- */
 
 /* Publish what has become of the sample, as far as known. */
 static void

@@ -204,7 +204,7 @@ want(struct hg_evidence *e, const struct heap_findings *found, bool any_number)
 
 /* --- hits --- */
 
-/* What was wanted from a run, and the hits in it. */
+/* The wanted watches of a run, and its hits. */
 struct names {
 	struct hg_wanted wanted[HG_WANTED_MAX];
 	uint32_t n, nhits;

@@ -30,8 +30,8 @@ struct access_tally {
 void access_tally_add(struct access_tally *, const struct wp_cell_watch *,
     unsigned times);
 
-/* How many of the counted accesses to watch i did not reach the program, in
-   total.  False: not known. */
+/* Determine how many of the counted accesses to watch i did not reach the
+   program, in total.  False: this is not known. */
 bool access_tally_missed(const struct access_tally *, const struct wp_channel *,
     unsigned i, uint64_t counted, uint64_t *missed);
 

@@ -124,7 +124,7 @@ is_only(const struct program *p, const struct channel_hit *hit)
 	return n == 1 && hit->nwatches == 1 && hit->watch[0].what.nslots == 1;
 }
 
-/* What is known of a watch besides the contents of the cell. */
+/* Add what is known of a watch besides the contents of the cell. */
 static void
 look_at_watch(struct program *p, struct channel_hit_watch *w)
 {

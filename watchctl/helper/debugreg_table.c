@@ -266,7 +266,8 @@ is_caught(struct debugreg_table *table, pid_t tid, int sig)
 	return false;
 }
 
-/* While the signal is blocked, one stays pending, that of the first hit. */
+/* Whether the thread can get one more signal.  While the signal is blocked,
+   only that of the first hit stays pending. */
 static bool
 fits(pid_t tid, bool *late)
 {

@@ -204,7 +204,7 @@ doubt_unwatched(struct program *p)
 		    "not on in all threads, all the time", p->pid);
 }
 
-/* Some hits may not have been counted; more is not known. */
+/* Report that some hits may not have been counted. */
 static void
 report_gaps(struct program *p)
 {
@@ -221,8 +221,8 @@ report_gaps(struct program *p)
 	(void)session_flush(&p->serve->session, 0);
 }
 
-/* What children do matters only if the run has to be vouched for.  The first
-   one is reported. */
+/* Report the first child that was not watched.  Such children matter only if
+   the run has to be vouched for. */
 static void
 report_child(struct program *p)
 {
@@ -246,7 +246,7 @@ report_child(struct program *p)
 	(void)session_flush(&serve->session, 0);
 }
 
-/* More of its children existed at a time than there is room for. */
+/* Report that more children existed at a time than the table holds. */
 static void
 report_forgotten(struct program *p)
 {

@@ -179,7 +179,8 @@ set_registers(struct thread_regs *regs,
 	return err;
 }
 
-/* Reads its clock, which stands still while the thread is stopped. */
+/* Read the thread's clock, which does not advance while the thread is
+   stopped. */
 static uint64_t
 ran(const struct thread_regs *regs)
 {

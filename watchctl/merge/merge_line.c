@@ -26,7 +26,7 @@ struct members {
 
 enum { LONGEST = 12 };
 
-/* With the lengths of the names. */
+/* The members, with the lengths of their names. */
 static const struct member {
 	const char *name;
 	size_t len, at;

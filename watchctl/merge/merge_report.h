@@ -8,7 +8,7 @@
 
 #include "merge/merged.h"
 
-/* What became of the lines. */
+/* The numbers of lines that were repeated or left out. */
 struct merge_count {
 	uint64_t repeated, left_out;
 };

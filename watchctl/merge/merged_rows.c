@@ -102,7 +102,7 @@ merged_row_time(const struct merged_run *run, struct merged_row *row,
 		row->last = time;
 }
 
-/* Where a thread is, or would be, in the list of a row. */
+/* The index of a thread in the list of a row, or the one to insert it at. */
 static size_t
 thread_at(const struct merged_row *row, int tid)
 {

@@ -65,7 +65,7 @@ unknown_option(const char *name, const struct option *names)
 	return -EINVAL;
 }
 
-/* Report what getopt's '?' or ':' stands for. */
+/* Report the error behind getopt's '?' or ':'. */
 static int
 bad_option(int c, char **argv, const struct option *names)
 {

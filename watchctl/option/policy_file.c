@@ -299,7 +299,7 @@ add_new(struct policy_watch *watch, enum policy_key key, const char *before,
 static const char made_by[] =
 "# who writes what; made by watchctl --learn\n";
 
-/* Add what stands before a new [watch]; before the first one, that is the whole
+/* Add the lines before a new [watch]; before the first one, these are the whole
    file so far. */
 static struct policy_line *
 begin_watch(struct policy_file *f, struct policy_watch *watch)

@@ -40,7 +40,7 @@ struct traced {
 				   nothing is armed there at a hook; */
 	uint64_t mapped;	/* then: bits of the modules mapped at first */
 	int hook;		/* the breakpoint, or < 0 */
-	uint64_t calls;		/* how many calls of the hook were looked at */
+	uint64_t calls;		/* calls of the hook that were examined */
 	enum { RUNS, WAITS, PASSES } at_hook;
 };
 
@@ -61,7 +61,7 @@ struct exec_tracer {
 	bool leave;
 	struct caught *caught;	/* n of them, in order */
 	size_t n, cap;
-	struct caught due;	/* to be looked at now; pid 0: none */
+	struct caught due;	/* to be examined now; pid 0: none */
 	atomic_bool busy;
 	atomic_bool ends;	/* the run ends */
 	bool starved;		/* of the thread: out of memory */
@@ -227,8 +227,8 @@ change_signal(struct exec_tracer *t, struct traced *traced, int sig)
 	}
 }
 
-/* If the signal that a thread is about to get is that of its hook, it waits
-   until the process has been looked at, and does not get the signal. */
+/* If the signal that a thread is about to get is that of its hook, the thread
+   does not get it, and waits until the process has been examined. */
 static int
 take_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 {
@@ -626,7 +626,7 @@ exec_tracer_start(struct exec_tracer **out, struct run *run,
 	return 0;
 }
 
-/* Have the next process looked at.  Returns false if there is none. */
+/* Have the next process examined.  Returns false if there is none. */
 static bool
 next(struct exec_tracer *t)
 {

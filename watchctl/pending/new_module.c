@@ -264,9 +264,9 @@ run_modules(struct run *run, pid_t pid)
 
 /* --- a process that runs already --- */
 
-/* What is to be found there now: all but what a module may bring, and that too,
-   if it is mapped, since a name that it has not is wrong.  0 or -errno with a
-   cause. */
+/* Resolve the SPECs that must exist now: all except those of a module that may
+   be mapped later.  If that module is mapped already, its SPECs must exist,
+   too.  0 or -errno with a cause. */
 static int
 find_now(struct run *run, struct process *process, struct wp_cause *cause)
 {

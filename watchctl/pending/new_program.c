@@ -141,8 +141,8 @@ resolve_unless_absent(struct run *run, struct program *program, bool early)
 	return missing;
 }
 
-/* How long a program is waited for, whose loader may be waiting for a file, or
-   be stopped; others may be waiting for watchctl meanwhile. */
+/* A wait for a program whose loader may itself wait for a file or be stopped.
+   It is limited, because other programs may be waiting for watchctl. */
 struct waiting {
 	struct run *run;
 	uint64_t limit;		/* until then, ns */
@@ -285,7 +285,7 @@ run_plan(struct run *run, struct process *process, const bool *found,
 	return 0;
 }
 
-/* With stops, what waits has a watch from the beginning. */
+/* With --stop, a pending SPEC has a watch from the start. */
 static void
 reserve(struct program *program, const struct options *o)
 {
@@ -422,7 +422,7 @@ go_on(struct run *run, struct program *program, struct wp_cause *cause)
 	return 0;
 }
 
-/* What goes wrong is no reason to end the watch. */
+/* Report a failure, which does not end the watch. */
 static void
 give_up(struct run *run, const struct program *program, int err,
     const struct wp_cause *cause)

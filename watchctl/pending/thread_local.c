@@ -56,7 +56,8 @@ not_yet(const struct spec *spec, const char *why, struct wp_cause *cause)
 	return -EAGAIN;
 }
 
-/* Where glibc notes the distance, in what its loader keeps of each module. */
+/* Find the member of glibc's struct link_map in which the loader stores the
+   distance. */
 static int
 find_member(struct live_broker *live, pid_t pid, const struct spec *spec,
     struct member *member, struct wp_cause *cause)
@@ -80,7 +81,7 @@ find_member(struct live_broker *live, pid_t pid, const struct spec *spec,
 	return 0;
 }
 
-/* What a member holds: a number of its process's size. */
+/* Read a member, which has the size of a long of its process. */
 static bool
 read_member(pid_t pid, uint64_t at, const struct member *member, int64_t *value)
 {
@@ -95,7 +96,8 @@ read_member(pid_t pid, uint64_t at, const struct member *member, int64_t *value)
 	return true;
 }
 
-/* How far the module's storage begins before the control block. */
+/* Find the distance from the start of the module's storage to the control
+   block. */
 static int
 find_distance(struct live_broker *live, pid_t pid, const struct spec *spec,
     uint64_t base, int64_t *distance, struct wp_cause *cause)

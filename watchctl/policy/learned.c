@@ -6,7 +6,7 @@
 #include "policy/by_stack.h"
 #include "policy/culprit.h"
 
-/* What was learnt from a backtrace at a watch. */
+/* The writer that was learnt from a backtrace at a watch. */
 struct taken {
 	const struct ex_watch *watch;	/* NULL if nothing was */
 	enum policy_writer writer;

@@ -75,7 +75,7 @@ live_maps_look(struct live_maps *m)
 	return err;
 }
 
-/* Where a doubtful pc is kept for which reading the maps again did not help. */
+/* The entry for a doubtful pc for which reading the maps again did not help. */
 static uint64_t *
 doubted_at(struct live_maps *m, uint64_t pc)
 {

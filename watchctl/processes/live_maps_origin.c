@@ -7,7 +7,8 @@
 #include "os/clock.h"
 #include "proc/proc.h"
 
-/* How often to check for the program that is being executed. */
+/* How many times, and how often, to check for the program that is being
+   executed. */
 enum { TRIES = 1000, NAP_NS = 1000000 };
 
 void

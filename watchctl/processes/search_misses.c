@@ -20,7 +20,7 @@ struct file {
 	struct timespec written, changed;
 };
 
-/* Only a file that is still at its path counts. */
+/* Add a file, if it still exists at its path. */
 static int
 add_file(void *arg, const struct wp_proc_map *map)
 {

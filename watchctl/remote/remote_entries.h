@@ -61,7 +61,7 @@ remote_entry_is_waiting(const struct journal_entry *e)
 	return remote_entry_is_sample(e) && !e->settled;
 }
 
-/* Its fate is known now. */
+/* Settle an entry: the outcome of its hit is known. */
 static inline void
 remote_entry_settle(struct remote_entries *k, struct journal_entry *e)
 {

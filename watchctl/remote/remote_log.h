@@ -18,7 +18,7 @@ struct remote_log_use {
 	pid_t pid;
 };
 
-/* What of the log is needed. */
+/* The parts of the log that are needed. */
 struct remote_log_calls {
 	const struct remote_log_use *use;	/* nuses of them, by their
 				   times */

@@ -85,7 +85,7 @@ send_bytes(struct remote_session *remote, const struct shared_memory *memory,
 	}
 }
 
-/* Tell the explainer to read a part of some memory. */
+/* Have the explainer read a part of shared memory. */
 static void
 bid(struct remote_session *remote, const struct shared_memory *memory, bool new,
     size_t from, size_t to)
@@ -432,8 +432,8 @@ patience(const struct remote_session *remote)
 	return left > 0 ? left : 0;
 }
 
-/* After this no thread waits: what is read of a process is no longer what it
-   was at the hit. */
+/* Wait for the explainer for at most this time.  After that no thread waits, so
+   what is read of a process may differ from what it was at the hit. */
 static bool
 wait_a_while(struct remote_session *remote, long ms)
 {
@@ -580,9 +580,9 @@ end(struct journal *journal)
 	    STATUS_OWN_FAILURE : remote->status;
 }
 
-/* Only the past knows what a dead explainer called a backtrace.  Counts of
-   backtraces that are not there, because there was no memory or their first
-   hits are not settled, are lost. */
+/* Backtraces that a dead explainer numbered are known only by its past hits.
+   If one is not there, for lack of memory or because its first hit is not
+   settled, its counts are lost. */
 void
 remote_session_tally(struct remote_session *remote,
     const struct wp_target_tally *tally, bool last)
@@ -630,7 +630,7 @@ remote_session_excuse(struct remote_session *remote, long ms)
 
 /* --- opening and closing --- */
 
-/* While a question is asked, the journal is read on. */
+/* Take a message of the journal while the answer to a question is awaited. */
 static bool
 take_other(struct broker *broker, const struct broker_message *message)
 {

@@ -540,7 +540,8 @@ report_damage(struct session *s, const struct report_damage *it)
 		keep_damage(s, it);
 }
 
-/* Its backtraces have to exist at the same time. */
+/* Explain a finding of the heap, whose backtraces must all exist at the same
+   time. */
 static void
 damage(struct session *s, const struct hg_finding *f)
 {

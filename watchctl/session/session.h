@@ -245,14 +245,15 @@ int session_add_watch(struct session *, const char *spec, const char *symbol,
 int session_add_place(struct session *, pid_t, const char *spec, uint64_t addr,
     uint64_t len, enum wp_access access, unsigned slots);
 
-/* Say which slot the next format index is; watch -1: of none.  0 or -ENOMEM. */
+/* Add the slot of the next format index; watch -1: it has none.  0 or
+   -ENOMEM. */
 int session_add_slot(struct session *, int watch, uint64_t addr, uint64_t len);
 
 /* Records of an event with these ids have its layout. */
 void session_format(struct session *, const struct perf_event_attr *,
     const uint64_t *ids, size_t n);
 
-/* More ids of an event that has been given a format, by its index. */
+/* Add ids to an event that has a format, by its index. */
 void session_ids(struct session *, size_t format, const uint64_t *ids,
     size_t n);
 
@@ -322,7 +323,7 @@ void session_left_out(struct session *, uint64_t hits, uint64_t samples);
    this reason (report.h): write them, and a line about them. */
 void session_last(struct session *, const char *reason);
 
-/* Without a journal: write that line; the hits are written. */
+/* Without a journal: write the line that follows the released hits. */
 void session_released(struct session *, const char *reason);
 
 /* All records from before now (ns; UINT64_MAX: all) are there: write what can

@@ -158,7 +158,7 @@ access_tally_of(const struct session *s)
 	return s->ops == NULL ? NULL : s->ops->explained(s);
 }
 
-/* Where the report could not be written to its end: what is not in it, is
+/* If the report could not be written completely, count the missing hits as
    lost. */
 static void
 correct_end(struct session *s, struct report_end *end)
@@ -179,8 +179,8 @@ correct_end(struct session *s, struct report_end *end)
 	    end->unchanged - end->skipped - end->handled;
 }
 
-/* What was lost in all, as perf record reports it: LOST records, which are
-   there already, report only what was lost before another record. */
+/* Record the total of lost samples, as perf record does.  The LOST records in
+   the file cover only samples that were lost before another record. */
 static void
 record_lost(struct session *s)
 {
@@ -197,7 +197,7 @@ record_lost(struct session *s)
 		session_note(s, ex_perfwriter_record(s->recording, &record));
 }
 
-/* What there is to report at the end. */
+/* Collect what is reported at the end. */
 static void
 fill_end(struct session *s, struct report_end *end)
 {
@@ -309,7 +309,7 @@ put_end(struct session *s, const char *reason, int status,
 	return status;
 }
 
-/* Whether what should be in the report is not; it is said why. */
+/* Whether the report is incomplete; a message says why. */
 static bool
 is_incomplete(const struct session *s)
 {

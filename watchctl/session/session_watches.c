@@ -90,7 +90,8 @@ put_slot(struct session *s, const struct ex_slot *slot)
 	session_put(s, JOURNAL_SLOT, &it, sizeof(it));
 }
 
-/* What is there when all watches are asked for is put into the journal then. */
+/* Whether a new watch goes into the journal at once.  Those that exist when all
+   watches are requested go there then. */
 static bool
 is_put(const struct session *s)
 {

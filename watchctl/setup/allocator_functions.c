@@ -13,8 +13,8 @@ struct finder {
 	struct wp_objects_what *what;
 };
 
-/* What has a name that frees what its first argument is, or hands out memory.
-   That of C++'s library calls free. */
+/* The names of functions that free their first argument, or that allocate.
+   Those of the C++ library call free. */
 static const char *const frees[] = {
 	"free", "free_sized", "free_aligned_sized", "dallocx",
 	"sdallocx", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm",
@@ -35,7 +35,7 @@ static const struct {
 };
 enum { NEEDED = 1 };		/* of those that free */
 
-/* Where the functions of a name begin. */
+/* Find the addresses of the functions of this name. */
 static int
 find_functions(const struct finder *f, const char *name,
     struct spec_place *place, struct wp_cause *cause)
@@ -86,7 +86,7 @@ add_end(struct finder *f, const char *name, unsigned arguments,
 	return err;
 }
 
-/* They hand out memory. */
+/* Add the functions that allocate. */
 static void
 add_call(struct finder *f, size_t which)
 {
@@ -132,8 +132,8 @@ leave_out_cxx(struct finder *f)
 	what->nends = n;
 }
 
-/* Of those that are named, the first three arguments count: a pool may be the
-   first one. */
+/* Of functions named by --free-function, each of the first three arguments may
+   be the object, because the first one may be a pool. */
 int
 allocator_functions_find(struct run *run, pid_t pid, bool early,
     struct wp_objects_what *what, struct wp_cause *cause)

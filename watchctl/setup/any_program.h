@@ -22,8 +22,8 @@ int any_program_find(struct run *, struct process *, struct wp_cause *);
    watched for this cause; and report it, unless it has no such symbol. */
 void any_program_skip(struct run *, size_t i, int err, const struct wp_cause *);
 
-/* After all running processes were examined: 0; or -errno after a line on
-   stderr: there are some, but none has anything to watch. */
+/* Call this after all running processes were examined.  0, or -errno after a
+   line on stderr if there are some but none has anything to watch. */
 int any_program_check(struct run *);
 
 /* Print that nothing is watched yet, or what is not. */

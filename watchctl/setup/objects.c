@@ -750,7 +750,7 @@ hit_life(struct objects *o, const struct ex_record *record)
 	return 0;
 }
 
-/* What is mapped where memory was that a slot keeps is not that memory. */
+/* A new mapping in place of memory that a slot watches is other memory. */
 static void
 take_mapping(struct objects *o, const struct ex_record *record)
 {

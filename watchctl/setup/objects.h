@@ -51,8 +51,8 @@ int objects_plan(struct objects *, struct process *, struct wp_region *,
    NULL: nothing to do.  0 or -errno with a cause. */
 int objects_open_probes(struct objects *, size_t first, struct wp_cause *);
 
-/* Before the process is armed: turn the uprobes on; and after that: begin to
-   watch objects. */
+/* objects_expect enables the uprobes, before the process is armed.
+   objects_begin begins to watch objects, after that. */
 void objects_expect(struct objects *);
 int objects_begin(struct objects *);
 

@@ -82,7 +82,7 @@ nothing_yet(int sig)
 	(void)sig;
 }
 
-/* Of a command it does what it would have done. */
+/* In a command the signal has its usual effect. */
 void
 run_expect_signals(const struct options *options)
 {

@@ -75,8 +75,8 @@ make_processes(struct run *run)
 	return run->process == NULL ? complain("out of memory") : 0;
 }
 
-/* Events are refused, for this cause: whether stops by debug registers do what
-   is asked for, as the end of a sentence. */
+/* Events are refused, for this cause.  Result: whether stops by debug registers
+   could do the same, as the end of a sentence. */
 static const char *
 without_events(const struct options *o, const struct wp_cause *cause)
 {
@@ -133,7 +133,7 @@ each_process(struct run *run,
 	return err;
 }
 
-/* One that was named. */
+/* Check a process that was named. */
 static int
 check(struct run *run, struct process *process, struct wp_cause *cause)
 {
@@ -208,7 +208,7 @@ open_kept(struct run *run)
 	return err;
 }
 
-/* How the target is to be watched, but for what has to be tried first. */
+/* The target's options, except for those that depend on what works here. */
 static struct wp_options
 wish_of(struct run *run)
 {
@@ -273,7 +273,8 @@ find_another(struct run *run, struct wp_cause *cause)
 	    why);
 }
 
-/* How hits can be had here.  cause: why not by events, if so. */
+/* Choose the way in which hits are delivered here. cause: why events are not
+   available, if they are not. */
 static int
 find_way(struct run *run, struct wp_cause *cause)
 {
@@ -339,7 +340,8 @@ make_broker(struct run *run)
 	answers->no_memory = options_everywhere(o);
 }
 
-/* What is possible here, and with it the target and its rings. */
+/* Determine what works here, and create the target and its rings
+   accordingly. */
 static int
 prepare(struct run *run)
 {
@@ -563,7 +565,7 @@ attach_waiting(struct run *run, struct process *process, struct wp_cause *cause)
 	    exec_tracer_attach(run->tracer, process->pid, cause);
 }
 
-/* Whether something of what has been looked at can be watched. */
+/* Check that something can be watched in the processes that were examined. */
 static int
 check_scope(struct run *run)
 {
@@ -587,8 +589,8 @@ find_watches(struct run *run, struct process *process, struct wp_cause *cause)
 	return err;
 }
 
-/* What was found so far is found again by a thread that traces processes; a
-   command, which has run nothing of its own, is started again by that. */
+/* Start again with a thread that traces processes.  It also starts the command
+   again, which has not executed any code of its own. */
 static int
 begin_anew(struct run *run)
 {
@@ -639,7 +641,7 @@ find_and_arm(struct run *run)
 		run->began = wp_clock_ns();
 		return each_process(run, attach_waiting);
 	}
-	if (run->waits) {	/* each program is looked at as it begins */
+	if (run->waits) {	/* each program is examined when it starts */
 		run->began = wp_clock_ns();
 		err = run_learn(run, run->process, false,
 		    &(struct wp_cause){0});

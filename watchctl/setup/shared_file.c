@@ -36,7 +36,7 @@ explain_missing(const struct spec *spec, int err)
 	    spec->shared, strerror(err));
 }
 
-/* What its mappings begin at a multiple of. */
+/* The size that offsets of mappings of this file are multiples of. */
 static uint64_t
 unit_of(int fd)
 {
@@ -47,7 +47,8 @@ unit_of(int fd)
 	    (uint64_t)fs.f_bsize : page;
 }
 
-/* Where the page is, at so many bytes of ours; 0: nowhere. */
+/* The physical address of the page at this offset of our own mapping; 0: it is
+   not known. */
 static uint64_t
 find_page(const struct shared_file *f, uint64_t at)
 {
@@ -85,8 +86,8 @@ first_page(const struct shared_file *f)
 	return f->spec->off / page * page;
 }
 
-/* Behind the bytes; of more than there can be slots for, which is refused where
-   slots are planned, some pages. */
+/* The end of the pages that hold the watched bytes.  A length that is too large
+   for the slots is limited here to some pages, and refused later. */
 static uint64_t
 end_of(const struct shared_file *f)
 {

@@ -328,7 +328,7 @@ parse_all(struct parser *parser)
 	return node;
 }
 
-/* What is meant where an expression does not go on. */
+/* The error message for text that cannot continue an expression. */
 static const char *
 misplaced(const char *p)
 {

@@ -137,7 +137,7 @@ ambiguous(const struct spec *spec, const struct search *s,
 	return err;
 }
 
-/* How many bytes at addr are watched, if that is not said. */
+/* The number of bytes to watch at addr if the SPEC has no length. */
 static uint64_t
 usual_length(const char *kallsyms, uint64_t addr)
 {

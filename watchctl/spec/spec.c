@@ -70,7 +70,7 @@ spec_parse_number(const char **p, uint64_t *value)
 	return NULL;
 }
 
-/* How many characters of an operator's name are at p; 0: none. */
+/* The length of an operator's name at p; 0: there is none. */
 static size_t
 operator_length(const char *p)
 {
@@ -457,8 +457,9 @@ spec_error(const struct spec *spec, const char *at, const char *what,
 	return err;
 }
 
-/* What it means in C, if anything, beside what it is as a symbol: what is wrong
-   with that, at p, is *wrong.  What goes further is what was meant. */
+/* Parse the text also as an expression of C.  As a symbol it is wrong at p, for
+   the reason `wrong'.  The reading that gets further is assumed to be the
+   intended one. */
 static int
 add_expression(const char *text, const char *p, const char *wrong,
     struct spec *spec, bool *memory, struct wp_cause *cause)
@@ -490,7 +491,7 @@ is_kernels(const struct spec *spec)
 	    spec->module != NULL && strcmp(spec->module, "kernel") == 0;
 }
 
-/* What looks like a length is a line. */
+/* What looks like a length is a line number. */
 static int
 take_line(struct spec *spec)
 {

@@ -113,8 +113,8 @@ spec_allocator_name(const char *text)
 	    spec_is_digit(text[len]) ? NULL : text + len;
 }
 
-/* Where a function's name ends: what can follow it is no part of any, outside
-   brackets. */
+/* The end of a function's name.  Outside of brackets, no name contains what may
+   follow it. */
 static const char *
 allocator_end(const char *p)
 {

@@ -66,7 +66,8 @@ find_symbol_name(const char *symbol, uint64_t off)
 	return name;
 }
 
-/* Its code runs once, to choose the function that is called by its name. */
+/* Refuse the resolver of an indirect function (IFUNC), whose code runs only
+   once, to choose the function. */
 static int
 symbol_indirect(struct search *s, struct wp_cause *cause)
 {
@@ -104,7 +105,7 @@ offset_error(const struct spec *spec, uint64_t size, struct wp_cause *cause)
 	return rc;
 }
 
-/* Where a uprobe takes the arguments of a function. */
+/* The address at which a uprobe reads the arguments of a function. */
 static uint64_t
 probe_address(const struct found_symbol *c)
 {
@@ -218,8 +219,7 @@ choose_symbol(struct search *s, struct ex_process *process,
 	return s->n > 1 && !s->spec->all ? symbol_ambiguous(s, cause) : 0;
 }
 
-/* Where it is in its module's thread-local storage, of which each thread has
-   one of its own. */
+/* Determine the variable's offset in its module's thread-local storage. */
 static int
 place_local(const struct search *s, struct spec_place *place,
     struct wp_cause *cause)
@@ -372,7 +372,7 @@ resolve_as_symbol(const struct spec *spec, struct ex_process *process,
 	return rc;
 }
 
-/* What is in an object that a function returns. */
+/* Resolve a member of the object that a function returns. */
 static int
 resolve_part(const struct spec *spec, struct ex_process *process, bool early,
     struct spec_place *place, struct wp_cause *cause)
@@ -441,7 +441,7 @@ resolve_name(const struct spec *spec, struct ex_process *process, bool early,
 
 struct line_search {
 	const struct spec *spec;
-	uint64_t base;			/* of the module that is asked */
+	uint64_t base;			/* of the module that is searched */
 	uint64_t addr[FOUND_MAX];	/* n of them, as far as there is room */
 	size_t n;
 	int near;		/* the next line that has code; 0: none has */

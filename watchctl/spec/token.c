@@ -77,9 +77,8 @@ token_file(const char *p)
 	return 0;
 }
 
-/* How many characters some brackets have, with what is in them; 0: they are
-   never closed.  Of template arguments "->" is a part, and '>' in other
-   brackets. */
+/* The length of brackets and their contents; 0: they are never closed.
+   Template arguments may contain "->", and '>' in other brackets. */
 static size_t
 bracketed(const char *p)
 {
@@ -196,7 +195,7 @@ token_number(const char **p, struct token_number *n)
 	return NULL;
 }
 
-/* What is behind a backslash. */
+/* Take the escape sequence after a backslash. */
 static bool
 escape(const char **p, uint64_t *value)
 {
@@ -271,7 +270,7 @@ take_word(const char *p, struct words *words)
 	return 4;
 }
 
-/* What they mean together; NULL: nothing. */
+/* The base type that these words denote together; NULL: none. */
 static const char *
 base_type(const struct words *words)
 {
@@ -360,7 +359,8 @@ take_part(const char *p, struct token_type *type, struct words *words,
 	return n;
 }
 
-/* So many '*', with qualifiers among them.  False: too many. */
+/* Take any '*', with qualifiers among them, and count them.  False: there are
+   too many. */
 static bool
 take_pointers(const char **p, unsigned *pointers)
 {
@@ -376,7 +376,7 @@ take_pointers(const char **p, unsigned *pointers)
 	return true;
 }
 
-/* Behind "(*)": all dimensions of the array that is pointed to. */
+/* Take the dimensions after "(*)": the pointer is one to an array. */
 static bool
 take_dimensions(const char **p, struct token_type *type)
 {
@@ -398,7 +398,7 @@ take_dimensions(const char **p, struct token_type *type)
 	return type->ndims > 0;
 }
 
-/* Behind "(*)": the parameters of the function that is pointed to. */
+/* Take the parameters after "(*)": the pointer is one to a function. */
 static bool
 take_parameters(const char **p)
 {
@@ -415,8 +415,8 @@ take_parameters(const char **p)
 	return true;
 }
 
-/* "(*)[4]", "(*)(int)".  A pointer to a function is one to nothing known.
-   False: it goes on as no type does. */
+/* Take a declarator such as "(*)[4]" or "(*)(int)".  What a pointer to a
+   function points to has no type here.  False: this is no type. */
 static bool
 take_declarator(const char **p, struct token_type *type)
 {

@@ -79,7 +79,7 @@ field_bool(struct buffer *b, const char *name, bool value)
 	buffer_puts(b, value ? "true" : "false");
 }
 
-/* Only if it is true. */
+/* Write the field only if it is true. */
 static inline void
 field_flag(struct buffer *b, const char *name, bool value)
 {

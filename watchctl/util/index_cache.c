@@ -141,8 +141,8 @@ struct oldest {
 	struct timespec used;
 };
 
-/* The bytes of all indexes, and the oldest of them; unfinished ones that nobody
-   writes any more are removed. */
+/* Add up the sizes of all indexes and find the oldest one.  Unfinished indexes
+   whose writer has ended are removed. */
 static uint64_t
 look(DIR *dir, struct oldest *oldest)
 {

@@ -168,7 +168,8 @@ ex_jump_leads_anywhere(struct ex_module *m, uint64_t start, uint64_t end,
 
 /* --- addresses --- */
 
-/* Those of 32-bit code that can lie anywhere are counted from a register. */
+/* Position-independent 32-bit code forms addresses relative to a register, so
+   the addresses do not appear in it. */
 bool
 ex_jump_sees_addresses(struct ex_module *m)
 {

@@ -11,7 +11,7 @@ enum {
 	STEPS = 4,		/* instructions that are gone back over */
 	REACH = 48,		/* bytes */
 	FUNCTION_MAX = 16384,	/* bytes: no others are looked through */
-	PIECE = 4096,		/* of a module's code, looked at at once */
+	PIECE = 4096,		/* of a module's code, searched at a time */
 	CODE_MAX = 64 << 20,	/* bytes: no others are looked through */
 };
 
@@ -139,8 +139,8 @@ written_by(const struct ex_query *q, const struct ex_code *c)
 	return written;
 }
 
-/* Whether it certainly goes on to the next instruction, and does nothing to
-   registers but what its operands say. */
+/* Whether control certainly continues at the next instruction, and only the
+   registers among the operands change. */
 static bool
 is_plain(const struct ex_code *c)
 {
@@ -168,7 +168,7 @@ is_whole(ZydisRegister reg)
 	    ZydisRegisterGetClass(reg) == ZYDIS_REGCLASS_GPR64;
 }
 
-/* What an instruction put into a whole register. */
+/* Determine the value that an instruction put into a whole register. */
 static void
 look_at(const struct ex_query *q, const struct ex_code *c, unsigned changed,
     struct ex_prior_value *held)
@@ -231,7 +231,7 @@ find(const struct ex_query *q, const struct ex_code *c, unsigned number,
 		held->kind = EX_PRIOR_NOT;
 }
 
-/* Whether what was looked at is what was executed. */
+/* Whether the code that was examined is the code that was executed. */
 static bool
 is_original(const struct ex_query *q, uint64_t end, unsigned len)
 {

@@ -17,7 +17,7 @@
 					   by then decoding has found its
 					   step */
 
-/* What is known of an address. */
+/* The findings about an address. */
 struct swept_place {
 	struct ex_sweep before;		/* of what ends there */
 	struct ex_decoded *code;	/* of what begins there */
@@ -60,7 +60,7 @@ places_release(void *arg)
 	}
 }
 
-/* What is kept of a module; NULL: out of memory. */
+/* The findings about a module; NULL: out of memory. */
 static struct swept_places *
 places_of(struct ex_module *module)
 {
@@ -92,7 +92,8 @@ note_branch(struct way *way, const ZydisDecodedInstruction *insn)
 		way->entered |= (uint16_t)(1U << before_end);
 }
 
-/* What data often looks like, and code of programs never. */
+/* Whether this is an instruction that data often looks like and that programs
+   never use. */
 static bool
 is_unlikely(const uint8_t *code, const ZydisDecodedInstruction *insn)
 {
@@ -261,7 +262,7 @@ sweep_from_start(struct ex_module *module, const ZydisDecoder *decoder,
 	return found;
 }
 
-/* What is known of a key; NULL: out of memory. */
+/* The findings for a key; NULL: out of memory. */
 static struct swept_place *
 place_of(struct ex_module *module, uint64_t key)
 {

@@ -153,7 +153,7 @@ walk(struct ex_tail_graph *g, struct ex_tail *tail)
 	}
 }
 
-/* What was found from the outside in, the other way round. */
+/* Reverse the frames, which were found from the outermost one inwards. */
 static void
 reverse(struct ex_tail *tail)
 {

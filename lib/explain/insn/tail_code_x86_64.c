@@ -72,7 +72,8 @@ is_stub(const struct ex_tail_place *place)
 	    strcmp(symbol.name + len - 4, "@plt") == 0;
 }
 
-/* Of 32-bit code: an address, or what ebx has in a stub and an offset. */
+/* The slot that 32-bit code jumps through: an address or, in a stub, an offset
+   from ebx. */
 static bool
 narrow_slot(const ZydisDecodedOperand *op, const struct ex_tail_place *at,
     uint64_t *vaddr)

@@ -98,7 +98,8 @@ bool ex_tail_follow_stub(struct ex_tail_graph *, struct ex_tail_place *);
 /* Add each jump out of a node's code.  False: there is too much of it. */
 bool ex_tail_add_exits(struct ex_tail_graph *, int from);
 
-/* Who was called by the instruction before back.  False: that is not known. */
+/* Determine the function that the instruction before `back' called.  False: it
+   is not known. */
 bool ex_tail_called_by(struct ex_tail_graph *, uint64_t back,
     struct ex_tail_place *called);
 

@@ -20,7 +20,7 @@ enum {
 	EXITS_MAX = 64,		/* of a function that are followed */
 };
 
-/* What is searched for jumps: places behind start, up to place. */
+/* A search for jumps to addresses after `start', up to `place'. */
 struct entry {
 	struct ex_module *module;
 	ZydisDecoder decoder;

@@ -104,7 +104,8 @@ add_uprobe(struct wp_objects *o, uint64_t addr, bool returns, int program)
 	return err < 0 ? err : 0;
 }
 
-/* What ends them first: none is made that is not seen to end. */
+/* Add the uprobes of the functions that free first, so that no object is
+   noticed whose end would not be. */
 static int
 add_uprobes(struct wp_objects *o, const struct wp_objects_what *what)
 {
@@ -208,7 +209,8 @@ wp_objects_reuse(struct wp_objects *o, unsigned place, bool kept)
 	__atomic_store_n(&it->addr, 0, __ATOMIC_SEQ_CST);
 }
 
-/* What is there of the object of this number. */
+/* The time in `at' that belongs to the object with this number, 0 if it is
+   another one's. */
 static uint64_t
 time_of(const struct wp_object_place *it, const uint64_t *at, uint64_t number)
 {

@@ -25,12 +25,12 @@ enum { PLACES_MAX = 65536, PMU_MAX = 32, LINK_MAX = 32 };
 /* The kernel's own ENOTSUPP. */
 enum { NOT_SUPPORTED = 524 };
 
-/* Each takes some 30 ms if the thread ends meanwhile. */
+/* A move takes about 30 ms if the thread ends during it. */
 enum { MOVES_MAX = 16 };
 
 static const char pmu_type[] = "/sys/bus/event_source/devices/uprobe/type";
 
-/* What closes some, meanwhile. */
+/* A thread that closes uprobes. */
 struct wp_closer {
 	pthread_t thread;
 	struct wp_closer *next;
@@ -233,7 +233,8 @@ load(struct wp_target *target, struct wp_uprobe *uprobe)
 	    &guard, NULL);
 }
 
-/* Those of a process are behind one another. */
+/* Load the guards of the uprobes of one process, which follow each other in the
+   array. */
 static int
 guard_programs(struct wp_uprobes *u, struct wp_uprobe *first, size_t n)
 {
@@ -351,7 +352,8 @@ close_all(void *arg)
 	return NULL;
 }
 
-/* The kernel waits each time until nobody can be in one. */
+/* Close uprobes in a thread, because for each one the kernel waits until no
+   thread can still be in it. */
 static void
 close_later(struct wp_uprobes *u, const int *fd, size_t n)
 {
@@ -442,8 +444,8 @@ move_one(struct wp_uprobes *u, struct wp_uprobe *uprobe, pid_t tid)
 	return 0;
 }
 
-/* A thread of the process that goes on; 0: none does, or -EAGAIN: none was
-   found in a list that others changed. */
+/* Find a thread of the process that has not ended.  0: there is none. -EAGAIN:
+   none was found, but the list changed meanwhile. */
 static pid_t
 thread_that_goes_on(pid_t pid, pid_t ended)
 {
@@ -460,8 +462,8 @@ thread_that_goes_on(pid_t pid, pid_t ended)
 	    found : -EAGAIN;
 }
 
-/* The thread that an event is moved to may end meanwhile.  One that goes on
-   when it has the event has yet to be recorded as ended. */
+/* Move an event to another thread.  That thread may end during the move, so it
+   is checked afterwards: if it still runs then, its end will be recorded. */
 static int
 move_to_another(struct wp_uprobes *u, struct wp_uprobe *uprobe, pid_t ended)
 {

@@ -27,7 +27,7 @@ struct wp_async_count {
 	uint64_t taken;		/* accesses that were asked about so far */
 };
 
-/* Where a thread goes on after a signal. */
+/* Where a thread continues after a signal. */
 struct wp_at {
 	uint64_t pc, sp;
 };
@@ -37,9 +37,9 @@ struct wp_at {
 int wp_async_count_open(struct wp_async_count *, int fd);
 void wp_async_count_close(struct wp_async_count *);
 
-/* How many accesses there were since this was last asked; 0: no overflow was
-   among them.  *late is set unless all overflows were caused by the step that
-   has brought the thread there. */
+/* The number of accesses since the last call; 0: no overflow was among them.
+   *late is set unless all overflows were caused by the instruction after which
+   the thread is now. */
 uint64_t wp_async_count_take(struct wp_async_count *, int fd, struct wp_at,
     bool *late);
 

@@ -48,7 +48,8 @@ enum { WP_CPU_REGS_MAX = 40 };
 /* The registers of PERF_SAMPLE_REGS_USER in their order.  Result: how many. */
 unsigned wp_cpu_regs(const ucontext_t *, uint64_t out[WP_CPU_REGS_MAX]);
 
-/* Where the thread goes on, its stack pointer, its frame pointer. */
+/* The address at which the thread continues, its stack pointer, and its frame
+   pointer. */
 uint64_t wp_cpu_pc(const ucontext_t *);
 uint64_t wp_cpu_sp(const ucontext_t *);
 uint64_t wp_cpu_fp(const ucontext_t *);

@@ -63,7 +63,7 @@ enum {
 };
 #define WP_CHANNEL_MAGIC 0x6c656e6168637077u	/* "wpchanel" */
 
-/* What a hit in a cell is. */
+/* Flags of a hit in a cell. */
 enum wp_cell_flags {
 	WP_CELL_WAITS = 1,	/* the thread waits until the cell is given
 				   back */
@@ -81,8 +81,8 @@ enum wp_cell_flags {
 				   that */
 };
 
-/* What both sides share has one layout: the program may be a 32-bit one, where
-   such a number is aligned to 4 bytes otherwise. */
+/* Both sides need the same layout, but a 32-bit program would align such a
+   number to 4 bytes. */
 typedef uint64_t wp_shared64 __attribute__((aligned(8)));
 typedef _Atomic uint64_t wp_atomic64 __attribute__((aligned(8)));
 
@@ -103,7 +103,7 @@ struct wp_cell_watch {
 					   counted; 0: not known */
 };
 
-/* What most hits fill is all on the first page. */
+/* Most hits write to the first page only. */
 struct wp_cell {
 	_Alignas(4096)
 	_Atomic uint32_t turn;		/* futex: see above */
@@ -129,7 +129,7 @@ struct wp_cell {
 					   at first */
 };
 
-/* What the program asks the helper for. */
+/* The program's requests to the helper. */
 enum wp_ask {
 	WP_ASK_RESOLVE = 1,	/* text: one "ACCESS:SPEC" a line (with letters
 				   behind ACCESS: u for WP_USER_ONLY, f for
@@ -171,7 +171,7 @@ struct wp_request {
 	char cause[512];		/* answer, if result < 0: one line */
 };
 
-/* What a watch's bytes were at a moment before its next hit (baseline.c). */
+/* The bytes of a watch at some time before its next hit (baseline.c). */
 struct wp_baseline {
 	_Atomic uint32_t number;	/* which one it is, written last; 0: the
 					   bytes are not known */
@@ -310,7 +310,8 @@ int wp_channel_make(uint32_t stack);
 int wp_channel_map(int fd, struct wp_channel **);
 void wp_channel_unmap(struct wp_channel *);
 
-/* What the samples in cells look like, as an event of the kernel's would. */
+/* Set the attributes of an event that would produce samples like those in
+   cells. */
 void wp_channel_attr(struct perf_event_attr *);
 
 /*
@@ -372,8 +373,9 @@ struct wp_creation {
 struct wp_creation wp_creation_begin(struct wp_channel *, enum wp_makes);
 void wp_creation_end(struct wp_creation);
 
-/* In the child: it exists, which nobody else reports where events are refused;
-   and it has done what there was to do. */
+/* Call these in the child: wp_creation_appear announces it, which nothing else
+   does where events are refused; wp_creation_settle says that its watches are
+   settled. */
 void wp_creation_appear(struct wp_creation);
 void wp_creation_settle(struct wp_creation);
 
@@ -408,14 +410,15 @@ bool wp_channel_skip(struct wp_channel *);
 bool wp_channel_asked(const struct wp_channel *);
 void wp_channel_answer(struct wp_channel *, int result);
 
-/* In which way a thread made a process at that time, ns; 0: not in one that is
-   known.  Each making stands for one process. */
+/* How a thread created a process at that time, ns; 0: unknown.  Each recorded
+   creation is claimed by one process. */
 uint32_t wp_creation_claim(struct wp_channel *, pid_t tid, uint64_t time,
     pid_t child);
 
-/* Whether a child that is to be watched is on its way; and, when the program
-   has ended, whether there may be one that nobody has heard of, or (any) one
-   that fork(2) made and that is not to be watched. */
+/* wp_creation_pending: whether a child that is to be watched is being created.
+   wp_creation_unheard, when the program has ended: whether there may be a child
+   that was never announced or (any) one that fork(2) created and that is not to
+   be watched. */
 bool wp_creation_pending(struct wp_channel *);
 bool wp_creation_unheard(struct wp_channel *, bool any);
 

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How long to sleep before looking whether the other side lives, in ms. */
+/* The time to sleep before checking that the other side still runs, ms. */
 enum { WP_FUTEX_PATIENCE = 100 };
 
 /* Sleep while *word is value, until woken, at most ms.  0 or -errno. */

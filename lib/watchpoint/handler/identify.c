@@ -14,7 +14,7 @@
 #include "os/siginfo_perf.h"
 #include "os/trap_cpu.h"
 
-/* What sig_data has of a serial. */
+/* The bits of a serial that fit into sig_data. */
 #define SERIAL (WP_NARROW ? ~WP_SIG_USES | WP_SIG_NARROW_USES : UINT32_MAX)
 
 /* Add the watches that sig_data names, whether the kernel or the tracer sent

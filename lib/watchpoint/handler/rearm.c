@@ -31,8 +31,8 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
 						   the step */
 } self;
 
-/* How many changes that disable events of a watch, temporarily or for good,
-   have begun, and how many have ended. */
+/* The numbers of changes that disable events of a watch, temporarily or for
+   good, which have begun and which have ended. */
 static _Atomic unsigned begun, ended;
 
 enum { TRIES = 100 };  /* as the thread in between may be the one interrupted */

@@ -76,8 +76,8 @@ cell_flags(const struct wp_run *run)
 	return flags;
 }
 
-/* The name of a thread rarely changes, and asking for it would take a good part
-   of the time of a hit that does not wait: it is asked for once a
+/* The name of a thread rarely changes, and reading it takes a large part of the
+   time of a hit that does not wait.  So it is read at most once per
    millisecond. */
 static void
 put_name(struct wp_cell *cell, uint64_t now)

@@ -16,7 +16,7 @@
    tracer to see.  The async delivery's is wp_state.event_signal. */
 #define WP_SIGNAL (SIGRTMAX - 1)
 
-/* What that one can be: signals that do no harm to a program, or that none
+/* The signals to choose from, which do no harm to a program or which no program
    uses, best first; 0 at the end. */
 #define WP_EVENT_SIGNALS {SIGURG, SIGWINCH, SIGIO, SIGPWR, SIGSTKFLT, 0}
 
@@ -63,7 +63,7 @@ wp_sig_is_rearm(uint64_t data)
 	    wp_sig_data(0, WP_SIG_REARM, 0);
 }
 
-/* Of that: whether the thread goes back to where it was. */
+/* Whether the data says that the thread returns to where it was. */
 static inline bool
 wp_sig_is_back(uint64_t data)
 {
@@ -78,8 +78,8 @@ wp_sig_slots(unsigned slot)
 	    (slot & 0xf0) == WP_SIG_SLOTS ? slot & 0xf : 0;
 }
 
-/* With the data of several watches that events have counted: the slots, and how
-   many accesses to each; more than there is room for are lost. */
+/* In the data of several counted watches, the part of watch i: its slots, and
+   the number of accesses to each, which is limited to what fits. */
 static inline uint64_t
 wp_sig_times(unsigned slots, uint64_t times, unsigned i)
 {
@@ -87,7 +87,7 @@ wp_sig_times(unsigned slots, uint64_t times, unsigned i)
 	    16 * i;
 }
 
-/* One of them has this serial. */
+/* The data of up to four watches, one of which has this serial. */
 static inline uint64_t
 wp_sig_many(uint32_t serial, const uint8_t watch[4])
 {

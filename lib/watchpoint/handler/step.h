@@ -40,8 +40,8 @@ struct wp_step {
 	uint64_t during;	/* and has for the step */
 };
 
-/* Have the thread, which goes on at the context, get a signal (sig, with si_fd
-   step->fd) before the instruction after that one.  0 or -errno. */
+/* Let the thread execute one instruction at the context; before the next one it
+   gets a signal (sig, with si_fd step->fd).  0 or -errno. */
 int wp_step_begin(struct wp_step *, ucontext_t *, pid_t tid, int sig);
 
 /* It has, or will not any more: the context, wherever it is, gets back the
@@ -52,7 +52,7 @@ void wp_step_end(struct wp_step *, ucontext_t *);
  * What differs by processor: step_x86_64.c, step_aarch64.c.
  */
 
-/* Where it goes on after the instruction at the context. */
+/* The address of the instruction after the one at the context. */
 uint64_t wp_cpu_next(const ucontext_t *);
 
 /* Whether that instruction is a system call. */

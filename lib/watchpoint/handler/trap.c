@@ -59,7 +59,7 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
 	pid_t tid;		/* the thread's id, or 0 if not asked for yet */
 } self;
 
-/* Where handlers return to: sigreturn in libc. */
+/* The address that handlers return to: sigreturn in libc. */
 static _Atomic uintptr_t handler_return;
 
 /* on_signal is alone in its section, so the linker provides its bounds. */
@@ -311,7 +311,8 @@ wp_trap_displaced(int sig)
 	return &wanted->action[atomic_load(&wanted->turn) % 2];
 }
 
-/* Not where events fire once, because those are armed again only at the end. */
+/* Whether hits during the handler may nest.  They may not if events fire once,
+   because those are armed again only at its end. */
 static bool
 nests(int sig)
 {

@@ -48,7 +48,7 @@ void wp_signal_again(int sig, siginfo_t *);
 /* Whether this is the action that we have installed. */
 bool wp_trap_is_ours(const struct sigaction *);
 
-/* What we displaced, for one of our signals. */
+/* The action that our handler replaced, for one of our signals. */
 const struct sigaction *wp_trap_displaced(int sig);
 
 /* Whether it is one of our signals; and whether what the kernel does with it is
@@ -57,14 +57,14 @@ const struct sigaction *wp_trap_displaced(int sig);
 bool wp_trap_uses(int sig);
 bool wp_trap_keeps(int sig);
 
-/* What the program wants done with those of a signal of ours that are no hits;
-   our handler stays, unless it wants to ignore them: what it executes ignores
-   them, too.  To be changed by one thread at a time. */
+/* The program's action for a signal of ours that is no hit.  Our handler stays
+   installed, unless the program ignores the signal, because a program that it
+   executes inherits that.  Only one thread at a time may change it. */
 struct sigaction wp_trap_wanted(int sig);
 void wp_trap_want(int sig, const struct sigaction *);
 
-/* What is wanted now; the same, for a signal that has come.  Changed by one
-   thread at a time. */
+/* The present action; the same, for a signal that has arrived.  Only one thread
+   at a time may change it. */
 struct sigaction wp_program_action(const struct wp_program_action *);
 struct sigaction wp_program_action_take(struct wp_program_action *);
 void wp_program_action_set(struct wp_program_action *,
@@ -77,7 +77,7 @@ void wp_trap_keep(void);
 /* A signal that is not ours: do what the program wanted done with it. */
 void wp_chain(int sig, siginfo_t *, ucontext_t *, struct wp_program_action *);
 
-/* How many accesses a signal stands for. */
+/* The number of accesses that a signal reports. */
 enum wp_steps {
 	WP_STEP_ONE,		/* one instruction */
 	WP_STEP_MANY		/* not known: the kernel's, or late */

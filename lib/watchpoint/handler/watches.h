@@ -41,8 +41,7 @@ struct wp_delivery;
 struct wp_arming;
 struct wp_run;
 
-/* What the program wants done with one of our signals
-   (handler/program_action.c). */
+/* The program's action for one of our signals (handler/program_action.c). */
 struct wp_program_action {
 	_Atomic uint32_t turn;		/* its lowest bit: which of them */
 	_Atomic uint32_t spent;		/* the last turn that was for one signal
@@ -90,8 +89,8 @@ struct wp_watch {
 					   in between were not counted */
 };
 
-/* How many of a watch's accesses are accounted for.  Above them in accounted is
-   how often that was corrected downwards, so that no value comes back. */
+/* The largest number of accesses in `accounted'.  The bits above it count the
+   corrections downwards, so that no value of the word repeats. */
 #define WP_ACCOUNTED_MAX ((UINT64_C(1) << 48) - 1)
 
 static inline uint64_t

@@ -117,8 +117,8 @@ struct wp_ptrace_loop {
 							   loop */
 	void *arg;
 	pid_t pid;		/* 0: the owner manages the processes */
-	uint64_t signals;	/* signals that the owner is asked about, bit
-				   sig - 1 */
+	uint64_t signals;	/* signals for which the owner's function is
+				   called, bit sig - 1 */
 	struct wp_thread_table all;
 	uint32_t update;	/* number of the last update, from 1 */
 	long began;		/* when that began, ms */

@@ -190,7 +190,7 @@ void wp_stop_disarm(struct wp_stops *, struct wp_stop_thread *);
 uint64_t wp_stop_counted(const struct wp_stops *, const struct wp_stop_thread *,
     size_t watch);
 
-/* Where a signal comes from that a thread is about to get. */
+/* The origin of a signal that a thread is about to get. */
 enum wp_stop_signal {
 	WP_STOP_SIGNAL_ITS_OWN,
 	WP_STOP_SIGNAL_OURS,	/* from one of its events: to be taken away */
@@ -219,7 +219,7 @@ void wp_stop_look_at_signals(struct wp_stops *);
 /* Read the rings into the queue. */
 void wp_stop_drain(struct wp_stops *);
 
-/* What a thread stopped right behind. */
+/* What happened just before a thread stopped. */
 enum wp_stop_at {
 	WP_STOP_AT_NOTHING,
 	WP_STOP_AT_HIT,

@@ -100,7 +100,8 @@ attach_command(struct wp_stops *stops, const struct wp_stop_process *at,
 	return 0;
 }
 
-/* What the processes that share its memory write is not seen. */
+/* Other processes share the memory of this one, and their writes are not
+   seen. */
 void
 wp_stops_lend(struct wp_stops *stops, pid_t pid, bool lent)
 {

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What the loop knows of a thread (ptrace_loop.h).  It is the first member of
-   the owner's structure. */
+/* A thread of the loop (ptrace_loop.h).  It is the first member of the owner's
+   structure. */
 struct wp_thread {
 	pid_t tid, pid;
 	uint32_t update;		/* the last update that it got; 0:

@@ -149,7 +149,7 @@ struct touched {
 					   the signal */
 };
 
-/* What is found out about one stop. */
+/* The findings about one stop. */
 struct look {
 	struct wp_stops *stops;
 	struct wp_stop_thread *thread;
