@@ -108,6 +108,12 @@ executed(void *arg, pid_t pid)
 }
 
 static void
+served(void *arg, pid_t pid)
+{
+	((struct children *)arg)->served = pid;
+}
+
+static void
 nothing_mapped(void *arg, const struct sideband_mapping *map)
 {
 	(void)arg;
@@ -167,7 +173,7 @@ read_records(struct children *children)
 {
 	static const struct sideband_calls calls = {
 		.mapped = nothing_mapped, .made = made, .ended = ended,
-		.executed = executed,
+		.executed = executed, .worker = served,
 	};
 
 	if (children->side.tasks.rings != NULL)

@@ -45,6 +45,9 @@ struct children {
 	struct child went_on;		/* the first that ran on; pid 0: none */
 	bool ended;			/* it has ended by now */
 	bool unknown;			/* others may have run on */
+	pid_t served;			/* a process that has threads of the
+					   kernel for io_uring(7), which cannot
+					   be stopped; 0: none */
 };
 
 /* From now on record the ends of the processes that this one creates.  To be

@@ -65,7 +65,7 @@ ask_for_less(struct perf_event_attr *attr)
 	if (!attr->inherit_thread && !attr->remove_on_exec)
 		return false;
 	attr->inherit_thread = attr->remove_on_exec = 0;
-	attr->comm = attr->comm_exec = attr->task;
+	attr->comm_exec = attr->task;
 	return true;
 }
 
@@ -230,13 +230,17 @@ take_end(const struct perf_event_header *header,
 		calls->ended(arg, (pid_t)task->pid);
 }
 
-/* Used where events do not end when another program is executed. */
+/* Used where events do not end when another program is executed.  The kernel
+   names the threads that it makes for io_uring, iou-wrk-TID and iou-sqp-TID. */
 static void
 take_name(const struct perf_event_header *header,
     const struct sideband_calls *calls, void *arg)
 {
 	const struct wp_comm_record *comm = (const void *)header;
 
+	if (calls->worker != NULL && comm->pid != comm->tid &&
+	    strncmp(comm->comm, "iou-", strlen("iou-")) == 0)
+		calls->worker(arg, (pid_t)comm->pid);
 	if ((header->misc & PERF_RECORD_MISC_COMM_EXEC) != 0 &&
 	    calls->executed != NULL)
 		calls->executed(arg, (pid_t)comm->pid);

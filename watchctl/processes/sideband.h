@@ -72,6 +72,9 @@ struct sideband_calls {
 	   program, which is not always reported; may be NULL */
 	void (*ended)(void *arg, pid_t);
 	void (*executed)(void *arg, pid_t);
+	/* the kernel has made a thread of this process for its io_uring(7); may
+	   be NULL */
+	void (*worker)(void *arg, pid_t);
 };
 
 /* Record for all threads of a program, present and future, and for its

@@ -144,6 +144,21 @@ run_check_children(struct run *run)
 	report_child(run);
 }
 
+/* Their accesses are recorded, but a stop has none. */
+static void
+report_worker(struct run *run)
+{
+	const pid_t pid = run->children.served;
+
+	if (pid == 0 || !wp_target_options(run->target)->stop)
+		return;
+	session_warn(&run->session, "the kernel made threads of process %d for "
+	    "its io_uring(7), which cannot be stopped and are not watched; "
+	    "without --stop they are", pid);
+	session_doubt(&run->session, "the kernel's threads for the io_uring(7) "
+	    "of process %d were not watched", pid);
+}
+
 void
 run_settle_children(struct run *run)
 {
@@ -153,6 +168,7 @@ run_settle_children(struct run *run)
 		return;
 	children_settle(&run->children, vouched ? CHILD_MS : 0);
 	report_child(run);
+	report_worker(run);
 	if (!run->children.unknown || !vouched || run->child_reported)
 		return;
 	session_warn(&run->session, "a child process may have gone on in the "

@@ -204,7 +204,7 @@ wp_attr_side(struct perf_event_attr *attr, bool tasks)
 	attr->sample_id_all = 1;
 	attr->inherit = attr->remove_on_exec = 1;
 	attr->mmap = attr->mmap2 = attr->mmap_data = !tasks;
-	attr->task = tasks;
+	attr->task = attr->comm = tasks;
 	attr->read_format = PERF_FORMAT_LOST;
 }
 

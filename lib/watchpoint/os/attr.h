@@ -162,6 +162,7 @@ struct wp_task_record {
 struct wp_comm_record {
 	struct perf_event_header header;
 	uint32_t pid, tid;
+	char comm[];		/* with a NUL, before what a sample has */
 };
 struct wp_mmap2_record {
 	struct perf_event_header header;

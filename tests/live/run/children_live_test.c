@@ -360,6 +360,59 @@ TEST_WITH(privileges_that_are_withheld, scratch_make, scratch_remove)
 	}
 }
 
+/* --- threads of the kernel --- */
+
+/* A read into the watched variable that io_uring(7) leaves to a thread of the
+   kernel.  The status is 4, or 3 where that cannot be had. */
+static const char uring[] =
+	"#define _GNU_SOURCE\n"
+	"#include <fcntl.h>\n"
+	"#include <linux/io_uring.h>\n"
+	"#include <stdint.h>\n"
+	"#include <sys/mman.h>\n"
+	"#include <sys/syscall.h>\n"
+	"#include <unistd.h>\n"
+	"volatile long counter;\n"
+	"int main(void)\n"
+	"{\n"
+	"	struct io_uring_params p = {0};\n"
+	"	int fd = (int)syscall(SYS_io_uring_setup, 1, &p);\n"
+	"	int file = open(\"/proc/self/exe\", O_RDONLY);\n"
+	"	char *queue = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED,\n"
+	"	    fd, IORING_OFF_SQ_RING);\n"
+	"	struct io_uring_sqe *entry = mmap(0, 4096, PROT_READ |\n"
+	"	    PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQES);\n"
+	"\n"
+	"	if (fd < 0 || file < 0)\n"
+	"		return 3;\n"
+	"	*entry = (struct io_uring_sqe){.opcode = IORING_OP_READ,\n"
+	"	    .flags = IOSQE_ASYNC, .fd = file,\n"
+	"	    .addr = (uintptr_t)&counter, .len = 8};\n"
+	"	*(uint32_t *)(queue + p.sq_off.array) = 0;\n"
+	"	*(uint32_t *)(queue + p.sq_off.tail) = 1;\n"
+	"	syscall(SYS_io_uring_enter, fd, 1, 1, IORING_ENTER_GETEVENTS,\n"
+	"	    0, 0);\n"
+	"	return counter == 0 ? 3 : 4;\n"
+	"}\n";
+
+/* Without stops their accesses are recorded. */
+TEST_WITH(threads_for_io_uring_are_doubted_at_stops, scratch_make,
+    scratch_remove)
+{
+	struct outcome o;
+
+	scratch_write("uring.c", uring);
+	scratch_run("cc -o uring uring.c");
+	run(&o, LIST(scratch_path("uring")));
+	if (o.status != 4)
+		return;
+	run(&o, LIST(watchctl(), "-w", "counter", "--stop", "--allow", "main",
+	    "--error-exitcode", "66", "--", scratch_path("uring")));
+	if (o.status != DOUBTED ||
+	    strstr(o.err, "the kernel made threads of process ") == NULL)
+		fail_msg("status %d: %s", o.status, o.err);
+}
+
 int
 main(void)
 {
