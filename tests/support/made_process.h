@@ -234,11 +234,13 @@ ex_declaration_find(struct ex_module *m, const char *name, const char *file,
 }
 
 bool
-ex_type_base(const struct ex_type *type, unsigned i, struct ex_type *base)
+ex_type_base(const struct ex_type *type, unsigned i, struct ex_type *base,
+    uint64_t *offset)
 {
 	(void)type;
 	(void)i;
 	(void)base;
+	(void)offset;
 	return false;
 }
 
