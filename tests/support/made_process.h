@@ -245,6 +245,13 @@ ex_type_base(const struct ex_type *type, unsigned i, struct ex_type *base,
 }
 
 bool
+ex_type_is_partial(const struct ex_type *type)
+{
+	(void)type;
+	return false;
+}
+
+bool
 ex_declaration_known(struct ex_module *m)
 {
 	return m->problem == NULL;
