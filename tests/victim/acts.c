@@ -310,16 +310,29 @@ execute(const char *act)
 
 /* A child that writes twice, then is another program that writes a lot. */
 static OWN long
-father_of_another(void)
+father_of(const char *program)
 {
 	if (fork() == 0) {
 		store(1);
 		store(2);
-		execute("at_once");
+		execute(program);
 	}
 	(void)wait(NULL);
 	store(3);
 	return 1;
+}
+
+static OWN long
+father_of_another(void)
+{
+	return father_of("at_once");
+}
+
+/* The same of one that waits for lines. */
+static OWN long
+father_of_writer(void)
+{
+	return father_of("writer");
 }
 
 /* Five writes, then this process is another program that writes a lot. */
@@ -453,6 +466,7 @@ static const struct act {
 	{"stop_often", NULL, stop_often},
 	{"family", NULL, family},
 	{"father_of_another", NULL, father_of_another},
+	{"father_of_writer", NULL, father_of_writer},
 	{"become_another", NULL, become_another},
 	{"writer", NULL, writer},
 	{"load_library", NULL, load_library},

@@ -210,6 +210,20 @@ all_ended(struct run *run)
 	return all;
 }
 
+/* Whether nothing is watched any more.  A child may have executed a program that
+   is to be watched, and be known by its record alone. */
+static bool
+is_over(struct run *run)
+{
+	if (!all_ended(run) || options_scope(run->options) != NULL ||
+	    mappers_await(run->mappers) || exec_tracer_is_busy(run->tracer))
+		return false;
+	if (run->executions.children &&
+	    ring_records_until(run, wp_clock_ns()) != 0)
+		executions_look(run, true);
+	return !executions_await(run);
+}
+
 /* Wait a limited time for something to happen. */
 static void
 wait_a_little(struct run *run)
@@ -218,10 +232,8 @@ wait_a_little(struct run *run)
 	run_check_processors(run);
 	run_check_children(run);
 	exec_tracer_take(run->tracer);
-	if (all_ended(run) && run->reason == NULL &&
-	    options_scope(run->options) == NULL &&
-	    !mappers_await(run->mappers) && !executions_await(run) &&
-	    !exec_tracer_is_busy(run->tracer))
+	executions_look(run, false);
+	if (is_over(run) && run->reason == NULL)
 		run->reason = "exit";
 	if (run->arrivals != NULL)
 		run_take_arrivals(run);
@@ -307,6 +319,7 @@ ring_loop(struct run *run)
 	struct ring_run *ring = run->own;
 	bool more = true;
 
+	executions_begin(run);
 	while (run->reason == NULL) {
 		wait_a_little(run);
 		if (run->options->count)

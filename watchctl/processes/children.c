@@ -37,6 +37,16 @@ child_goes_on(const struct child *child)
 	    start <= since_boot(child->born) + REUSED;
 }
 
+bool
+child_has_executed(const struct child *child)
+{
+	uint64_t start = 0;
+
+	return !wp_proc_unexecuted(child->pid, &start) && start != 0 &&
+	    start <= since_boot(child->born) + REUSED &&
+	    !wp_proc_exiting(child->pid);
+}
+
 static void
 note(struct children *children, const struct child *child, bool ended)
 {

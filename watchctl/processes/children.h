@@ -30,8 +30,9 @@ struct child {
 	bool awaited;			/* children_awaited will report it */
 };
 
-/* Whether it lives, and has executed no program. */
+/* Whether it lives, and has executed no program, or one. */
 bool child_goes_on(const struct child *);
+bool child_has_executed(const struct child *);
 
 /* All zero: nothing has been created. */
 struct children {

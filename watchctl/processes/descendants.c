@@ -6,7 +6,12 @@
 #include "os/array.h"
 #include "os/clock.h"
 
-enum { MANY = 256 };
+enum {
+	MANY = 256,
+	FIRST = 1000000,	/* ns before the first look, and */
+	SHARE = 8,		/* this part of its age until the next one, */
+	LONGEST = 100000000,	/* at most so many ns */
+};
 
 static struct descendant *
 find(const struct descendants *d, pid_t pid)
@@ -79,7 +84,9 @@ descendants_made(struct descendants *d, const struct child *child,
 	if (WP_ARRAY_ROOM(d, one) < 0)
 		d->unknown = true;
 	else
-		d->one[d->n++] = (struct descendant){*child, 1, 0};
+		d->one[d->n++] = (struct descendant){
+			.child = *child, .threads = 1,
+		};
 }
 
 void
@@ -92,6 +99,39 @@ descendants_thread(struct descendants *d, pid_t pid, bool ended)
 	one->threads += ended ? -1 : 1;
 	if (one->threads == 0)
 		drop(d, one);
+}
+
+/* Whether enough time has passed since the last look. */
+static bool
+is_due(const struct descendant *one, uint64_t now)
+{
+	const uint64_t born = one->child.born;
+	const uint64_t seen = one->seen != 0 ? one->seen : born;
+	const uint64_t part = (seen - born) / SHARE;
+
+	return now > seen + (part < FIRST ? FIRST :
+	    part < LONGEST ? part : LONGEST);
+}
+
+void
+descendants_find_executed(struct descendants *d, bool all,
+    void (*fn)(void *arg, const struct child *, uint64_t after), void *arg)
+{
+	for (size_t i = d->n; i-- > 0;) {
+		struct descendant *one = &d->one[i];
+		const struct descendant found = *one;
+		const uint64_t now = wp_clock_ns();
+
+		if (one->gone != 0 || (!all && !is_due(one, now)))
+			continue;
+		one->seen = now;
+		if (child_goes_on(&one->child) ||
+		    !child_has_executed(&one->child))
+			continue;
+		drop(d, one);
+		fn(arg, &found.child, found.seen != 0 ? found.seen :
+		    found.child.born);
+	}
 }
 
 void

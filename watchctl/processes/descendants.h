@@ -21,6 +21,8 @@
 struct descendant {
 	struct child child;
 	long threads;			/* by their records */
+	uint64_t seen;			/* ns: it had executed no program then;
+					   0: since it was born */
 	uint64_t gone;			/* ns: when it was found to be no longer
 					   watched; 0: it is */
 };
@@ -42,6 +44,12 @@ struct descendants {
 void descendants_made(struct descendants *, const struct child *,
     bool (*caught)(void *arg, const struct child *), void *arg);
 void descendants_thread(struct descendants *, pid_t, bool ended);
+
+/* Call fn for each that lives and has executed a program after this time, ns,
+   and forget it.  The older one is, the less often it is looked at, down to ten
+   times a second, unless all are to be. */
+void descendants_find_executed(struct descendants *, bool all,
+    void (*fn)(void *arg, const struct child *, uint64_t after), void *arg);
 
 /* The watch ends now: what is created or executed after that is of no
    interest.  To be called before the events are disabled, when all records from

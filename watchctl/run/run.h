@@ -204,6 +204,7 @@ struct run {
 			uint64_t after;	/* executed after this time */
 		} *executed;
 		size_t n, cap;
+		bool children;		/* what children execute is watched */
 	} executions;
 	struct wp_cause skipped;	/* why a new process could not be
 					   watched at the beginning, and */

@@ -214,7 +214,7 @@ run_take_descendant(struct run *run, const struct ex_record *r)
 		.born = r->task.time,
 	};
 
-	if (!vouches_for_descendants(run))
+	if (!vouches_for_descendants(run) && !run->executions.children)
 		return;
 	if (r->type == PERF_RECORD_FORK && child.pid != child.parent)
 		descendants_made(&run->descendants, &child, was_caught, run);

@@ -436,9 +436,8 @@ describe_process(struct run *run, const struct process *process, uint64_t since)
 	return 0;
 }
 
-/* A new process that is also in the poll set. */
-static struct process *
-new_polled(struct run *run, pid_t pid)
+struct process *
+run_add_unwatched(struct run *run, pid_t pid)
 {
 	struct process *process = run_new_process(run, pid);
 
@@ -472,7 +471,7 @@ run_add_process(struct run *run, pid_t pid, uint64_t since,
 	int err;
 
 	settle_before(run, pid);
-	if ((process = new_polled(run, pid)) == NULL)
+	if ((process = run_add_unwatched(run, pid)) == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	(void)wp_proc_program(pid, &program);
 	err = run_arm_last(run, process, run_find_watches(run, process, cause),

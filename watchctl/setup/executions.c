@@ -16,15 +16,28 @@
 #define PATIENCE UINT64_C(5000000000)
 #define AGAIN UINT64_C(1000000)
 
+/* Whether this kind of run watches what is executed. */
+static bool
+is_possible(const struct run *run)
+{
+	return run_watches_programs(run) && run->follow == NULL &&
+	    run->rotate == NULL && run->objects == NULL &&
+	    run->mappers == NULL && run->tracer == NULL &&
+	    options_scope(run->options) == NULL;
+}
+
+void
+executions_begin(struct run *run)
+{
+	run->executions.children = run->options->follow && is_possible(run);
+}
+
 bool
 executions_expect(struct run *run, struct process *process)
 {
 	struct executions *all = &run->executions;
 
-	if (process->executed || !run_watches_programs(run) ||
-	    run->follow != NULL || run->rotate != NULL ||
-	    run->objects != NULL || run->mappers != NULL ||
-	    run->tracer != NULL || options_scope(run->options) != NULL)
+	if (process->executed || !is_possible(run))
 		return false;
 	if (WP_ARRAY_ROOM(all, executed) < 0)
 		return false;
@@ -36,6 +49,29 @@ executions_expect(struct run *run, struct process *process)
 		.after = process->seen != 0 ? process->seen : run->began,
 	};
 	return true;
+}
+
+static void
+take_child(void *arg, const struct child *child, uint64_t after)
+{
+	struct run *run = arg;
+	struct process *process = run_add_unwatched(run, child->pid);
+
+	if (process == NULL) {
+		session_note(&run->session, -ENOMEM);
+		return;
+	}
+	process->seen = after;
+	if (!executions_expect(run, process))
+		run_executed(run, process);
+}
+
+void
+executions_look(struct run *run, bool all)
+{
+	if (run->executions.children)
+		descendants_find_executed(&run->descendants, all, take_child,
+		    run);
 }
 
 bool

@@ -43,6 +43,9 @@ void run_find_sharers(struct run *, size_t first, bool armed);
 /* Forget process i, and the watches planned for it. */
 void run_forget(struct run *, size_t i);
 
+/* Add a process of which nothing is watched.  NULL: out of memory. */
+struct process *run_add_unwatched(struct run *, pid_t);
+
 /* Watch another process, which should have been watched since this time, ns, or
    a later one.  0; or -errno with a cause, and the process is ignored. */
 int run_add_process(struct run *, pid_t, uint64_t since, struct wp_cause *);

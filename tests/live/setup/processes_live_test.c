@@ -431,6 +431,40 @@ TEST(the_process_executes_another_program)
 	expect_another(&o, 0);
 }
 
+/* With -f that of a child too, and of its program as of its parent's. */
+TEST(a_child_executes_another_program_that_is_watched)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+	char again[32], line[4096];
+	size_t i, n = 0;
+	json_t *hit;
+
+	start_act(&t, "father_of_writer", NULL);
+	watch_target(&w, &t, "-w", "word", "-f");
+	say(&t.run, "go\n");
+	hear_address(&t.run, again);
+	do {
+		hear(&w, line, sizeof(line));
+	} while (strstr(line, "\"event\":\"armed\"") == NULL);
+	assert_holds(line, "\"gap_us\":");
+	assert_holds(line, "/acts\"");
+	assert_int_equal(target_act(&t), 100);
+	say(&t.run, "end\n");
+	assert_int_equal(target_done(&t.run), 1);
+	target_end(&t, 7);
+	finish(&w, &o);
+	/* those of the child's first program have been heard */
+	each_hit(&o, i, hit) {
+		assert_int_equal(hex_of(hit, "new"), n < 100 ? n : 3);
+		n++;
+	}
+	assert_int_equal(n, 101);
+	assert_int_equal(number_of(first_of(&o, "end"), "hits"), 103);
+	assert_int_equal(number_of(first_of(&o, "end"), "lost"), 0);
+}
+
 static void
 await_in_file(const char *path, const char *text)
 {
