@@ -301,15 +301,14 @@ reserve(struct program *program, const struct options *o)
 }
 
 static void
-report(struct run *run, const struct program *program,
-    enum watch_event_what what, const struct ex_watch *watch)
+report_armed(struct run *run, const struct program *program,
+    const struct ex_watch *watch)
 {
 	/* each thread has its own somewhere else */
-	const bool there = what == WATCH_ARMED && !watch->local;
+	const bool there = !watch->local;
 	struct watch_event event = {
-		.what = what, .watch = watch->id - 1,
-		.time = what == WATCH_ARMED ? program->process->since :
-		    wp_clock_ns(),
+		.what = WATCH_ARMED, .watch = watch->id - 1,
+		.time = program->process->since,
 		.pid = program->process->pid, .gap = WATCH_NO_GAP,
 		.addr = there ? watch->addr : 0, .len = there ? watch->len : 0,
 	};
@@ -332,7 +331,7 @@ describe(struct run *run, const struct program *program)
 	session_note(&run->session, err);
 	for (size_t w = process->first; w < end && err == 0; w++)
 		if (!run_watch(run, w)->pending)
-			report(run, program, WATCH_ARMED, run_watch(run, w));
+			report_armed(run, program, run_watch(run, w));
 }
 
 /* Modules come with a loader only. */
@@ -370,22 +369,47 @@ is_refused(struct run *run, struct program *program)
 	return false;
 }
 
-/* Which SPECs it has not, and what that means for the run. */
-static void
-report_missing(struct run *run, const struct program *program)
+void
+run_name_program(struct watch_event *event)
+{
+	char path[PATH_MAX] = "";
+
+	(void)wp_proc_exe(event->pid, path);
+	(void)snprintf(event->program, sizeof(event->program), "%.*s",
+	    (int)sizeof(event->program) - 1, path);
+}
+
+void
+run_report_missing(struct run *run, pid_t pid, bool (*lacks)(const void *arg,
+    size_t spec), const void *arg)
 {
 	const struct options *o = run->options;
 
 	for (size_t i = 0; i < o->nspecs; i++) {
-		if (program->found[i] || program->waits[i] ||
-		    o->spec[i].symbol == NULL)
+		struct watch_event event = {
+			.what = WATCH_MISSING, .time = wp_clock_ns(),
+			.pid = pid, .gap = WATCH_NO_GAP,
+		};
+
+		/* an address belongs to the previous program */
+		if (o->spec[i].symbol == NULL || !lacks(arg, i))
 			continue;
-		report(run, program, WATCH_MISSING, run_spec_watch(run, i));
+		event.watch = run_spec_watch(run, i)->id - 1;
+		run_name_program(&event);
+		session_event(&run->session, &event);
 		if (!o->skip_missing)
-			session_doubt(&run->session, "process %d executed %s, "
-			    "which has no %s", program->process->pid,
-			    program->path, o->spec[i].text);
+			session_doubt(&run->session, "process %d executed "
+			    "another program, which was not watched: %s has "
+			    "no %s", pid, event.program, o->spec[i].text);
 	}
+}
+
+static bool
+lacks(const void *arg, size_t spec)
+{
+	const struct program *program = arg;
+
+	return !program->found[spec] && !program->waits[spec];
 }
 
 /* Watch what was found; or if there is nothing, go on as far as the next
@@ -516,7 +540,7 @@ run_program(struct run *run, pid_t pid)
 		if (is_refused(run, &program)) {
 			wp_target_let_go(run->target);
 		} else {
-			report_missing(run, &program);
+			run_report_missing(run, pid, lacks, &program);
 			err = go_on(run, &program, &cause);
 		}
 	}

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 struct run;
+struct watch_event;
 struct wp_cause;
 
 struct process;
@@ -33,6 +34,14 @@ bool run_watches_programs(const struct run *);
 
 /* Whether there is one that means nothing in another program. */
 bool run_has_addresses(const struct run *);
+
+/* Set the path of the program that the process of the event runs. */
+void run_name_program(struct watch_event *);
+
+/* Report which SPECs, of those that lacks() says, a program does not have that a
+   process executed. */
+void run_report_missing(struct run *, pid_t, bool (*lacks)(const void *arg,
+    size_t spec), const void *arg);
 
 /* When the mappings of a process change: have all its earlier records
    explained.  Result: whether it is watched. */

@@ -15,6 +15,7 @@
 #include "pending/held_modules.h"
 #include "pending/loader.h"
 #include "pending/new_module.h"
+#include "pending/new_program.h"
 #include "pending/thread_local.h"
 #include "run/initial_values.h"
 #include "run/run.h"
@@ -395,16 +396,6 @@ run_arm_last(struct run *run, struct process *process, int err,
 	else
 		run_find_sharers(run, i, true);
 	return err;
-}
-
-void
-run_name_program(struct watch_event *event)
-{
-	char path[PATH_MAX] = "";
-
-	(void)wp_proc_exe(event->pid, path);
-	(void)snprintf(event->program, sizeof(event->program), "%.*s",
-	    (int)sizeof(event->program) - 1, path);
 }
 
 /* Describe the watches of the last process in a report that has begun. */

@@ -104,45 +104,29 @@ was_found(const struct run *run, pid_t pid, size_t spec)
 	return false;
 }
 
-/* Whether a SPEC that may be in any program was not found there. */
+struct searched {
+	const struct run *run;
+	pid_t pid;
+};
+
 static bool
-lacks(const struct run *run, pid_t pid, size_t spec)
+lacks(const void *arg, size_t spec)
 {
-	return run->options->spec[spec].symbol != NULL &&
-	    !was_found(run, pid, spec);
-}
+	const struct searched *searched = arg;
 
-/* Which SPECs the program does not have. */
-static void
-report_missing(struct run *run, pid_t pid)
-{
-	const struct options *o = run->options;
-
-	for (size_t i = 0; i < o->nspecs; i++) {
-		struct watch_event event = {
-			.what = WATCH_MISSING, .pid = pid,
-			.time = wp_clock_ns(), .gap = WATCH_NO_GAP,
-		};
-
-		if (!lacks(run, pid, i))
-			continue;
-		event.watch = run_spec_watch(run, i)->id - 1;
-		run_name_program(&event);
-		session_event(&run->session, &event);
-		session_doubt(&run->session, "process %d executed another "
-		    "program, which was not watched: %s has no %s", pid,
-		    event.program, o->spec[i].text);
-	}
+	return !was_found(searched->run, searched->pid, spec);
 }
 
 static bool
 has_all(const struct run *run, pid_t pid)
 {
+	const struct options *o = run->options;
 	size_t i = 0;
 
-	while (i < run->options->nspecs && !lacks(run, pid, i))
+	while (i < o->nspecs && (o->spec[i].symbol == NULL ||
+	    was_found(run, pid, i)))
 		i++;
-	return i == run->options->nspecs;
+	return i == o->nspecs;
 }
 
 /* It ended, or the watch did, before it was looked at.  Where there are
@@ -192,7 +176,8 @@ take(struct run *run, const struct executed *one)
 	}
 	if (err == 0 || err == -ENOENT || cause.code == WP_CAUSE_UNMAPPED) {
 		if (begun)
-			report_missing(run, one->pid);
+			run_report_missing(run, one->pid, lacks,
+			    &(struct searched){run, one->pid});
 		return begun;
 	}
 	session_warn(&run->session, "process %d executed another program, "

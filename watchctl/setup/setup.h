@@ -50,9 +50,6 @@ struct process *run_add_unwatched(struct run *, pid_t);
    a later one.  0; or -errno with a cause, and the process is ignored. */
 int run_add_process(struct run *, pid_t, uint64_t since, struct wp_cause *);
 
-/* Set the path of the program that the process of the event runs. */
-void run_name_program(struct watch_event *);
-
 /* --- poll_set.c --- */
 
 /* Make the set of descriptors that the loop polls: signals, and rings once they

@@ -197,7 +197,7 @@ TEST(a_program_without_it_is_doubted)
 
 	run_status(&o, 120, LIST(watchctl(), "--stop", "-w", "counter", VOUCHED,
 	    "--", victim("relay"), "2", "/bin/true"));
-	assert_holds(o.err, "true, which has no counter");
+	assert_holds(o.err, "true has no counter");
 }
 
 /* One that is watched is not traced, and so not caught as it executes
