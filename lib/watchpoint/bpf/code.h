@@ -133,4 +133,10 @@ enum { WP_CODE_OWN = -48, WP_CODE_COUNTS = WP_CODE_OWN - 4 * 8 };
    Changes all registers but R6. */
 void wp_code_counters(struct code *, const struct wp_counters *);
 
+/* Store the id of the thread that made the hit, and behind it that of its
+   process, 4 bytes each, at this place of the stack.  Changes R0 to R5.
+   Returns the jump that is taken if it has no id in this process's PID
+   namespace. */
+unsigned wp_code_thread_ids(struct code *, int at);
+
 #endif

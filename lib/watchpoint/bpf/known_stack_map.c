@@ -102,11 +102,11 @@ way_of(const struct wp_known_stack *stack, uint64_t number, uint64_t slot)
 static uint64_t
 reach_of(const struct wp_known_stack *stack)
 {
-	uint64_t reach = 0;
+	uint64_t reach = WP_KNOWN_SHORTEST;
 
 	for (unsigned i = 0; i < stack->n; i++)
-		if (place_of(stack, i) + sizeof(stack->word[0]) > reach)
-			reach = place_of(stack, i) + sizeof(stack->word[0]);
+		while (place_of(stack, i) + sizeof(stack->word[0]) > reach)
+			reach *= 2;
 	return reach;
 }
 

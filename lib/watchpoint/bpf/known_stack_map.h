@@ -33,6 +33,9 @@
 enum { WP_KNOWN_BITS = 10, WP_KNOWN_ENTRIES = 1 << WP_KNOWN_BITS,
 	WP_KNOWN_WAYS = 4 };
 
+/* Short copies are as long as this, or twice, four times ... as long. */
+enum { WP_KNOWN_SHORTEST = 256 };
+
 struct wp_known_way {
 	uint64_t fp, fp_bits;	/* the bits of the frame pointer's distance from
 				   sp that must be equal, and their mask; if fp
@@ -55,8 +58,8 @@ struct wp_known_entry {
 	uint64_t pc, sp;	/* of these stacks: the program counter, and the
 				   stack pointer's place in its page */
 	uint64_t pid;		/* their process; 0: the entry is empty */
-	uint64_t reach;		/* all words lie within this many bytes above
-				   sp */
+	uint64_t reach;		/* a short copy's size, bytes: all words lie
+				   within as many above sp */
 	struct wp_known_way way[WP_KNOWN_WAYS];	/* newest first */
 };
 

@@ -20,9 +20,9 @@
 #include <linux/hw_breakpoint.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "os/attr.h"
+#include "os/cpus.h"
 #include "bpf/bpf.h"
 #include "bpf/code.h"
 #include "bpf/counters.h"
@@ -30,6 +30,9 @@
 #include "bpf/counter_reading.h"
 
 enum { PAGE = 4096, CS_64 = 0x33 };
+
+/* A copy of so many bytes of the stack is made word by word. */
+enum { FEW = 1024 };
 
 /* Offsets from the end of the stack. */
 enum stack {
@@ -46,12 +49,22 @@ _Static_assert((int)COUNTS < (int)TIME, "they do not overlap");
 _Static_assert((int)TIME == (int)WP_SAMPLE_OWN, "nothing is below");
 
 /*
- * The bytes are read READS times between two readings of the ticket counter;
+ * The bytes are read several times between two readings of the ticket counter;
  * both readings and all copies must be equal.  A copy may be made byte by byte,
  * so a torn copy can only equal another one if different processors wrote
- * during each of them and between each two.
+ * during each of them and between each two: for two copies three others, since
+ * none writes twice without a ticket.
  */
 enum { READS = 3, TRIES = 8 };
+
+static unsigned
+reads_needed(void)
+{
+	struct wp_cpus cpus;
+	const int n = wp_cpus_possible(&cpus);
+
+	return n == 1 ? 1 : n == 2 || n == 3 ? 2 : READS;
+}
 
 #define REG(name) ((int)(offsetof(struct bpf_perf_event_data, regs) +	\
     offsetof(struct pt_regs, name)))
@@ -126,6 +139,22 @@ copy_stack(struct code *c, size_t at)
 	call(c, BPF_FUNC_probe_read_user);
 }
 
+/* Put what was read to R9, and compared.  So few words take less than a helper's
+   call. */
+static size_t
+put_known_words(struct code *c, size_t at, uint32_t size)
+{
+	const size_t word = sizeof(uint64_t), end = at + word + size;
+
+	put(c, at, size);
+	for (size_t i = 0; i < size; i += word) {
+		load(c, BPF_DW, BPF_REG_1, BPF_REG_9, (int)i);
+		put_from(c, at + word + i, BPF_REG_1);
+	}
+	put(c, end, size);
+	return end + word;
+}
+
 /* Put all of the stack or, where some of its pages are missing, as much as ends
    at the end of a page. */
 static size_t
@@ -180,6 +209,7 @@ readings(const struct wp_sampler *sampler)
    copy would have if one is being tried out. */
 struct extent {
 	uint32_t copy, trial;	/* 0 if there is none */
+	bool known;		/* they are in R9 */
 };
 
 /* The size of the raw data, without the size field. */
@@ -235,13 +265,14 @@ atomic(struct code *c, int op, unsigned src, int off)
 /* One attempt to take a ticket with consistent bytes.  unread[] are the jumps
    when the bytes cannot be read; returns the jump when the ticket is taken. */
 static unsigned
-try_ticket(struct code *c, unsigned len, unsigned unread[READS])
+try_ticket(struct code *c, unsigned len, unsigned reads,
+    unsigned unread[READS])
 {
 	unsigned differ[READS], done;
 
 	load(c, BPF_DW, BPF_REG_8, BPF_REG_9, 0);
 	unread[0] = read_watched(c, BYTES, len);
-	for (unsigned i = 1; i < READS; i++) {
+	for (unsigned i = 1; i < reads; i++) {
 		unread[i] = read_watched(c, AGAIN, len);
 		load(c, BPF_DW, BPF_REG_1, FP, BYTES);
 		load(c, BPF_DW, BPF_REG_2, FP, AGAIN);
@@ -254,7 +285,7 @@ try_ticket(struct code *c, unsigned len, unsigned unread[READS])
 	atomic(c, BPF_CMPXCHG, BPF_REG_1, 0);
 	done = c->n;
 	emit(c, BPF_JMP | BPF_JEQ | BPF_X, BPF_REG_0, BPF_REG_8, 0, 0);
-	for (unsigned i = 1; i < READS; i++)
+	for (unsigned i = 1; i < reads; i++)
 		land(c, differ[i]);
 	return done;
 }
@@ -267,6 +298,7 @@ take_ticket(struct code *c, const struct perf_event_attr *attr,
     const struct wp_sampler *sampler)
 {
 	const unsigned tries = attr->bp_type == HW_BREAKPOINT_X ? 0 : TRIES;
+	const unsigned reads = reads_needed();
 	unsigned done[TRIES], unread[TRIES][READS];
 
 	set_wide(c, BPF_REG_7, 0, attr->bp_addr);
@@ -278,9 +310,10 @@ take_ticket(struct code *c, const struct perf_event_attr *attr,
 	set(c, BPF_REG_1, (int)attr->bp_len);
 	store(c, BPF_DW, FP, LEN, BPF_REG_1);
 	for (unsigned i = 0; i < tries; i++)
-		done[i] = try_ticket(c, (unsigned)attr->bp_len, unread[i]);
+		done[i] = try_ticket(c, (unsigned)attr->bp_len, reads,
+		    unread[i]);
 	for (unsigned i = 0; i < tries; i++)
-		for (unsigned k = 0; k < READS; k++)
+		for (unsigned k = 0; k < reads; k++)
 			land(c, unread[i][k]);
 	set(c, BPF_REG_8, 0);
 	store(c, BPF_DW, FP, LEN, BPF_REG_8);
@@ -402,14 +435,21 @@ find_known(struct code *c, int map, struct jumps *unknown)
 	leave_if_unequal(c, BPF_REG_1, BPF_REG_4, unknown);
 }
 
-/* Read the part of the stack that has the known words to R9. */
+/* R9 becomes the place for what is compared. */
 static void
-read_known(struct code *c, const struct wp_sampler *sampler,
-    struct jumps *unknown)
+load_scratch(struct code *c, const struct wp_sampler *sampler)
 {
 	set_wide(c, BPF_REG_9, BPF_PSEUDO_MAP_VALUE,
 	    (uint32_t)sampler->known.scratch);
 	c->insn[c->n - 1].imm = (int)((sampler->line - 1) * WP_KNOWN_SCRATCH);
+}
+
+/* Read the part of the stack that a short copy has to R9. */
+static void
+read_known(struct code *c, const struct wp_sampler *sampler,
+    struct jumps *unknown)
+{
+	load_scratch(c, sampler);
 	load(c, BPF_DW, BPF_REG_2, BPF_REG_8, ENTRY(reach));
 	store(c, BPF_DW, FP, REACH, BPF_REG_2);
 	leave_if(c, BPF_JGT, BPF_REG_2, WP_KNOWN_REACH, unknown);
@@ -590,28 +630,14 @@ jump_if_sure(struct code *c, const struct wp_sampler *sampler, unsigned i,
 /* --- samples --- */
 
 /* Only 64-bit code is sampled by the program. */
-static int
+static void
 begin(struct code *c, const struct wp_sampler *sampler)
 {
-	struct stat st;
-
-	const bool guarded = sampler->uprobe != NULL ||
-	    sampler->own != NULL;
-
-	if (!guarded && stat("/proc/self/ns/pid", &st) != 0)
-		return -errno;
 	load(c, BPF_DW, BPF_REG_1, BPF_REG_6, REG(cs));
 	pass_if(c, BPF_JNE, BPF_REG_1, CS_64);
-	if (guarded)	/* the guard has stored them already */
-		return 0;
-	set_wide(c, BPF_REG_1, 0, st.st_dev);
-	set_wide(c, BPF_REG_2, 0, st.st_ino);
-	copy(c, BPF_REG_3, FP);
-	add(c, BPF_REG_3, PID_TID);
-	set(c, BPF_REG_4, 8);
-	call(c, BPF_FUNC_get_ns_current_pid_tgid);
-	pass_if(c, BPF_JNE, BPF_REG_0, 0);
-	return 0;
+	/* a guard has stored them already */
+	if (sampler->uprobe == NULL && sampler->own == NULL)
+		c->pass[c->npass++] = wp_code_thread_ids(c, PID_TID);
 }
 
 /* Reserve the record in R7. */
@@ -686,7 +712,9 @@ write_sample(struct code *c, const struct perf_event_attr *attr,
 		at = put_trial(c, put_readings(c, sampler, put_ticket(c,
 		    sampler, at, extent)), extent);
 	at = put_registers(c, at, attr->sample_regs_user);
-	if (has_stack(attr) && extent.copy != 0)
+	if (has_stack(attr) && extent.known)
+		at = put_known_words(c, at, extent.copy);
+	else if (has_stack(attr) && extent.copy != 0)
 		at = put_stack(c, at, extent.copy);
 	else if (has_stack(attr)) {
 		put(c, at, 0);
@@ -712,18 +740,17 @@ static void
 put_short(struct code *c, const struct perf_event_attr *attr,
     const struct wp_sampler *sampler)
 {
-	static const uint32_t sizes[] = {256, 512, 1024, 2048, WP_KNOWN_REACH};
 	const uint32_t whole = attr->sample_stack_user;
 
-	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]) &&
-	    sizes[i] < whole; i++) {
+	for (uint32_t size = WP_KNOWN_SHORTEST;
+	    size <= WP_KNOWN_REACH && size < whole; size *= 2) {
 		unsigned longer;
 
 		load(c, BPF_DW, BPF_REG_1, FP, REACH);
-		longer = jump(c, BPF_JGT, BPF_REG_1, (int)sizes[i]);
+		longer = jump(c, BPF_JGT, BPF_REG_1, (int)size);
 		put_sample(c, attr, sampler, sampler->trial ?
-		    (struct extent){whole, sizes[i]} :
-		    (struct extent){sizes[i], 0});
+		    (struct extent){whole, size, false} :
+		    (struct extent){size, 0, size <= FEW});
 		land(c, longer);
 	}
 }
@@ -831,6 +858,7 @@ put_known(struct code *c, const struct perf_event_attr *attr,
 		land(c, known[i]);
 	if (sampler->tallies != NULL) {
 		put_tally(c, attr, sampler, &unknown);
+		load_scratch(c, sampler);
 	} else {
 		load(c, BPF_DW, BPF_REG_1, BPF_REG_8, ENTRY(version));
 		leave_if_unequal(c, BPF_REG_1, BPF_REG_7, &unknown);
@@ -872,11 +900,10 @@ wp_sampler_load(const struct perf_event_attr *attr,
 {
 	const struct wp_filter *filter = sampler->filter;
 	const struct extent whole = {
-		attr->sample_stack_user, sampler->trial,
+		attr->sample_stack_user, sampler->trial, false,
 	};
 	struct jumps unwanted = {.n = 0};
 	struct code c = {.n = 0};
-	int err;
 
 	/* the program itself reads the stack and the watched bytes; if those
 	   reads are watched, they make hits that nobody counts or delivers */
@@ -894,16 +921,15 @@ wp_sampler_load(const struct perf_event_attr *attr,
 		wp_code_counters(&c, sampler->counters);
 	if ((attr->sample_type & PERF_SAMPLE_RAW) != 0)
 		take_ticket(&c, attr, sampler);
-	if ((err = begin(&c, sampler)) < 0)
-		return err;
+	begin(&c, sampler);
 	if (filter != NULL && filter->n > 0)
 		jump_if_sure(&c, sampler, filter->n - 1, false, &unwanted);
 	if (is_for_known(attr, sampler))
 		put_known(&c, attr, sampler);
-	put_sample(&c, attr, sampler, (struct extent){whole.copy, 0});
+	put_sample(&c, attr, sampler, (struct extent){.copy = whole.copy});
 	if (unwanted.n > 0) {
 		land_all(&c, &unwanted);
-		put_sample(&c, attr, sampler, (struct extent){0, 0});
+		put_sample(&c, attr, sampler, (struct extent){.copy = 0});
 	}
 	end(&c);
 	return is_full(&c) ? -E2BIG : (sampler->uprobe != NULL ?
@@ -918,7 +944,7 @@ wp_code_sample(struct code *c, const struct perf_event_attr *attr, int ringbuf)
 		.ringbuf = ringbuf, .uprobe = &here, .tickets = -1,
 		.known.map = -1,
 	};
-	const struct extent whole = {attr->sample_stack_user, 0};
+	const struct extent whole = {.copy = attr->sample_stack_user};
 
 	if (record_size(attr, &sampler, whole) > UINT16_MAX)
 		return;

@@ -6,9 +6,7 @@
  */
 #include "bpf/thread_counter.h"
 
-#include <errno.h>
 #include <stddef.h>
-#include <sys/stat.h>
 
 #include "bpf/bpf.h"
 #include "bpf/code.h"
@@ -37,27 +35,16 @@ wp_thread_counter_map(unsigned max)
 	return wp_bpf_hash(sizeof(struct wp_thread_key), sizeof(uint64_t), max);
 }
 
-/* The helper stores the thread's number, with which the key begins. */
-_Static_assert(offsetof(struct wp_thread_key, tid) == 0 &&
-    offsetof(struct bpf_pidns_info, pid) == 0, "the key begins with it");
+_Static_assert(offsetof(struct wp_thread_key, tid) == 0,
+    "the thread's id begins the key");
 
 int
 wp_thread_counter_load(int map, uint64_t watch,
     const struct wp_uprobe_guard *guard, const struct wp_own *own)
 {
 	struct code c = {.n = 0};
-	struct stat ns;
-
-	if (stat("/proc/self/ns/pid", &ns) != 0)
-		return -errno;
+	unsigned unknown;
 	const struct bpf_insn program[] = {
-		WIDE(BPF_REG_1, 0, ns.st_dev),
-		WIDE(BPF_REG_2, 0, ns.st_ino),
-		COPY(BPF_REG_3, FP),
-		ADD(BPF_REG_3, -16),
-		SET(BPF_REG_4, sizeof(struct bpf_pidns_info)),
-		CALL(BPF_FUNC_get_ns_current_pid_tgid),
-		JUMP(BPF_JNE, BPF_REG_0, 0, 26),
 		WIDE(BPF_REG_1, 0, watch),
 		STORE(FP, -8, BPF_REG_1),
 		/* look up the thread's count */
@@ -87,14 +74,15 @@ wp_thread_counter_load(int map, uint64_t watch,
 		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
 	};
 
-	if (guard == NULL && own == NULL)
-		return wp_bpf_load(program, COUNT(program));
 	copy(&c, BPF_REG_6, BPF_REG_1);
 	if (guard != NULL)
 		wp_code_guard(&c, guard);
-	else
+	else if (own != NULL)
 		wp_code_own(&c, own);
+	unknown = wp_code_thread_ids(&c, -16);
 	for (size_t i = 0; i < COUNT(program); i++)
 		c.insn[c.n++] = program[i];
+	land(&c, unknown);
+	return_zero(&c);
 	return (guard != NULL ? wp_bpf_load_uprobe : wp_bpf_load)(c.insn, c.n);
 }

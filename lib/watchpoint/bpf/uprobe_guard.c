@@ -4,7 +4,6 @@
 #include <asm/ptrace.h>
 #include <errno.h>
 #include <stddef.h>
-#include <sys/stat.h>
 
 #include "bpf/bpf.h"
 #include "bpf/code.h"
@@ -32,16 +31,7 @@ find_guarded(struct code *c, const struct wp_uprobe_guard *guard)
 void
 wp_code_unless_process(struct code *c, pid_t pid, unsigned other[2])
 {
-	struct stat ns = {.st_dev = 0};
-
-	(void)stat("/proc/self/ns/pid", &ns);
-	set_wide(c, BPF_REG_1, 0, ns.st_dev);
-	set_wide(c, BPF_REG_2, 0, ns.st_ino);
-	copy(c, BPF_REG_3, FP);
-	add(c, BPF_REG_3, IDS);
-	set(c, BPF_REG_4, sizeof(struct bpf_pidns_info));
-	call(c, BPF_FUNC_get_ns_current_pid_tgid);
-	other[0] = jump(c, BPF_JNE, BPF_REG_0, 0);
+	other[0] = wp_code_thread_ids(c, IDS);
 	load(c, BPF_W, BPF_REG_1, FP, PID);
 	other[1] = jump(c, BPF_JNE, BPF_REG_1, pid);
 }
