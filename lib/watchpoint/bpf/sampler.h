@@ -45,8 +45,9 @@ struct wp_sampler {
 
 /*
  * Load the program for events of this attribute.  Some hits it leaves to the
- * kernel to write: hits of the kernel and of 32-bit code, those of a process in
- * another pid namespace, and those for which the ring buffer has no room.
+ * kernel to write: hits of the kernel and of 32-bit code, those of threads that
+ * have no id here (wp_code_thread_ids()), and those for which the ring buffer
+ * has no room.
  * Result: a descriptor; -ENOTSUP: this processor or attribute is not supported;
  * or -errno.
  */

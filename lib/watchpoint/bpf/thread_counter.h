@@ -19,8 +19,9 @@ int wp_thread_counter_map(unsigned max);
 
 /* Load the program for the events of a watch, whose samples it drops; with a
    guard, for a uprobe; with own, for the hits of one process alone.  It does
-   not count threads of another pid namespace, threads for which the map has no
-   room, and hits during another program.  A descriptor, or -errno. */
+   not count threads that have no id here (wp_code_thread_ids()), threads for
+   which the map has no room, and hits during another program.  A descriptor, or
+   -errno. */
 struct wp_uprobe_guard;
 struct wp_own;
 int wp_thread_counter_load(int map, uint64_t watch,

@@ -4,12 +4,16 @@
  */
 #include "test.h"
 
+#include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "live.h"
 #include "bpf/thread_counter.h"
+#include "proc/proc.h"
 #include "scratch.h"
 #include "watching.h"
 
@@ -304,6 +308,54 @@ TEST(counts_of_a_running_process)
 	}
 	assert_int_equal(n, 4);
 	assert_int_equal(filled, 1);
+}
+
+/* The only child of a process; 0: it has none. */
+static int
+child_of(pid_t pid)
+{
+	struct wp_proc_status status;
+	DIR *dir = opendir("/proc");
+	const struct dirent *entry;
+	int child = 0;
+
+	assert_non_null(dir);
+	while (child == 0 && (entry = readdir(dir)) != NULL)
+		if (atoi(entry->d_name) > 0 &&
+		    wp_proc_status(atoi(entry->d_name), &status) == 0 &&
+		    status.parent == pid)
+			child = atoi(entry->d_name);
+	(void)closedir(dir);
+	return child;
+}
+
+/* As in a container: its threads have other ids there. */
+TEST(counts_of_threads_in_another_pid_namespace)
+{
+	const ino_t first = 0xeffffffc;
+	struct running v, w;
+	struct outcome o;
+	char line[256], pid[16];
+	json_int_t unknown;
+	struct stat ns;
+
+	NEEDS_PROGRAMS;
+	if (geteuid() != 0 || stat("/proc/self/ns/pid", &ns) != 0 ||
+	    ns.st_ino != first) {
+		print_message("not root in the machine's pid namespace\n");
+		skip();
+	}
+	start(&v, LIST("/usr/bin/unshare", "--pid", "--fork", victim("counter"), "2",
+	    "50"));
+	hear(&v, line, sizeof(line));
+	(void)snprintf(pid, sizeof(pid), "%d", child_of(v.pid));
+	watch_start(&w, LIST(watchctl(), "--count", "-w", "counter", "-o",
+	    "json", "-p", pid));
+	say(&v, "go\nend\n");
+	finish(&v, &o);
+	finish_status(&w, &o, 0);
+	assert_int_equal(thread_counts(&o, 50, &unknown), 2);
+	assert_int_equal(unknown, 0);
 }
 
 /* Without BPF it is not known whose they are. */
