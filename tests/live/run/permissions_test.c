@@ -398,12 +398,29 @@ put_head(FILE *out)
 	    (int)strspn(name.release, "0123456789."), name.release);
 }
 
+/* An item of a list, in lines of at most 80 columns. */
+static void
+put_item(FILE *out, unsigned number, const char *text)
+{
+	int column = fprintf(out, "%u. `", number);
+
+	for (int len; *text != '\0'; text += len) {
+		const int space = *text == ' ';
+
+		len = space + (int)strcspn(text + space, " ");
+		if (column + len + (text[len] == '\0') > 80)
+			column = fprintf(out, "\n  ") - 1;
+		column += fprintf(out, "%.*s", len, text);
+	}
+	(void)fprintf(out, "`\n");
+}
+
 static void
 put_messages(FILE *out)
 {
 	(void)fprintf(out, "\n");
 	for (unsigned i = 0; i < nmessages; i++)
-		(void)fprintf(out, "%u. `%s`\n", i + 1, messages[i]);
+		put_item(out, i + 1, messages[i]);
 }
 
 TEST(what_works_for_whom)
