@@ -43,19 +43,26 @@ struct name_search {
 	struct evaluation *e;
 	const char *name;
 	const char *file;	/* restricts the search; NULL: any file */
+	bool named;		/* modules are those that were named */
+	bool own;		/* the next one is, or it is the program */
 	unsigned found;
 	struct value *v;
 };
 
-/* A variable for which there is no symbol. */
+/* A variable for which there is no symbol.  What several places in a library
+   have for themselves is hardly meant. */
 static int
 search_variable(void *arg, struct ex_module *m, uint64_t base)
 {
 	struct name_search *s = arg;
+	const bool own = s->own || s->file != NULL;
 	struct ex_declaration d;
 	uint64_t vaddr;
 
+	s->own = s->named;
 	s->found = ex_declaration_find(m, s->name, s->file, &vaddr, &d);
+	if (s->found > 1 && !own)
+		s->found = 0;
 	if (s->found > 0)
 		value_set_object(s->v, &d.type, base + vaddr, d.size);
 	return s->found > 0;
@@ -143,6 +150,8 @@ evaluate_name(struct evaluation *e, const struct node *node, struct value *v)
 		return false;
 	}
 	s.name = named.spec.symbol;
+	s.named = named.spec.module != NULL;
+	s.own = true;
 	e->err = find_symbol(&named.spec, e->process, e->early, &found, NULL);
 	if (e->err == 0) {
 		good = take_symbol(e, node, &found, v);

@@ -299,6 +299,26 @@ TEST(finds_a_short_name_among_many)
 		fail_msg("%d: %s", o.status, o.err);
 }
 
+/* A name that no variable of the program has, but several of a library. */
+TEST(a_librarys_own_names_are_hardly_meant)
+{
+	struct outcome o;
+
+	scratch_write("one.c", "static int buffer; int one(void) { return "
+	    "buffer++; }\n");
+	scratch_write("two.c", "static int buffer; int two(void) { return "
+	    "buffer++; }\n");
+	scratch_write("program.c", "int one(void), two(void), buffers; "
+	    "int main(void) { return one() + two() + buffers; }\n");
+	scratch_run("gcc -g -shared -fPIC -o libown.so one.c two.c && "
+	    "gcc -g -o program program.c -L. -lown -Wl,-rpath,'$ORIGIN'");
+	run(&o, LIST(watchctl(), "-w", "buffer:1", "--",
+	    scratch_path("program")));
+	if (o.status != 125 || strstr(o.err, "'buffer:1': no symbol 'buffer' "
+	    "in program, nearest: buffers; ") == NULL)
+		fail_msg("%d: %s", o.status, o.err);
+}
+
 /* Forms that gdb has not. */
 TEST(has_names_of_files_and_bytes_of_fields)
 {
