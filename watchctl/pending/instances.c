@@ -154,19 +154,43 @@ format_of(const struct session *s, const struct ex_watch *watch, unsigned slot)
 	return i;
 }
 
-/* Note that records with this id belong to the watch. */
+/* Note that records with these ids belong to the watch. */
 static void
-take_id(struct run *run, const struct ex_watch *watch,
-    const struct wp_target_event *event)
+take_ids(struct run *run, const struct ex_watch *watch, unsigned slot,
+    const uint64_t *ids, size_t n)
 {
 	struct session *s = &run->session;
-	const size_t format = format_of(s, watch, event->slot);
+	const size_t format = format_of(s, watch, slot);
 
-	if (event->id == 0 || format == s->nslots)
+	if (format == s->nslots)
 		return;
-	session_note(s, ex_formats_ids(run->formats, (int)format, &event->id,
-	    1));
-	session_ids(s, format, &event->id, 1);
+	session_note(s, ex_formats_ids(run->formats, (int)format, ids, n));
+	session_ids(s, format, ids, n);
+}
+
+void
+instances_learn(struct run *run)
+{
+	size_t nwatches;
+	const struct wp_watched *watched = wp_target_watches(run->target,
+	    &nwatches);
+
+	for (size_t w = 0; w < run->ndescribed; w++) {
+		for (unsigned i = 0; run->described[w] != SIZE_MAX &&
+		    i < watched[w].nslots; i++) {
+			struct perf_event_attr attr;
+			uint64_t *ids = NULL;
+			const int n = wp_target_slot_ids(run->target, w, i,
+			    &attr, &ids);
+
+			if (n < 0)
+				session_note(&run->session, n);
+			else
+				take_ids(run, run_watch(run, w), i, ids,
+				    (size_t)n);
+			free(ids);
+		}
+	}
 }
 
 /* A slot has an event on each of several processors; one of them is enough. */
@@ -184,7 +208,7 @@ report(struct run *run, const struct instances_said *said,
 	const struct ex_watch *watch = run_watch(run, said->event.watch);
 
 	if (!said->left)
-		take_id(run, watch, &said->event);
+		take_ids(run, watch, said->event.slot, &said->event.id, 1);
 	if (!watch->local || is_again(said, last))
 		return;
 	session_event(&run->session, &(struct watch_event){

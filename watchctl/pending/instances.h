@@ -21,6 +21,9 @@ void instances_armed(struct run *, pid_t, pid_t tid,
     const struct wp_target_event *, int n);
 void instances_left(struct run *, pid_t, pid_t tid, size_t first, size_t n);
 
+/* Note the events that were opened since their watches were described. */
+void instances_learn(struct run *);
+
 /* Report what was noted since the last call, once the report has begun. */
 void instances_report(struct run *);
 

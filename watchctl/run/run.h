@@ -260,8 +260,8 @@ struct run {
 					   watch (before.h) */
 	bool uncovered_reported;	/* it was reported that a processor is
 					   not watched */
-	uint64_t processors_due;	/* ns: when processors are checked
-					   next */
+	uint64_t processors_looked;	/* ns: when processors were checked
+					   last */
 	long counted_hits_due;		/* ms: when the counts are checked
 					   next */
 	unsigned counted_hits_looks;

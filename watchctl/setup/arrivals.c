@@ -78,15 +78,6 @@ arrivals_fd(const struct arrivals *a, unsigned i)
 	return wp_rings_fd(a->rings, i);
 }
 
-int
-arrivals_uncovered(struct arrivals *a, bool look)
-{
-	if (a != NULL && look)
-		wp_events_check_processors(&a->events,
-		    PERF_FORMAT_TOTAL_TIME_RUNNING, a->rings);
-	return a == NULL ? -1 : wp_rings_uncovered(a->rings);
-}
-
 /* Neither a kernel thread nor an explainer of this run, which would be stopped
    while it is asked something. */
 static bool
@@ -163,7 +154,45 @@ open_moves(struct arrivals *a)
 	wp_attr_tracepoint(&attr, point.id);
 	a->moves = point.id;
 	a->moved = point.offset;
+	return wp_events_open(&a->events, &attr, 1, 0, -1, a->rings);
+}
+
+static int
+open_programs(struct arrivals *a)
+{
+	struct perf_event_attr attr;
+
+	wp_attr_programs(&attr, options_any_program(a->options));
 	return wp_events_open(&a->events, &attr, 0, 0, -1, a->rings);
+}
+
+static bool
+check_processors(struct arrivals *a)
+{
+	return wp_events_check_processors(&a->events,
+	    PERF_FORMAT_TOTAL_TIME_RUNNING, a->rings);
+}
+
+/* What the new events had to report may be lost. */
+static void
+open_missing(struct arrivals *a)
+{
+	const size_t n = a->events.n;
+
+	if (open_programs(a) == 0 && a->moves != 0 && open_moves(a) < 0)
+		wp_events_close(&a->events, n);
+	if (a->events.n > n)
+		a->search = a->lost = true;
+}
+
+struct wp_rings *
+arrivals_rings(struct arrivals *a, bool look)
+{
+	if (a != NULL && look && check_processors(a)) {
+		open_missing(a);
+		(void)check_processors(a);
+	}
+	return a == NULL ? NULL : a->rings;
 }
 
 static int
@@ -171,14 +200,12 @@ open_events(struct arrivals *a)
 {
 	const bool any = options_any_program(a->options);
 	const char *scope = options_scope(a->options);
-	struct perf_event_attr attr;
 	struct wp_cause cause = {0};
 	int err = wp_rings_open_eager(&a->rings, any ? RINGS : 0, &cause);
 
 	if (err < 0)
 		return complain("%s: %s", scope, cause.text);
-	wp_attr_programs(&attr, any);
-	err = wp_events_open(&a->events, &attr, 0, 0, -1, a->rings);
+	err = open_programs(a);
 	if (err == -EACCES || err == -EPERM)
 		return complain("%s: processes that come later cannot be "
 		    "noticed: not permitted (kernel.perf_event_paranoid is "

@@ -35,9 +35,9 @@ void arrivals_close(struct arrivals *);
 unsigned arrivals_fds(const struct arrivals *);
 int arrivals_fd(const struct arrivals *, unsigned i);
 
-/* A processor that is online but has no such event, as last looked for; look:
-   look again.  -1: there is none, or arrivals is NULL. */
-int arrivals_uncovered(struct arrivals *, bool look);
+/* The rings of its events (NULL: none); look: after opening those that a
+   processor that came online lacks. */
+struct wp_rings *arrivals_rings(struct arrivals *, bool look);
 
 /* Watch processes that have arrived, and stop watching those that have left. */
 void run_take_arrivals(struct run *);

@@ -39,15 +39,6 @@ mappers_fd(const struct mappers *m, unsigned i)
 	return wp_rings_fd(m->rings, i);
 }
 
-int
-mappers_uncovered(struct mappers *m, bool look)
-{
-	if (m != NULL && look)
-		wp_events_check_processors(&m->events,
-		    PERF_FORMAT_TOTAL_TIME_RUNNING, m->rings);
-	return m == NULL ? -1 : wp_rings_uncovered(m->rings);
-}
-
 /* --- begin --- */
 
 static int
@@ -78,10 +69,38 @@ try_physical(void)
 }
 
 static int
+open_mappings(struct mappers *m)
+{
+	struct perf_event_attr attr;
+
+	wp_attr_mappings(&attr);
+	return wp_events_open(&m->events, &attr, 0, 0, -1, m->rings);
+}
+
+static bool
+check_processors(struct mappers *m)
+{
+	return wp_events_check_processors(&m->events,
+	    PERF_FORMAT_TOTAL_TIME_RUNNING, m->rings);
+}
+
+struct wp_rings *
+mappers_rings(struct mappers *m, bool look)
+{
+	const size_t n = m == NULL ? 0 : m->events.n;
+
+	if (m != NULL && look && check_processors(m)) {
+		(void)open_mappings(m);
+		(void)check_processors(m);
+		m->search = m->search || m->events.n > n;
+	}
+	return m == NULL ? NULL : m->rings;
+}
+
+static int
 open_events(struct mappers *m)
 {
 	const char *text = m->options->spec[0].text;
-	struct perf_event_attr attr;
 	struct wp_cause cause = {0};
 	int err = try_physical();
 
@@ -89,8 +108,7 @@ open_events(struct mappers *m)
 		return explain_denied(text, err);
 	if (wp_rings_open_eager(&m->rings, RING, &cause) < 0)
 		return complain("%s: %s", text, cause.text);
-	wp_attr_mappings(&attr);
-	err = wp_events_open(&m->events, &attr, 0, 0, -1, m->rings);
+	err = open_mappings(m);
 	return err < 0 ? explain_denied(text, err) : 0;
 }
 

@@ -29,9 +29,9 @@ void mappers_close(struct mappers *);
 unsigned mappers_fds(const struct mappers *);
 int mappers_fd(const struct mappers *, unsigned i);
 
-/* A processor that is online but has no such event, as last looked for; look:
-   look again.  -1: there is none, or mappers is NULL. */
-int mappers_uncovered(struct mappers *, bool look);
+/* The rings of its events (NULL: none); look: after opening those that a
+   processor that came online lacks. */
+struct wp_rings *mappers_rings(struct mappers *, bool look);
 
 /* Watch the places that exist now.  0, or -EINVAL after a line on stderr. */
 int run_begin_mappers(struct run *);

@@ -65,7 +65,8 @@ void run_take_over_signals(const struct options *);
 
 /* --- processors.c --- */
 
-/* Check for a processor that is online and not watched; report it, once. */
+/* Watch processors that came online, and report that, and that one cannot be
+   watched. */
 void run_check_processors(struct run *);
 
 #endif

@@ -427,10 +427,10 @@ wp_samplers_attach(const struct wp_samplers *samplers,
 {
 	const int *program = programs(samplers, watch, slot);
 
-	for (size_t i = first; program != NULL && i < events->n;
-	    i++, program++)
-		if (*program >= 0)
-			(void)wp_perf_set_bpf(events->event[i].fd, *program);
+	for (size_t i = first; program != NULL && i < events->n; i++)
+		if (program[events->event[i].ring] >= 0)
+			(void)wp_perf_set_bpf(events->event[i].fd,
+			    program[events->event[i].ring]);
 }
 
 void

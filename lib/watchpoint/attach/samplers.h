@@ -50,8 +50,7 @@ void wp_samplers_know(struct wp_samplers *, unsigned rings, bool tally);
 bool wp_samplers_load(struct wp_samplers *, const struct wp_target *,
     size_t first, size_t n);
 
-/* Attach the programs of a slot to its events: from index first on, one for
-   each ring. */
+/* Attach the programs of a slot to its events, from index first on. */
 void wp_samplers_attach(const struct wp_samplers *, const struct wp_events *,
     size_t first, size_t watch, unsigned slot);
 

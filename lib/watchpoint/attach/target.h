@@ -250,7 +250,8 @@ int wp_target_try_uprobe(const struct wp_features *, struct wp_cause *);
 struct wp_rings *wp_target_rings(struct wp_target *);
 
 /* Leave out those rings on whose processors what is watched by events of
-   processors is not seen (wp_events_check_processors). */
+   processors is not seen (wp_events_check_processors), after opening the events
+   of processors that came online (wp_rings_returned). */
 void wp_target_check_processors(struct wp_target *);
 
 /* The events of a slot: their attribute, and their ids (malloc'd, for the

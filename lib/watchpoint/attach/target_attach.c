@@ -180,8 +180,11 @@ open_slots(const struct wp_target *target, struct wp_events *events, size_t w,
 		wp_samplers_attach(&target->samplers, events, first, w, s);
 		wp_thread_counts_attach(&target->thread_counts, events, first,
 		    w);
-		for (size_t i = first; i < events->n; i++)
+		for (size_t i = first; i < events->n; i++) {
 			events->event[i].off = off;
+			if (attr.disabled && err == 0)
+				err = wp_perf_enable(events->event[i].fd);
+		}
 	}
 	return err;
 }
@@ -519,14 +522,34 @@ enum { MANY_THREADS = 256 };
 
 /* Events of threads need no check, because they follow the thread to any
    processor. */
-static void
+static bool
 check_processors(struct wp_target *target)
 {
-	const struct wp_events *events = &target->events;
+	struct wp_events *events = &target->events;
 
-	if (events->n > 0 && events->event[events->n - 1].tid < 0)
-		wp_events_check_processors(events,
-		    wp_attr_format(&target->options), target->rings);
+	return events->n > 0 && events->event[events->n - 1].tid < 0 &&
+	    wp_events_check_processors(events,
+	    wp_attr_format(&target->options), target->rings);
+}
+
+/* Open the events that processors lack.  If that fails, these are uncovered. */
+static void
+open_missing(struct wp_target *target)
+{
+	const struct wp_events *events = &target->events;
+	size_t first = SIZE_MAX, end = 0;
+
+	for (size_t i = 0; i < events->n; i++) {
+		const struct wp_event *event = &events->event[i];
+
+		if (event->tid >= 0 || event->watch == WP_EVENT_REFERENCE)
+			continue;
+		first = event->watch < first ? event->watch : first;
+		end = event->watch >= end ? event->watch + 1u : end;
+	}
+	if (end > 0)
+		(void)wp_target_open_thread(target, &target->events, first,
+		    end - first, -1);
 }
 
 void
@@ -534,7 +557,10 @@ wp_target_check_processors(struct wp_target *target)
 {
 	if (pthread_mutex_trylock(&target->changing) != 0)
 		return;
-	check_processors(target);
+	if (!target->stopped && check_processors(target)) {
+		open_missing(target);
+		(void)check_processors(target);
+	}
 	(void)pthread_mutex_unlock(&target->changing);
 }
 
@@ -545,7 +571,7 @@ open_processors(struct wp_target *target, size_t first, size_t n)
 	    n, -1);
 
 	if (err == 0)
-		check_processors(target);
+		(void)check_processors(target);
 	return err;
 }
 
@@ -632,10 +658,6 @@ attach_processors(struct wp_target *target, pid_t pid, size_t first, size_t n)
 	wp_rings_only(target->rings, pid);
 	if (load_processors(target, first, n))
 		err = open_processors(target, first, n);
-	for (size_t i = 0; err == 0 && i < target->events.n; i++)
-		if (target->events.event[i].watch != WP_EVENT_REFERENCE)
-			err = wp_perf_enable(target->events.event[i].fd);
-	wp_samplers_unload(&target->samplers);
 	if (err == 0) {
 		wp_others_begin(&target->others);
 		target->armed = wp_clock_ns();
@@ -643,6 +665,7 @@ attach_processors(struct wp_target *target, pid_t pid, size_t first, size_t n)
 		target->frozen_ms = 0;
 		return true;
 	}
+	wp_samplers_unload(&target->samplers);
 	wp_events_close(&target->events, 0);
 	for (size_t w = first; w < first + n; w++)
 		target->watch[w].on_processors = false;
@@ -674,6 +697,7 @@ wp_target_attach(struct wp_target *target, pid_t pid, size_t first, size_t n,
 	return err;
 }
 
+/* Programs are kept for processors that come online later. */
 int
 wp_target_attach_everywhere(struct wp_target *target, size_t first, size_t n)
 {
@@ -683,7 +707,6 @@ wp_target_attach_everywhere(struct wp_target *target, size_t first, size_t n)
 	(void)wp_target_load(target, first, n, -1, NULL);
 	target->armed = wp_clock_ns();
 	err = open_processors(target, first, n);
-	wp_samplers_unload(&target->samplers);
 	(void)pthread_mutex_unlock(&target->changing);
 	return err;
 }

@@ -119,7 +119,7 @@ counted(const struct wp_events *events, uint64_t format, size_t watch,
 	for (size_t i = 0; i < events->n; i++)
 		if (events->event[i].watch == watch &&
 		    events->event[i].ring == ring &&
-		    wp_perf_read(events->event[i].fd, format, &one) == 0)
+		    wp_event_read(&events->event[i], format, &one) == 0)
 			sum += one.value;
 	return sum;
 }

@@ -61,6 +61,32 @@ unless_offline(int err, pid_t tid)
 	return err == -ENODEV && tid < 0 ? 0 : err;
 }
 
+static bool
+is_there(const struct wp_events *events, const struct wp_event *like)
+{
+	for (size_t i = 0; i < events->n; i++) {
+		const struct wp_event *event = &events->event[i];
+
+		if (event->tid < 0 && !event->dead &&
+		    event->ring == like->ring && event->watch == like->watch &&
+		    event->slot == like->slot)
+			return true;
+	}
+	return false;
+}
+
+/* Open the event of a ring's processor, unless it is there. */
+static int
+add_of_processor(struct wp_events *events, struct perf_event_attr *attr,
+    struct wp_event event, const struct wp_rings *rings, bool redirected)
+{
+	if (event.tid < 0 && is_there(events, &event))
+		return 0;
+	return unless_offline(events_add(events, attr, event,
+	    wp_rings_cpu(rings, event.ring), redirected ?
+	    wp_rings_fd(rings, event.ring) : -1), event.tid);
+}
+
 int
 wp_events_open(struct wp_events *events, struct perf_event_attr *attr,
     uint16_t watch, uint16_t slot, pid_t tid, const struct wp_rings *rings)
@@ -71,8 +97,7 @@ wp_events_open(struct wp_events *events, struct perf_event_attr *attr,
 
 	for (unsigned i = 0; err == 0 && i < wp_rings_count(rings);
 	    event.ring = ++i)
-		err = unless_offline(events_add(events, attr, event,
-		    wp_rings_cpu(rings, i), wp_rings_fd(rings, i)), tid);
+		err = add_of_processor(events, attr, event, rings, true);
 	if (err < 0)
 		wp_events_close(events, first);
 	return err;
@@ -93,8 +118,7 @@ wp_events_reference(struct wp_events *events, const struct wp_options *options,
 		return events_add(events, &attr, event, -1, -1);
 	for (unsigned i = 0; err == 0 && i < wp_rings_count(rings);
 	    event.ring = ++i)
-		err = unless_offline(events_add(events, &attr, event,
-		    wp_rings_cpu(rings, i), -1), tid);
+		err = add_of_processor(events, &attr, event, rings, false);
 	return err;
 }
 
@@ -108,6 +132,35 @@ last_on_processor(const struct wp_events *events, unsigned ring)
 	return NULL;
 }
 
+int
+wp_event_read(const struct wp_event *event, uint64_t format,
+    struct wp_perf_count *count)
+{
+	if (!event->dead)
+		return wp_perf_read(event->fd, format, count);
+	*count = event->counted;
+	return 0;
+}
+
+/* Close the events of a processor that has been offline, since they still take
+   slots there.  It took them off one after the other, while no program ran. */
+static void
+bury(struct wp_events *events, unsigned ring, uint64_t format)
+{
+	for (size_t i = 0; i < events->n; i++) {
+		struct wp_event *event = &events->event[i];
+
+		if (event->tid >= 0 || event->ring != ring || event->dead)
+			continue;
+		(void)wp_perf_read(event->fd, format, &event->counted);
+		(void)close(event->fd);
+		event->fd = -1;
+		event->dead = true;
+		if (event->watch == WP_EVENT_REFERENCE)
+			event->vague = VAGUE_MAX;
+	}
+}
+
 /* An event of a processor counts everything that runs there, so its time always
    passes. */
 static bool
@@ -115,18 +168,26 @@ is_dead(const struct wp_event *event, uint64_t format)
 {
 	struct wp_perf_count one, two;
 
-	return event == NULL || wp_perf_read(event->fd, format, &one) < 0 ||
-	    wp_perf_read(event->fd, format, &two) < 0 ||
+	return event == NULL || wp_event_read(event, format, &one) < 0 ||
+	    wp_event_read(event, format, &two) < 0 ||
 	    one.running == two.running;
 }
 
-void
-wp_events_check_processors(const struct wp_events *events, uint64_t format,
+bool
+wp_events_check_processors(struct wp_events *events, uint64_t format,
     struct wp_rings *rings)
 {
-	for (unsigned i = 0; i < wp_rings_count(rings); i++)
-		if (is_dead(last_on_processor(events, i), format))
-			wp_rings_leave_out(rings, i);
+	bool any = false;
+
+	for (unsigned i = 0; i < wp_rings_count(rings); i++) {
+		const bool dead = is_dead(last_on_processor(events, i), format);
+
+		wp_rings_leave_out(rings, i, dead);
+		if (dead)
+			bury(events, i, format);
+		any = any || dead;
+	}
+	return any;
 }
 
 void
@@ -138,7 +199,7 @@ wp_events_count(const struct wp_events *events,
 
 	for (size_t i = 0; i < events->n; i++)
 		if (events->event[i].watch == watch &&
-		    wp_perf_read(events->event[i].fd, format, &one) == 0) {
+		    wp_event_read(&events->event[i], format, &one) == 0) {
 			sum->value += one.value;
 			sum->lost += one.lost;
 		}
@@ -185,7 +246,7 @@ read_references(struct wp_events *events, size_t first, size_t reference,
 	struct wp_perf_count count;
 
 	for (size_t i = first; i < end; i++)
-		if (wp_perf_read(events->event[i].fd, format, &count) == 0 &&
+		if (wp_event_read(&events->event[i], format, &count) == 0 &&
 		    i >= reference)
 			events->event[i].ran = count.running;
 	return wp_clock_ns() - began;

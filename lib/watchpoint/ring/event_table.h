@@ -29,6 +29,9 @@ struct wp_event {
 				   the slots, ns (uptime.h) */
 	pid_t tid;		/* the thread it was opened on */
 	unsigned ring;		/* the index of its ring, if it has one */
+	bool dead;		/* its processor has been offline: it was closed
+				   when it had counted this */
+	struct wp_perf_count counted;
 };
 
 struct wp_events {
@@ -38,8 +41,9 @@ struct wp_events {
 
 /*
  * Open the event of a slot for a thread: one for each ring, redirected into it;
- * tid -1: for all that runs, on each processor that is online.  0, -ESRCH if
- * the thread has ended, or -errno: then none of these is left open.
+ * tid -1: for all that runs, on each processor that is online and has no such
+ * event that is not dead.  0, -ESRCH if the thread has ended, or -errno: then
+ * none of these is left open.
  */
 int wp_events_open(struct wp_events *, struct perf_event_attr *, uint16_t watch,
     uint16_t slot, pid_t tid, const struct wp_rings *);
@@ -49,12 +53,17 @@ int wp_events_open(struct wp_events *, struct perf_event_attr *, uint16_t watch,
 int wp_events_reference(struct wp_events *, const struct wp_options *,
     pid_t tid, const struct wp_rings *);
 
+/* What an event has counted, even if it is dead.  0 or -errno. */
+int wp_event_read(const struct wp_event *, uint64_t format,
+    struct wp_perf_count *);
+
 /* For events of all that runs: leave out (wp_rings_leave_out) each ring on
    whose processor no event can hit.  A processor that is offline has no events,
-   and those of one that goes offline stop for good, even if it comes back.
+   and those of one that goes offline are dead for good, even if it comes back.
    This reads the last event of each ring, which must be enabled and have this
-   read_format. */
-void wp_events_check_processors(const struct wp_events *, uint64_t format,
+   read_format.  Result: whether a ring is left out; opening the events again
+   opens those that its processor lacks, once it is online. */
+bool wp_events_check_processors(struct wp_events *, uint64_t format,
     struct wp_rings *);
 
 /* The events of a thread follow each other: those of its slots from first on,

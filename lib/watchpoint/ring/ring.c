@@ -82,7 +82,8 @@ struct wp_rings {
 	struct doubt doubt;
 	bool was_full;		/* one of them, at a look */
 	pid_t only;		/* side records are of this one; 0: of all */
-	struct wp_cpus without;	/* processors that could not have a ring */
+	struct wp_cpus without;	/* processors that have no ring or no events, */
+	struct wp_cpus returned;	/* and that have events again */
 	struct wp_ring ring[];
 };
 
@@ -251,9 +252,24 @@ wp_rings_fd(const struct wp_rings *rings, unsigned i)
 }
 
 void
-wp_rings_leave_out(struct wp_rings *rings, unsigned ring)
+wp_rings_leave_out(struct wp_rings *rings, unsigned ring, bool out)
 {
-	rings->without.has[rings->ring[ring].cpu] = true;
+	const int cpu = rings->ring[ring].cpu;
+
+	rings->returned.has[cpu] = !out &&
+	    (rings->without.has[cpu] || rings->returned.has[cpu]);
+	rings->without.has[cpu] = out;
+}
+
+int
+wp_rings_returned(struct wp_rings *rings)
+{
+	for (unsigned cpu = 0; rings != NULL && cpu < rings->without.end; cpu++)
+		if (rings->returned.has[cpu]) {
+			rings->returned.has[cpu] = false;
+			return (int)cpu;
+		}
+	return -1;
 }
 
 int

@@ -63,9 +63,13 @@ bool wp_rings_were_full(const struct wp_rings *);
    them; 0: drop none.  Call this before any of its events is opened. */
 void wp_rings_only(struct wp_rings *, pid_t);
 
-/* Report that the processor of this ring has no events, probably because it is
+/* Note whether the processor of this ring has no events, probably because it is
    offline. */
-void wp_rings_leave_out(struct wp_rings *, unsigned ring);
+void wp_rings_leave_out(struct wp_rings *, unsigned ring, bool out);
+
+/* The next processor that has events and had none when this was last asked; -1:
+   there is none, or rings is NULL. */
+int wp_rings_returned(struct wp_rings *);
 
 /* A processor that is online and has no ring, because the kernel refused it
    (perhaps while it was offline), or no events: hits there are not delivered.

@@ -10,7 +10,7 @@ running(const struct wp_event *event, uint64_t format)
 {
 	struct wp_perf_count count;
 
-	return wp_perf_read(event->fd, format, &count) < 0 ? 0 : count.running;
+	return wp_event_read(event, format, &count) < 0 ? 0 : count.running;
 }
 
 /* The events of a slot are one after the other: from first on.  Result: the
@@ -57,13 +57,14 @@ static void
 add_thread(struct wp_uptime *uptime, const struct wp_events *events,
     size_t first, size_t reference, size_t end, uint64_t format)
 {
-	uint64_t ran = 0, off = 0;
+	uint64_t ran = 0, vague = 0, off = 0;
 
-	for (size_t i = reference; i < end; i++)
+	for (size_t i = reference; i < end; i++) {
 		ran += events->event[i].ran;
+		vague += events->event[i].vague;
+	}
 	for (size_t i = first; i < reference; i = end_of_slot(events, i)) {
-		uint64_t one = slot_off(uptime, events, i, ran,
-		    events->event[reference].vague, format);
+		uint64_t one = slot_off(uptime, events, i, ran, vague, format);
 
 		if (one > off)
 			off = one;
@@ -102,6 +103,24 @@ count_threads(const struct wp_events *events)
 	return different;
 }
 
+/* A processor that was offline has a reference for each time that it was not. */
+static unsigned
+count_processors(const struct wp_events *events, size_t first, size_t end)
+{
+	unsigned n = 0;
+
+	for (size_t i = first; i < end; i++) {
+		size_t k = 0;
+
+		while (k < i && (events->event[k].watch != WP_EVENT_REFERENCE ||
+		    events->event[k].tid >= 0 ||
+		    events->event[k].ring != events->event[i].ring))
+			k++;
+		n += k == i;
+	}
+	return n;
+}
+
 void
 wp_uptime_add(struct wp_uptime *uptime, const struct wp_events *events,
     const struct wp_options *options)
@@ -115,7 +134,8 @@ wp_uptime_add(struct wp_uptime *uptime, const struct wp_events *events,
 			continue;
 		add_thread(uptime, events, first, reference, end, format);
 		if (events->event[reference].tid < 0)
-			uptime->processors += (unsigned)(end - reference);
+			uptime->processors += count_processors(events,
+			    reference, end);
 	}
 	uptime->threads += count_threads(events);
 }

@@ -7,11 +7,14 @@
  */
 #include "test.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "live.h"
 #include "scratch.h"
@@ -87,6 +90,15 @@ restore(void **state)
 	return cpu < 0 ? 0 : status;
 }
 
+static bool
+can_switch(void)
+{
+	if (cpu < 0)
+		print_message("/sys/devices/system/cpu: no processor can be "
+		    "taken offline\n");
+	return cpu >= 0;
+}
+
 static void
 bind_to_cpu(pid_t pid)
 {
@@ -132,11 +144,8 @@ TEST(watches_are_on_it_at_once)
 {
 	static const char *const modes[] = {NULL, "--count", "--stop", "-f"};
 
-	if (cpu < 0) {
-		print_message("/sys/devices/system/cpu: no processor can be "
-		    "taken offline\n");
+	if (!can_switch())
 		skip();
-	}
 	for (size_t i = 0; i < COUNT(modes); i++) {
 		watch_on_it(modes[i], false);
 		watch_on_it(modes[i], true);
@@ -183,62 +192,212 @@ TEST(a_command_is_watched_on_it_at_once)
 		LIST("--inside", "-f"),
 	};
 
-	if (cpu < 0) {
-		print_message("/sys/devices/system/cpu: no processor can be "
-		    "taken offline\n");
+	if (!can_switch())
 		skip();
-	}
 	for (size_t i = 0; i < COUNT(options); i++) {
 		run_on_it(options[i], false);
 		run_on_it(options[i], true);
 	}
 }
 
-/* --- events of processors: what is noticed of all that runs there --- */
+/* --- events of processors: of all that runs there --- */
 
-/* They do not outlive an absence, and there are none where none ran. */
+/* Wait until no thread of the machine has all of its slots taken. */
 static void
-expect_doubt(bool absent, const char *const *options)
+await_slots(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_BREAKPOINT, .size = sizeof(attr),
+		.bp_type = HW_BREAKPOINT_W, .bp_len = 8, .bp_addr = 8,
+	};
+
+	for (unsigned ms = 0;; ms++) {
+		const int fd = wp_perf_open(&attr, -1, 0);
+
+		if (fd >= 0)
+			(void)close(fd);
+		if (fd != -ENOSPC)
+			return;
+		assert_true(ms < COMMAND_PATIENCE_MS);
+		(void)usleep(1000);
+	}
+}
+
+/* Events do not outlive an absence, and there are none where none ran: they are
+   opened when the processor comes online.  This returns when that was
+   reported. */
+static void
+watch_across(struct running *w, bool absent, const char *const *options)
 {
 	const char *argv[ARGS];
-	struct running w;
-	struct outcome o;
-	char said[64];
-	const size_t n = append(argv, 0, LIST(watchctl(), "-o", "json",
-	    "--error-exitcode", "66"));
+	char line[4096], said[64];
 
-	(void)append(argv, n, options);
+	(void)append(argv, append(argv, 0, LIST(watchctl(), "-o", "json")),
+	    options);
+	await_slots();
 	if (absent)
 		assert_int_equal(switch_cpu(false), 0);
-	watch_start(&w, argv);
+	watch_start(w, argv);
 	if (!absent)
 		assert_int_equal(switch_cpu(false), 0);
 	assert_int_equal(switch_cpu(true), 0);
-	(void)kill(w.pid, SIGINT);
-	finish_status(&w, &o, 120);
-	(void)snprintf(said, sizeof(said), "processor %d runs and cannot be "
-	    "watched", cpu);
-	assert_holds(o.out, said);
+	(void)snprintf(said, sizeof(said), "processor %d came online and is "
+	    "watched from now on", cpu);
+	do
+		hear(w, line, sizeof(line));
+	while (strstr(line, said) == NULL);
 }
 
-TEST(nothing_is_noticed_there_after_an_absence)
+/* All hits were on it, and the gap was told. */
+static void
+expect_all(struct running *w, json_int_t done, int status)
 {
-	char file[PATH_MAX];
-	const char *const *const options[] = {
-		LIST("-w", "no_such", "--all-cpus", "--if-missing", "skip"),
-		LIST("-w", "word", "--exe", victim("acts")),
-		LIST("-w", file),
-	};
+	struct outcome o;
+	json_t *line;
+	size_t i;
 
-	if (cpu < 0) {
-		print_message("/sys/devices/system/cpu: no processor can be "
-		    "taken offline\n");
+	(void)kill(w->pid, SIGINT);
+	finish_status(w, &o, status);
+	json_array_foreach(o.lines, i, line)
+		if (is_hit(line))
+			assert_int_equal(number_of(line, "cpu"), cpu);
+	if (number_of(first_of(&o, "end"), "hits") != done)
+		fail_msg("not %lld hits: %s%s", (long long)done, o.out, o.err);
+	assert_int_equal(number_of(first_of(&o, "end"), "lost"), 0);
+	json_array_foreach(o.lines, i, line)
+		if (strcmp(text_of(line, "type"), "warning") == 0)
+			fail_msg("%s", text_of(line, "text"));
+}
+
+/* Watch so many accesses of the victim other than its writes.  The kernel may
+   move the page. */
+static void
+watch_page(bool absent, const char *access, const char *mode, json_int_t others)
+{
+	struct target t;
+	struct running w;
+	char spec[64];
+	json_int_t done;
+
+	do {
+		target_start(&t, LIST(victim("page"), "100"));
+		(void)snprintf(spec, sizeof(spec), "%s:1", t.addr);
+		watch_across(&w, absent, LIST(access, spec, mode));
+		bind_to_cpu(t.run.pid);
+		done = target_act(&t);
+		if (done == 0)
+			end(&w);
+		else	/* before others have the page */
+			expect_all(&w, done + others, 0);
+		target_end(&t, 7);
+	} while (done == 0);
+}
+
+TEST(the_kernels_memory_is_watched_there)
+{
+	if (!can_switch())
 		skip();
+	for (int absent = 0; absent < 2; absent++) {
+		watch_page(absent, "-w", NULL, 0);
+		watch_page(absent, "-w", "--count", 0);
+		/* the kernel's own samples, and how it finds the page */
+		watch_page(absent, "-a", NULL, 1);
 	}
-	(void)snprintf(file, sizeof(file), "file:%s+0:8", victim("acts"));
-	for (size_t i = 0; i < COUNT(options); i++) {
-		expect_doubt(true, options[i]);
-		expect_doubt(false, options[i]);
+}
+
+/* A victim that begins there, and is watched before it acts. */
+static void
+start_there(struct target *t, struct running *w, const char *const *argv)
+{
+	char line[4096];
+	cpu_set_t all;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	bind_to_cpu(0);
+	target_start(t, argv);
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+	do
+		hear(w, line, sizeof(line));
+	while (strstr(line, "\"event\":\"armed\"") == NULL);
+}
+
+TEST_WITH(processes_that_begin_there_are_noticed, scratch_make, scratch_remove)
+{
+	char path[PATH_MAX], file[PATH_MAX + 16];
+	struct target t;
+	struct running w;
+	json_int_t done;
+
+	if (!can_switch())
+		skip();
+	(void)snprintf(path, sizeof(path), "%s", scratch_path("file"));
+	(void)snprintf(file, sizeof(file), "file:%s+4160:8", path);
+	for (int absent = 0; absent < 2; absent++) {
+		watch_across(&w, absent, LIST("-w", "word", "--exe",
+		    victim("acts"), "--allow", "acts.c",
+		    "--error-exitcode", "66"));
+		start_there(&t, &w, LIST(victim("acts"), "mix", "5"));
+		done = 4 * target_act(&t);
+		target_end(&t, 7);
+		expect_all(&w, done, 120);
+
+		scratch_write("file", "");
+		assert_int_equal(truncate(path, 8192), 0);
+		watch_across(&w, absent, LIST("-w", file, "--allow",
+		    "shares.c", "--error-exitcode", "66"));
+		start_there(&t, &w, LIST(victim("shares"), path, "now"));
+		say(&t.run, "write 5\n");
+		(void)target_done(&t.run);
+		end(&t.run);
+		expect_all(&w, 1, 120);
+	}
+}
+
+static void
+bind_all_to_cpu(pid_t pid)
+{
+	char path[64];
+	struct dirent *entry;
+	DIR *dir;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	assert_non_null(dir = opendir(path));
+	while ((entry = readdir(dir)) != NULL)
+		if (entry->d_name[0] != '.')
+			bind_to_cpu(atoi(entry->d_name));
+	(void)closedir(dir);
+}
+
+/* What others do there at the same address is not its. */
+static void
+watch_crowd(bool absent, const char *mode)
+{
+	struct target t, other;
+	struct running w;
+	json_int_t done;
+
+	target_start(&t, LIST(victim("crowd"), "300"));
+	target_start(&other, LIST(victim("crowd"), "1"));
+	assert_string_equal(other.addr, t.addr);
+	watch_across(&w, absent, LIST("-w", "word", "-p", t.pid, mode));
+	bind_all_to_cpu(t.run.pid);
+	bind_all_to_cpu(other.run.pid);
+	say(&other.run, "add 50\n");
+	(void)target_done(&other.run);
+	say(&t.run, "add 5\n");
+	done = target_done(&t.run);
+	expect_all(&w, done, 0);
+	end(&other.run);
+	end(&t.run);
+}
+
+TEST(a_process_of_many_threads_is_watched_there)
+{
+	if (!can_switch())
+		skip();
+	for (int absent = 0; absent < 2; absent++) {
+		watch_crowd(absent, NULL);
+		watch_crowd(absent, "--count");
 	}
 }
 
