@@ -129,13 +129,14 @@ static void
 look_at_watch(struct program *p, struct channel_hit_watch *w)
 {
 	struct serve *serve = p->serve;
+	const unsigned nth = program_watch_nth(p, w->what.index);
 
 	hit_order_look(&w->open, &p->channel->watch[w->what.index]);
 	w->gap = p->gap[w->what.index];
 	w->slot = watch_registry_slots(&serve->registry, &serve->session,
-	    p->pid, &w->what, &w->nslots);
+	    p->pid, &w->what, nth, &w->nslots);
 	w->unseen = p->lent || watch_registry_is_shared(&serve->registry,
-	    &w->what);
+	    &w->what, nth);
 }
 
 /* The code before the pc may differ from that in the file. */

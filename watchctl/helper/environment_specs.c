@@ -23,29 +23,33 @@ count_slots(const struct wp_region *region)
 	return n > 0 ? (uint8_t)n : 0;
 }
 
-/* Answer with a place, and add it to the report. */
+/* Answer with a place, after n others, and add it to the report. */
 static int
 answer(struct program *p, const struct spec *spec,
-    const struct spec_place *place, struct wp_cell_watch *region)
+    const struct spec_place *place, struct wp_cell_watch *regions, unsigned n)
 {
 	const struct wp_region what = {
 		.addr = place->addr, .len = place->len,
 		.access = spec->access,
 	};
+	struct wp_cell_watch *region = &regions[n];
+	unsigned nth = 0;
 
 	*region = (struct wp_cell_watch){
 		.addr = what.addr, .len = what.len,
 		.access = (uint8_t)spec->access, .nslots = count_slots(&what),
 	};
 	(void)snprintf(region->label, sizeof(region->label), "%s", spec->text);
+	for (unsigned i = 0; i < n; i++)
+		nth += watch_registry_is_like(&regions[i], region);
 	return watch_registry_add(&p->serve->registry, &p->serve->session,
-	    p->pid, region, spec->text, place->symbol);
+	    p->pid, region, nth, spec->text, place->symbol);
 }
 
 /* Resolve one line.  Returns 0 or -errno with a cause. */
 static int
-resolve_line(struct program *p, char *line, struct wp_cell_watch *region,
-    struct wp_cause *cause)
+resolve_line(struct program *p, char *line, struct wp_cell_watch *regions,
+    unsigned n, struct wp_cause *cause)
 {
 	char *text = strchr(line, ':');
 	struct spec_place place = {.symbol = NULL};
@@ -67,7 +71,8 @@ resolve_line(struct program *p, char *line, struct wp_cell_watch *region,
 		err = spec_refuse(&spec, "no such module is mapped, and with "
 		    "--inside none is waited for: without it, watchctl waits "
 		    "for one that is opened later", cause);
-	else if (err == 0 && (err = answer(p, &spec, &place, region)) < 0)
+	else if (err == 0 && (err = answer(p, &spec, &place, regions,
+	    n)) < 0)
 		(void)wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	free(place.symbol);
 	spec_free(&spec);
@@ -101,7 +106,8 @@ resolve_lines(struct program *p, char *text, struct wp_request *request,
 	    line = strtok_r(NULL, "\n", &at)) {
 		if (n == WP_REGIONS_MAX)
 			return wp_cause_errno(cause, "what to watch", E2BIG);
-		err = resolve_line(p, line, &request->region[n], cause);
+		err = resolve_line(p, line, request->region, (unsigned)n,
+		    cause);
 		if (err < 0)
 			return err;
 		n++;

@@ -457,6 +457,18 @@ is_last(const struct program *p)
 	return other == NULL;
 }
 
+unsigned
+program_watch_nth(const struct program *p, unsigned index)
+{
+	const struct wp_channel_watch *all = p->channel->watch;
+	unsigned nth = 0;
+
+	for (unsigned i = 0; i < index; i++)
+		nth += atomic_load(&all[i].serial) != 0 &&
+		    watch_registry_is_like(&all[i].what, &all[index].what);
+	return nth;
+}
+
 /* The report's number of the watch with this index in the channel. */
 static unsigned
 watch_number(struct program *p, unsigned index)
@@ -464,7 +476,8 @@ watch_number(struct program *p, unsigned index)
 	struct serve *serve = p->serve;
 	unsigned n;
 	const int slot = watch_registry_slots(&serve->registry,
-	    &serve->session, p->pid, &p->channel->watch[index].what, &n);
+	    &serve->session, p->pid, &p->channel->watch[index].what,
+	    program_watch_nth(p, index), &n);
 
 	return slot < 0 ? UINT_MAX : serve->session.slots[slot].watch->id - 1;
 }

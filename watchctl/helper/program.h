@@ -94,6 +94,10 @@ void program_forget(struct program *, uint64_t time);
 /* The bytes of this mapping may have changed, because it is new. */
 void program_mapped(struct program *, const struct sideband_mapping *);
 
+/* The number of watches that are open before the one with this index in the
+   channel, and that the report could not tell from it by name and place. */
+unsigned program_watch_nth(const struct program *, unsigned index);
+
 /* Tell explainers what code is mapped, before a hit whose thread waits is
    explained: the mappings may change before the explainer gets to it.  False:
    it is not known. */

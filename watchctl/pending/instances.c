@@ -99,7 +99,7 @@ instances_take(struct run *run, const struct ex_record *record)
 		(void)describe(run, whole, w, addr);
 }
 
-/* --- what is said of threads --- */
+/* --- messages about threads --- */
 
 static void
 say(struct run *run, const struct instances_said *said)

@@ -78,8 +78,8 @@ arrivals_fd(const struct arrivals *a, unsigned i)
 	return wp_rings_fd(a->rings, i);
 }
 
-/* Neither a kernel thread nor an explainer of this run, which would be stopped
-   while it is asked something. */
+/* Whether the process is neither a kernel thread nor an explainer of this run.
+   An explainer that is held cannot answer questions. */
 static bool
 is_other(pid_t pid)
 {

@@ -80,7 +80,7 @@ executions_await(const struct run *run)
 	return run->executions.n > 0;
 }
 
-/* Its loader has mapped all that the program begins with. */
+/* Whether the loader has mapped all libraries that the program starts with. */
 static bool
 has_begun(pid_t pid)
 {
@@ -129,8 +129,8 @@ has_all(const struct run *run, pid_t pid)
 	return i == o->nspecs;
 }
 
-/* It ended, or the watch did, before it was looked at.  Where there are
-   addresses, that has been reported. */
+/* Report a program that was not examined because it ended, or the watch did.
+   If a SPEC is an address, that has been reported. */
 static void
 give_up(struct run *run, pid_t pid)
 {
@@ -142,7 +142,7 @@ give_up(struct run *run, pid_t pid)
 	run_executed(run, &run->process[i - 1]);
 }
 
-/* Its earlier hits are explained, once, by what it had mapped then. */
+/* Explain the hits of the earlier program, once, by its mappings. */
 static void
 leave_program(struct run *run, pid_t pid)
 {

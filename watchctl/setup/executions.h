@@ -27,13 +27,13 @@ void executions_begin(struct run *);
 /* Look at those children, or at all of them. */
 void executions_look(struct run *, bool all);
 
-/* Whether programs are still to be looked at. */
+/* Whether programs are still to be examined. */
 bool executions_await(const struct run *);
 
-/* Watch those in which the SPECs are found. */
+/* Watch the programs in which the SPECs are found. */
 void run_take_executions(struct run *);
 
-/* The watch ends: report those that were not looked at. */
+/* At the end of the watch, report the programs that were not examined. */
 void executions_end(struct run *);
 
 #endif

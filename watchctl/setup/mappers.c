@@ -320,8 +320,8 @@ run_take_mappers(struct run *run)
 
 /* --- hits, and what else the events of places report --- */
 
-/* Of the places of one process, the first reports what the process maps and
-   creates. */
+/* Of several places in one process, only the first has the events that report
+   its mappings and its children. */
 static bool
 is_lead(const struct run *run, size_t w)
 {

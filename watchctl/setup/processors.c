@@ -7,7 +7,7 @@
 #include "setup/arrivals.h"
 #include "setup/mappers.h"
 
-/* How often events of processors are read, ns. */
+/* The interval at which events of processors are read, ns. */
 #define LOOK UINT64_C(1000000000)
 
 /* What ran on it before its events were opened may have been missed. */

@@ -16,7 +16,7 @@ struct run;
 struct watch_event;
 struct wp_cause;
 
-/* What keeps uprobes from being opened. */
+/* Why uprobes cannot be opened. */
 #define RUN_NO_UPROBES "need root, or CAP_SYS_ADMIN, and BPF programs"
 
 /* Arm everything.  0, or the exit status after a line on stderr. */
@@ -58,8 +58,9 @@ int run_add_process(struct run *, pid_t, uint64_t since, struct wp_cause *);
 int run_poll_make(struct run *);
 int run_poll_processes(struct run *);
 
-/* Before there are hits to report, ignore the signal that --last uses; later,
-   receive signals by the descriptor that the loop polls. */
+/* run_expect_signals ignores the signal that --last uses until there are hits
+   to report.  After run_take_over_signals, signals are received by a descriptor
+   that the loop polls. */
 void run_expect_signals(const struct options *);
 void run_take_over_signals(const struct options *);
 

@@ -13,6 +13,7 @@
    one for each debug register. */
 struct watch_registry_watch {
 	struct wp_cell_watch what;
+	unsigned nth;		/* of those that are like it */
 	size_t slot;		/* index of the first slot */
 	size_t nslots;
 	bool shared;		/* the region was mapped shared at some time */
@@ -20,19 +21,32 @@ struct watch_registry_watch {
 };
 
 static int
-compare(const void *a, const void *b)
+compare_names(const struct wp_cell_watch *x, const struct wp_cell_watch *y)
 {
-	const struct wp_cell_watch *x =
-	    &((const struct watch_registry_watch *)a)->what;
-	const struct wp_cell_watch *y =
-	    &((const struct watch_registry_watch *)b)->what;
 	int order = ex_compare(x->addr, y->addr);
 
 	if (order == 0)
 		order = ex_compare(x->len, y->len);
 	if (order == 0)
 		order = ex_compare(x->access, y->access);
-	return order != 0 ? order : strcmp(x->label, y->label);
+	return order != 0 ? order : strncmp(x->label, y->label,
+	    sizeof(x->label));
+}
+
+bool
+watch_registry_is_like(const struct wp_cell_watch *a,
+    const struct wp_cell_watch *b)
+{
+	return compare_names(a, b) == 0;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	const struct watch_registry_watch *x = a, *y = b;
+	const int order = compare_names(&x->what, &y->what);
+
+	return order != 0 ? order : ex_compare(x->nth, y->nth);
 }
 
 static int
@@ -54,16 +68,17 @@ add_slots(struct watch_registry_watch *w, struct session *s, int watch)
 
 static struct watch_registry_watch *
 add(struct watch_registry *registry, struct session *s, pid_t pid,
-    const struct wp_cell_watch *what, const char *spec, const char *symbol,
-    bool find_symbol)
+    const struct watch_registry_watch *key, const char *spec,
+    const char *symbol, bool find_symbol)
 {
 	struct watch_registry_watch *w = malloc(sizeof(*w));
+	const struct wp_cell_watch *what = &key->what;
 	int err;
 
 	if (w == NULL)
 		return NULL;
 	*w = (struct watch_registry_watch){
-		.what = *what, .slot = s->nslots,
+		.what = *what, .nth = key->nth, .slot = s->nslots,
 		.shared = wp_proc_shares(pid, what->addr, what->len),
 	};
 	err = find_symbol ? session_add_place(s, pid, spec, what->addr,
@@ -84,27 +99,27 @@ add(struct watch_registry *registry, struct session *s, pid_t pid,
 
 int
 watch_registry_add(struct watch_registry *registry, struct session *s,
-    pid_t pid, const struct wp_cell_watch *what, const char *spec,
-    const char *symbol)
+    pid_t pid, const struct wp_cell_watch *what, unsigned nth,
+    const char *spec, const char *symbol)
 {
-	const struct watch_registry_watch key = {.what = *what};
+	const struct watch_registry_watch key = {.what = *what, .nth = nth};
 
 	if (tfind(&key, &registry->tree, compare) != NULL)
 		return 0;
-	return add(registry, s, pid, what, spec, symbol, false) == NULL ?
+	return add(registry, s, pid, &key, spec, symbol, false) == NULL ?
 	    -ENOMEM : 0;
 }
 
 int
 watch_registry_slots(struct watch_registry *registry, struct session *s,
-    pid_t pid, const struct wp_cell_watch *what, unsigned *n)
+    pid_t pid, const struct wp_cell_watch *what, unsigned nth, unsigned *n)
 {
-	const struct watch_registry_watch key = {.what = *what};
+	const struct watch_registry_watch key = {.what = *what, .nth = nth};
 	struct watch_registry_watch **found = tfind(&key, &registry->tree,
 	    compare), *w;
 
 	*n = 0;
-	w = found != NULL ? *found : add(registry, s, pid, what, what->label,
+	w = found != NULL ? *found : add(registry, s, pid, &key, what->label,
 	    NULL, strncmp(what->label, "0x", 2) == 0);
 	if (w == NULL)
 		return -ENOMEM;
@@ -124,9 +139,9 @@ watch_registry_mapped(struct watch_registry *registry, uint64_t start,
 
 bool
 watch_registry_is_shared(struct watch_registry *registry,
-    const struct wp_cell_watch *what)
+    const struct wp_cell_watch *what, unsigned nth)
 {
-	const struct watch_registry_watch key = {.what = *what};
+	const struct watch_registry_watch key = {.what = *what, .nth = nth};
 	struct watch_registry_watch **found = tfind(&key, &registry->tree,
 	    compare);
 

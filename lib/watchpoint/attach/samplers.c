@@ -35,7 +35,7 @@ sampler_of(const struct wp_rings *rings, unsigned ring, uint64_t id,
 
 /* --- proof --- */
 
-/* What the proof uses. */
+/* The resources of the proof. */
 struct proof {
 	struct wp_rings *rings;
 	struct perf_event_attr attr;

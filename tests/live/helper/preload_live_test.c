@@ -146,6 +146,19 @@ TEST(the_report_is_as_ever)
 	expect_hits(&o, 0);
 }
 
+TEST(watches_of_the_same_name_are_two)
+{
+	struct outcome o;
+	unsigned n[3] = {0};
+
+	run_told(&o, LIST("-w", "state", "-w", "state"), LIST(guest, "store"));
+	expect_hits(&o, 4);
+	for (size_t i = 0; i < 4; i++)
+		n[number_of(hit_at(&o, i), "watch") % 3]++;
+	assert_int_equal(n[1], 2);
+	assert_int_equal(n[2], 2);
+}
+
 /* A library's constructor, which runs before the program's own. */
 TEST(libraries_are_watched_from_the_beginning)
 {
