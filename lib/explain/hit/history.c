@@ -503,13 +503,15 @@ begin_anew(struct ex_history *h, uint64_t number, bool refuted)
 static void
 solve_gap(struct ex_history *h, uint64_t number)
 {
+	const struct gap *before = &h->gaps.at[h->ngaps];
 	struct pass pass = {
 		.h = h, .gap = &h->gaps.at[++h->ngaps], .number = number,
 		.from = h->read, .to = ex_history_hit_of(h, number)->read,
 	};
 
-	if (!ex_history_go_through(&pass, &h->gaps.at[h->ngaps - 1]))
-		begin_anew(h, number, !pass.failed);
+	/* without a state to begin with, there is no way to be refuted */
+	if (!ex_history_go_through(&pass, before))
+		begin_anew(h, number, !pass.failed && before->n > 0);
 	else if (h->ngaps == STRETCH)
 		end_stretch(h);
 	h->read = pass.to;

@@ -334,6 +334,9 @@ TEST(nothing_is_claimed_across_a_doubt)
 	/* its reading was in doubt, too */
 	assert_true(hit[4]->settled);
 	assert_int_equal(hit[4]->old.bits, 0);
+	/* which is no proof of a writer without hits */
+	for (size_t i = 1; i <= 4; i++)
+		assert_false(hit[i]->refuted);
 	for (size_t i = 1; i <= 4; i++)
 		ex_history_release(hit[i]);
 	ex_history_free(h);
