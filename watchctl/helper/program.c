@@ -221,6 +221,26 @@ report_gaps(struct program *p)
 	(void)session_flush(&p->serve->session, 0);
 }
 
+void
+program_worker(struct program *p)
+{
+	struct session *s = &p->serve->session;
+	bool unseen = false;
+
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
+		unseen |= atomic_load(&p->channel->watch[i].serial) != 0 &&
+		    p->channel->watch[i].signal != SIGTRAP;
+	if (!unseen || p->worker_reported)
+		return;
+	p->worker_reported = true;
+	session_warn(s, "the kernel made threads of process %d for its "
+	    "io_uring(7), which get no signals, so their accesses are not "
+	    "reported; without --inside they are", p->pid);
+	session_doubt(s, "the kernel's threads for the io_uring(7) of process "
+	    "%d were not watched", p->pid);
+	(void)session_flush(s, 0);
+}
+
 /* Report the first child that was not watched.  Such children matter only if
    the run has to be vouched for. */
 static void

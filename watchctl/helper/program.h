@@ -57,6 +57,8 @@ struct program {
 					   room for all its children */
 	bool child_unheard_reported;	/* it was reported that such a child did
 					   not register in time */
+	bool worker_reported;		/* it was reported that the kernel made
+					   threads of it */
 	bool measured;			/* its watches' time has been added to
 					   the report's */
 	bool ended;			/* it has ended, and everything of it is
@@ -93,6 +95,11 @@ void program_forget(struct program *, uint64_t time);
 
 /* The bytes of this mapping may have changed, because it is new. */
 void program_mapped(struct program *, const struct sideband_mapping *);
+
+/* The kernel made a thread of the program for its io_uring(7), which gets no
+   signal but that of its own access: report that once, if there is a watch that
+   needs another one. */
+void program_worker(struct program *);
 
 /* The number of watches that are open before the one with this index in the
    channel, and that the report could not tell from it by name and place. */

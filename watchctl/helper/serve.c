@@ -318,11 +318,21 @@ take_thread(void *arg, pid_t pid, uint64_t time)
 		inside_uptime_thread(&p->presence, time);
 }
 
+static void
+take_worker(void *arg, pid_t pid)
+{
+	struct program *p = find_program(arg, pid);
+
+	if (p != NULL)
+		program_worker(p);
+}
+
 bool
 serve_read_sideband(struct serve *serve)
 {
 	static const struct sideband_calls calls = {
-		take_thread, take_mapping, take_child, take_loan,
+		.thread = take_thread, .mapped = take_mapping,
+		.made = take_child, .lent = take_loan, .worker = take_worker,
 	};
 
 	return sideband_look(&serve->sideband, &calls, serve);

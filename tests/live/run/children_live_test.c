@@ -395,8 +395,18 @@ static const char uring[] =
 	"	return counter == 0 ? 3 : 4;\n"
 	"}\n";
 
-/* Without stops their accesses are recorded. */
-TEST_WITH(threads_for_io_uring_are_doubted_at_stops, scratch_make,
+static void
+expect_doubt(struct outcome *o, const char *option)
+{
+	run(o, LIST(watchctl(), "-w", "counter", option, "--allow", "main",
+	    "--error-exitcode", "66", "--", scratch_path("uring")));
+	if (o->status != DOUBTED ||
+	    strstr(o->err, "the kernel made threads of process ") == NULL)
+		fail_msg("%s: status %d: %s", option, o->status, o->err);
+}
+
+/* In rings their accesses are recorded, and by SIGTRAP counted. */
+TEST_WITH(threads_for_io_uring_are_doubted_by_signals, scratch_make,
     scratch_remove)
 {
 	struct outcome o;
@@ -406,11 +416,10 @@ TEST_WITH(threads_for_io_uring_are_doubted_at_stops, scratch_make,
 	run(&o, LIST(scratch_path("uring")));
 	if (o.status != 4)
 		return;
-	run(&o, LIST(watchctl(), "-w", "counter", "--stop", "--allow", "main",
-	    "--error-exitcode", "66", "--", scratch_path("uring")));
-	if (o.status != DOUBTED ||
-	    strstr(o.err, "the kernel made threads of process ") == NULL)
-		fail_msg("status %d: %s", o.status, o.err);
+	expect_doubt(&o, "--stop");
+	(void)setenv("WATCHPOINT_DELIVERY", "async", 1);
+	expect_doubt(&o, "--inside");
+	(void)unsetenv("WATCHPOINT_DELIVERY");
 }
 
 int
