@@ -233,7 +233,7 @@ wait_a_little(struct run *run)
 	run_check_children(run);
 	exec_tracer_take(run->tracer);
 	executions_look(run, false);
-	if (is_over(run) && run->reason == NULL)
+	if (run->reason == NULL && is_over(run))
 		run->reason = "exit";
 	if (run->arrivals != NULL)
 		run_take_arrivals(run);

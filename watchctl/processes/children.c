@@ -28,13 +28,21 @@ since_boot(uint64_t time)
 	    (uint64_t)now.tv_nsec) - wp_clock_ns();
 }
 
+/* Whether a process that started at this time is not another one, with the
+   child's number. */
+static bool
+is_itself(const struct child *child, uint64_t start)
+{
+	return start <= since_boot(child->born) + REUSED;
+}
+
 bool
 child_goes_on(const struct child *child)
 {
 	uint64_t start;
 
 	return wp_proc_unexecuted(child->pid, &start) &&
-	    start <= since_boot(child->born) + REUSED;
+	    is_itself(child, start);
 }
 
 bool
@@ -43,8 +51,7 @@ child_has_executed(const struct child *child)
 	uint64_t start = 0;
 
 	return !wp_proc_unexecuted(child->pid, &start) && start != 0 &&
-	    start <= since_boot(child->born) + REUSED &&
-	    !wp_proc_exiting(child->pid);
+	    is_itself(child, start) && !wp_proc_exiting(child->pid);
 }
 
 static void

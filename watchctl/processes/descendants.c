@@ -125,8 +125,7 @@ descendants_find_executed(struct descendants *d, bool all,
 		if (one->gone != 0 || (!all && !is_due(one, now)))
 			continue;
 		one->seen = now;
-		if (child_goes_on(&one->child) ||
-		    !child_has_executed(&one->child))
+		if (!child_has_executed(&one->child))
 			continue;
 		drop(d, one);
 		fn(arg, &found.child, found.seen != 0 ? found.seen :

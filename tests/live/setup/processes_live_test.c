@@ -406,6 +406,19 @@ expect_another(const struct outcome *o, json_int_t before)
 	assert_string_equal(text_of(first_of(o, "end"), "reason"), "exit");
 }
 
+/* Wait until the program that a process of the victim executed is watched. */
+static void
+hear_armed(struct running *w)
+{
+	char line[4096];
+
+	do {
+		hear(w, line, sizeof(line));
+	} while (strstr(line, "\"event\":\"armed\"") == NULL);
+	assert_holds(line, "\"gap_us\":");
+	assert_holds(line, "/acts\"");
+}
+
 /* The new program's word is watched, at the same address, as soon as it is
    found there. */
 TEST(the_process_executes_another_program)
@@ -413,18 +426,14 @@ TEST(the_process_executes_another_program)
 	struct target t;
 	struct running w;
 	struct outcome o;
-	char again[32], line[4096];
+	char again[32];
 
 	start_act(&t, "become_another", NULL);
 	watch_target(&w, &t, "-w", "word", NULL);
 	say(&t.run, "go\n");
 	hear_address(&t.run, again);
 	assert_string_equal(t.addr, again);
-	do {
-		hear(&w, line, sizeof(line));
-	} while (strstr(line, "\"event\":\"armed\"") == NULL);
-	assert_holds(line, "\"gap_us\":");
-	assert_holds(line, "/acts\"");
+	hear_armed(&w);
 	assert_int_equal(target_act(&t), 100);
 	target_end(&t, 7);
 	finish(&w, &o);
@@ -437,7 +446,7 @@ TEST(a_child_executes_another_program_that_is_watched)
 	struct target t;
 	struct running w;
 	struct outcome o;
-	char again[32], line[4096];
+	char again[32];
 	size_t i, n = 0;
 	json_t *hit;
 
@@ -445,11 +454,7 @@ TEST(a_child_executes_another_program_that_is_watched)
 	watch_target(&w, &t, "-w", "word", "-f");
 	say(&t.run, "go\n");
 	hear_address(&t.run, again);
-	do {
-		hear(&w, line, sizeof(line));
-	} while (strstr(line, "\"event\":\"armed\"") == NULL);
-	assert_holds(line, "\"gap_us\":");
-	assert_holds(line, "/acts\"");
+	hear_armed(&w);
 	assert_int_equal(target_act(&t), 100);
 	say(&t.run, "end\n");
 	assert_int_equal(target_done(&t.run), 1);
