@@ -246,18 +246,20 @@ across_two()
 {
 	typedef unsigned char bytes __attribute__((vector_size(16), aligned(1),
 	    may_alias));
-	constexpr int blocks = 512, apart = 64;
-	char *last = nullptr, *before = nullptr;
+	constexpr int size = 600, apart = 640;
+	char *volatile block[7];	// what glibc keeps of one size
 
-	// so many that the last ones are not from freed memory, which other runs
-	// have elsewhere
-	for (int i = 0; i < blocks; i++) {
-		before = last;
-		last = static_cast<char *>(std::malloc(24));
-	}
-	if (last - before != apart)
+	// The two are from freed blocks, which were beside each other: a watch
+	// that is opened between them allocates memory of other sizes.
+	for (auto &p : block)
+		p = static_cast<char *>(std::malloc(size));
+	for (const auto &p : block)
+		std::free(p);
+	block[0] = static_cast<char *>(std::malloc(size));
+	block[1] = static_cast<char *>(std::malloc(size));
+	if (block[0] - block[1] != apart)
 		std::exit(77);	// they are not beside each other
-	*reinterpret_cast<volatile bytes *>(last - 28) ^= bytes{1, 0, 0, 0,
+	*reinterpret_cast<volatile bytes *>(block[0] - 28) ^= bytes{1, 0, 0, 0,
 	    0, 0, 0, 0, 0, 0, 0, 0, 1};
 }
 

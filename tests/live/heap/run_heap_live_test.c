@@ -122,8 +122,8 @@ TEST(one_access_that_damages_two_blocks_is_a_hit_of_each)
 	size_t i;
 
 	LIVE_NEEDS_SEVERAL;
-	guard(&o, LIST("--no-cache", "--heap-runs", "1"), LIST(victim("heap"),
-	    "across-two"));
+	guard(&o, LIST("--no-cache", "--heap-runs", "1", "--heap-quarantine",
+	    "0"), LIST(victim("heap"), "across-two"));
 	if (o.status == 77)
 		skip();
 	expect_report(&o);
