@@ -454,6 +454,10 @@ check_write(const struct write *w, const json_t *hit, void *arg)
 	if (has_new && (stores || w->has_old) && new != truth)
 		fail_msg("%s: new %#llx, not %#llx", w->operation,
 		    (unsigned long long)new, (unsigned long long)truth);
+	/* the register that it stored is in the record */
+	if (stores && !has_new)
+		fail_msg("%s of %#llx: no new value", w->operation,
+		    (unsigned long long)w->stored);
 	/* between its reading and its writing others may come */
 	if (has_new && has_old && !stores && new != old + 1 &&
 	    strcmp(w->operation, "add") != 0)
@@ -537,7 +541,7 @@ TEST(invents_nothing_in_a_race)
 			    "old value: old claimed %u, new %u\n",
 			    tally.writes, tally.stores, tally.old, tally.new);
 		} while (tally.old == 0 && --tries > 0);
-		assert_true(tally.old > 0 && tally.new >= tally.old);
+		assert_true(tally.old > 0);
 	}
 }
 
@@ -563,7 +567,6 @@ check_flat(const char *threads, bool recorded)
 		    threads, tally.stores, tally.old, tally.new);
 	} while (tally.old < tally.stores / 10 && --tries > 0);
 	assert_true(tally.old >= tally.stores / 10);
-	assert_true(tally.new >= tally.old);
 }
 
 TEST(knows_what_threads_replaced_that_never_rest)
@@ -597,7 +600,7 @@ TEST(invents_nothing_inside)
 		check_race(w.o.out, &w, &tally);
 		print_message("%s: of %u, old claimed %u times, new %u times\n",
 		    args[i][0], tally.stores, tally.old, tally.new);
-		assert_true(tally.old > 0 && tally.new >= tally.old);
+		assert_true(tally.old > 0);
 	}
 }
 
