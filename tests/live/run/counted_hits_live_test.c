@@ -16,6 +16,7 @@
 
 #include "borrow.h"
 #include "bpf/stack_counter.h"
+#include "os/known_stack.h"
 #include "explainers.h"
 #include "live.h"
 #include "watching.h"
@@ -35,6 +36,10 @@ static struct shared {
 	bool together;		/* they run at the same time; else one after the
 				   other */
 	bool forks;		/* they are processes, which take their time */
+	unsigned turn;		/* or: whose turn it is, of two threads; these
+				   are */
+	pid_t tid[2];
+	uintptr_t pushed[2];	/* where a call of the site pushes */
 } *shared;
 SHARED_FIXTURE
 
@@ -95,6 +100,71 @@ run_children(void)
 	}
 }
 
+#ifdef __x86_64__
+/* site(at, value, to) calls to from one place; store() makes value the word at
+   this address.  Who calls stored() reaches the same pc by the call.  What the
+   site leaves unused is enough for a thread that waits. */
+__asm__(".pushsection .text\n"
+    ".type store,@function\n"
+    "store: .cfi_startproc\n"
+    "	mov	%rsi, (%rdi)\n"
+    "stored: ret\n"
+    "	.cfi_endproc\n"
+    ".size store, .-store\n"
+    ".type report_sp,@function\n"
+    "report_sp: .cfi_startproc\n"
+    "	mov	%rsp, (%rdi)\n"
+    "	ret\n"
+    "	.cfi_endproc\n"
+    ".size report_sp, .-report_sp\n"
+    ".type site,@function\n"
+    "site: .cfi_startproc\n"
+    "	sub	$2056, %rsp\n"
+    "	.cfi_adjust_cfa_offset 2056\n"
+    "	mov	%rdx, %rax\n"
+    "	call	*%rax\n"
+    "	add	$2056, %rsp\n"
+    "	.cfi_adjust_cfa_offset -2056\n"
+    "	ret\n"
+    "	.cfi_endproc\n"
+    ".size site, .-site\n"
+    ".popsection");
+void site(uintptr_t *at, unsigned long value, void (*to)(void));
+void store(void), stored(void), report_sp(void);
+
+/* The first thread stores to the word onto which the second one pushes. */
+static void *
+take_turns(void *arg)
+{
+	const unsigned i = (unsigned)(uintptr_t)arg;
+
+	shared->tid[i] = gettid();
+	nap_us(1);		/* finds functions now, on the stack */
+	site(&shared->pushed[i], 0, report_sp);
+	for (;;) {
+		if (shared->turn != i ||
+		    atomic_load(&shared->done) == atomic_load(&shared->round)) {
+			nap_us(100);
+			continue;
+		}
+		for (unsigned n = 0; n < shared->each; n++)
+			site((uintptr_t *)shared->pushed[1], n,
+			    i == 0 ? store : stored);
+		(void)atomic_fetch_add(&shared->done, 1);
+	}
+	return arg;
+}
+
+static void
+run_turns(void *arg)
+{
+	child_threads(2, take_turns);
+	(void)arg;
+	for (;;)
+		(void)pause();
+}
+#endif
+
 static void *
 obey(void *arg)
 {
@@ -135,16 +205,21 @@ play_round(void)
 
 /* False: BPF does not deliver. */
 static bool
-watch(struct running *w, pid_t pid, const char *option)
+watch_at(struct running *w, pid_t pid, uintptr_t at, const char *option)
 {
 	char line[4096], spec[32], text[16];
 
-	(void)snprintf(spec, sizeof(spec), "%#" PRIxPTR ":8",
-	    (uintptr_t)&word);
+	(void)snprintf(spec, sizeof(spec), "%#" PRIxPTR ":8", at);
 	(void)snprintf(text, sizeof(text), "%d", (int)pid);
 	watch_hear(w, LIST(watchctl(), "-w", spec, "-o", "summary,json", "-p",
 	    text, option), line);
 	return strstr(line, "\"delivery\":\"bpf\"") != NULL;
+}
+
+static bool
+watch(struct running *w, pid_t pid, const char *option)
+{
+	return watch_at(w, pid, (uintptr_t)&word, option);
 }
 
 /* How many hits programs have counted. */
@@ -325,6 +400,82 @@ TEST(a_second_explainer_has_what_was_counted)
 	assert_int_equal(json_array_size(json_object_get(row, "threads")),
 	    played);
 }
+
+#ifdef __x86_64__
+/* Whether a thread has a row of hits that programs have counted. */
+static bool
+is_owner(const struct wp_stack_row *row, pid_t tid)
+{
+	for (unsigned i = 0; i < WP_STACK_TABLE_ROWS; i++)
+		if (__atomic_load_n(&row[i].owner, __ATOMIC_SEQ_CST) >> 32 ==
+		    (uint64_t)tid)
+			return true;
+	return false;
+}
+
+static void
+take_turn(unsigned i)
+{
+	shared->turn = i;
+	play_round();
+}
+
+/* Each thread has its hits, and no other. */
+static void
+expect_turns(const struct outcome *o, json_int_t each)
+{
+	json_int_t count[2] = {0};
+	json_t *line, *tid;
+	size_t i, k;
+
+	json_array_foreach(o->lines, i, line) {
+		const json_t *threads = json_object_get(line, "threads");
+
+		if (strcmp(text_of(line, "type"), "summary") != 0)
+			continue;
+		assert_int_equal(json_array_size(threads), 1);
+		json_array_foreach(threads, k, tid)
+			count[json_integer_value(tid) == shared->tid[1]] +=
+			    number_of(line, "count");
+	}
+	assert_int_equal(count[0], each);
+	assert_int_equal(count[1], each);
+}
+
+/* Another thread's call pushes where the known store is to, at the same pc and
+   with the same words on the stack. */
+TEST(what_a_call_pushes_is_not_counted_as_a_store)
+{
+	const struct wp_stack_row *rows;
+	unsigned played;
+	struct running w;
+	struct outcome o;
+	pid_t pid;
+
+	*shared = (struct shared){.each = 100};
+	pid = child_start(run_turns, NULL);
+	await(((volatile uintptr_t *)shared->pushed)[0] != 0 &&
+	    ((volatile uintptr_t *)shared->pushed)[1] != 0);
+	assert_int_equal(shared->pushed[0] % WP_KNOWN_PAGE,
+	    shared->pushed[1] % WP_KNOWN_PAGE);
+	if (!watch_at(&w, pid, shared->pushed[1], NULL)) {
+		child_kill(pid);
+		finish(&w, &o);
+		skip();
+	}
+	assert_non_null(rows = borrow_map(w.pid, SIZE));
+	played = play_until_tallied(rows);
+	assert_true(is_owner(rows, shared->tid[0]));
+	for (unsigned i = 0; i < played; i++)
+		take_turn(1);
+	assert_false(is_owner(rows, shared->tid[1]));
+	borrow_end(rows, SIZE);
+	child_kill(pid);
+	finish(&w, &o);
+	assert_int_equal(number_of(first_of(&o, "end"), "lost"), 0);
+	expect_turns(&o, (json_int_t)played * shared->each);
+}
+#endif
 
 int
 main(void)
