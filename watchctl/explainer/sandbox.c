@@ -74,18 +74,16 @@ allow_memory(scmp_filter_ctx filter)
 static int
 allow_some(scmp_filter_ctx filter)
 {
-	static const int copies[] = {
-		F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL,
-	};
+	static const int asks[] = {F_GETFD, F_GETFL};
 	/* used by fstat(3); it can only find out whether a path exists */
 	int err = seccomp_rule_add(filter, SCMP_ACT_ALLOW,
 	    SCMP_SYS(newfstatat), 1, SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH));
 
-	for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++)
+	for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++)
 		if (err == 0)
 			err = seccomp_rule_add(filter, SCMP_ACT_ALLOW,
 			    SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ,
-			    (scmp_datum_t)copies[i]));
+			    (scmp_datum_t)asks[i]));
 	return err == 0 ? allow_memory(filter) : err;
 }
 

@@ -118,8 +118,6 @@ debug_info_release(void *arg)
 		(void)dwarf_end(d->dwarf);
 	ex_unpacked_free(d->unpacked);
 	(void)elf_end(d->elf);
-	if (d->file != NULL)
-		(void)munmap(d->file, d->file_size);
 	ex_index_free(&d->known);
 }
 
@@ -187,21 +185,12 @@ static bool
 open_separate(struct debug_info *d)
 {
 	struct ex_module *m = d->module;
-	int fd = ex_debug_file_open(m);
-	struct stat st;
-	void *file;
+	const struct ex_file_image *file = ex_debug_file(m);
 
-	if (fd < 0)
+	if (file == NULL)
 		return false;
-	file = fstat(fd, &st) != 0 ? MAP_FAILED : mmap(NULL,
-	    (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-	(void)close(fd);
-	if (file == MAP_FAILED)
-		return false;
-	d->file = file;
-	d->file_size = (size_t)st.st_size;
-	recall(d, &st);
-	d->elf = elf_memory(d->file, d->file_size);
+	recall(d, &file->st);
+	d->elf = elf_memory(file->at, file->size);
 	if (d->elf != NULL && open_packed(d, d->elf)) {
 		d->bias = first_vaddr(d->elf) - first_vaddr(m->elf);
 		return true;
@@ -380,6 +369,7 @@ ex_debug_info_of(struct ex_module *m)
 		d->module = m;
 		d->ordered = true;
 		open_any(d);
+		ex_index_close(&d->known);
 		if (d->dwarf != NULL)
 			read_abbrevs(d);
 	}

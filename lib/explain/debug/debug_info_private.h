@@ -24,10 +24,8 @@ struct debug_info {
 	Dwarf *dwarf;		/* NULL: there is none */
 	uint64_t bias;		/* what to add to a vaddr */
 	struct ex_unpacked *unpacked;	/* NULL: libdwfl has opened it */
-	void *file;		/* the separate file, when it is unpacked; NULL:
-				   none */
-	size_t file_size;
-	Elf *elf;		/* of that file */
+	Elf *elf;		/* of the separate file; NULL: it was not
+				   opened */
 
 	Elf_Data *info;		/* .debug_info as libdw has it; NULL: unknown */
 	struct unit_start *at;	/* the known units, in order */

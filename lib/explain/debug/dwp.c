@@ -340,7 +340,6 @@ image_of(struct dwp *package, uint64_t id)
 		return NULL;
 	}
 	image->id = id;
-	image->file.fd = package->fd;
 	image->next = package->first;
 	package->first = image;
 	package->room += image->file.size;

@@ -220,8 +220,18 @@ ex_index_read(struct ex_index *index, const char *key, const struct stat *st)
 		return false;
 	if (map(index) && take(index, st))
 		return true;
+	if (index->image == NULL)
+		(void)close(index->fd);
 	ex_index_free(index);
 	return false;
+}
+
+void
+ex_index_close(struct ex_index *index)
+{
+	if (index->image != NULL && index->fd >= 0)
+		(void)close(index->fd);
+	index->fd = -1;
 }
 
 void
@@ -231,7 +241,7 @@ ex_index_free(struct ex_index *index)
 		free(list(index, i)->at);
 	if (index->image != NULL) {
 		(void)munmap(index->image, index->size);
-		(void)close(index->fd);
+		ex_index_close(index);
 	}
 	*index = (struct ex_index){.fd = -1};
 }

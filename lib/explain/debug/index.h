@@ -80,7 +80,7 @@ struct ex_index {
 	uint8_t *image;		/* mapped; NULL: the index is not from a file,
 				   but being collected */
 	size_t size;
-	int fd;			/* for mapping bytes again; only from a file */
+	int fd;			/* for mapping bytes again; -1: none */
 	struct ex_index_list {
 		void *at;	/* malloc'd, unless from a file */
 		size_t n, cap;
@@ -92,6 +92,9 @@ struct ex_index {
    another file's. */
 bool ex_index_read(struct ex_index *, const char *key, const struct stat *);
 void ex_index_free(struct ex_index *);
+
+/* Close its file, if it has one.  What is mapped remains. */
+void ex_index_close(struct ex_index *);
 
 /* Add to an index that is being collected; false: out of memory. */
 bool ex_index_add(struct ex_index_list *, const void *one, size_t size);

@@ -8,7 +8,6 @@
 #include "module/debug_file.h"
 
 #include <elfutils/libdwelf.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -253,11 +252,19 @@ try_path(const struct wanted *w, const char *name)
 	    try(w, "%.*s/%s", (int)(end - from), from, name);
 }
 
+/* Give libdwfl an image in place of a descriptor; -1: there is none. */
+static int
+give(const struct ex_file_image *image)
+{
+	return image->at != NULL ? ex_stand_in(image) : -1;
+}
+
 /* Look for the file that debug information shares with others.  Wherever it is,
    it has this build id. */
 static int
 find_shared(struct wanted *w, Dwfl_Module *module)
 {
+	struct ex_file_image *image = &w->module->debug_file.shared;
 	const char *name;
 	Dwarf_Addr bias;
 	int fd;
@@ -267,7 +274,14 @@ find_shared(struct wanted *w, Dwfl_Module *module)
 	if (w->id_len <= 0)
 		return -1;
 	fd = search(w, NULL, false);
-	return fd < 0 ? try_path(w, name) : fd;
+	if (fd < 0)
+		fd = try_path(w, name);
+	if (fd < 0)
+		return -1;
+	if (image->at == NULL)
+		(void)ex_file_image_map(image, fd);
+	(void)close(fd);
+	return give(image);
 }
 
 /* Look for the file, once. */
@@ -276,39 +290,27 @@ find(struct ex_module *m)
 {
 	struct wanted w = {.module = m, .found = &m->debug_file.path};
 	const char *link = dwelf_elf_gnu_debuglink(m->elf, &w.crc);
+	int fd;
 
 	w.has_crc = link != NULL;
 	w.id_len = dwelf_elf_gnu_build_id(m->elf, &w.id);
-	m->debug_file.fd = search(&w, link, true);
-	if (m->debug_file.fd < 0)
-		m->debug_file.fd = download(&w);
+	fd = search(&w, link, true);
+	if (fd < 0)
+		fd = download(&w);
 	m->debug_file.found = true;
+	if (fd < 0)
+		return;
+	if (ex_file_image_map(&m->debug_file.own, fd) == 0)
+		(void)ex_file_image_map(&m->debug_file.libdwfl, fd);
+	(void)close(fd);
 }
 
-/* Hand the file to one of its two users; it stays open for the other. */
-static int
-take(struct ex_module *m, bool *taken, bool other)
+const struct ex_file_image *
+ex_debug_file(struct ex_module *m)
 {
-	int fd;
-
 	if (!m->debug_file.found)
 		find(m);
-	if (*taken || m->debug_file.fd < 0)
-		return -1;
-	*taken = true;
-	if (!other)
-		return fcntl(m->debug_file.fd, F_DUPFD_CLOEXEC, 0);
-	fd = m->debug_file.fd;
-	m->debug_file.fd = -1;
-	return fd;
-}
-
-int
-ex_debug_file_open(struct ex_module *m)
-{
-	struct ex_debug_file *file = &m->debug_file;
-
-	return take(m, &file->opened, file->given);
+	return m->debug_file.own.at != NULL ? &m->debug_file.own : NULL;
 }
 
 int
@@ -319,7 +321,6 @@ ex_debug_file_find(Dwfl_Module *module, void **data, const char *name,
 	struct ex_module *m = *data;
 	struct wanted w = {.module = m, .found = found};
 	GElf_Word own;
-	int fd;
 
 	(void)name;
 	(void)base;
@@ -327,16 +328,16 @@ ex_debug_file_find(Dwfl_Module *module, void **data, const char *name,
 	(void)crc;
 	if (link != dwelf_elf_gnu_debuglink(m->elf, &own))
 		return find_shared(&w, module);
-	fd = take(m, &m->debug_file.given, m->debug_file.opened);
-	if (fd >= 0 && m->debug_file.path != NULL)
+	if (ex_debug_file(m) != NULL && m->debug_file.path != NULL)
 		*found = strdup(m->debug_file.path);
-	return fd;
+	return give(&m->debug_file.libdwfl);
 }
 
 void
 ex_debug_file_close(struct ex_module *m)
 {
-	if (m->debug_file.found && m->debug_file.fd >= 0)
-		(void)close(m->debug_file.fd);
+	ex_file_image_unmap(&m->debug_file.own);
+	ex_file_image_unmap(&m->debug_file.libdwfl);
+	ex_file_image_unmap(&m->debug_file.shared);
 	free(m->debug_file.path);
 }

@@ -11,10 +11,10 @@
 
 #include "module/module_private.h"
 
-/* A descriptor of the file, which the caller closes, ; -1: there is none. */
-int ex_debug_file_open(struct ex_module *);
+/* The file, which remains the module's; NULL: there is none. */
+const struct ex_file_image *ex_debug_file(struct ex_module *);
 
-/* Close and forget it. */
+/* Unmap and forget it. */
 void ex_debug_file_close(struct ex_module *);
 
 /* libdwfl's callback find_debuginfo; the data is the module. */

@@ -5,12 +5,12 @@
  * what it shares with others (.gnu_debugaltlink).  libdw opens them whatever
  * they are, and cannot be told to ask first.  So its calls of open(2) go to
  * libdw_interpose.c: only regular files are opened, and of these only those
- * that may be unpacked.  Images in memory are opened too: libdw gets a
- * descriptor, and elf_begin(3) knows which image it stands for.
+ * that may be unpacked.  Images in memory are opened too: libdw gets a number
+ * that is no descriptor, and elf_begin(3) knows which image it stands for.
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,16 +18,24 @@
 #include "module/module_private.h"
 #include "proc/regular_file.h"
 
-/* The image in memory that is opened in place of a file, and the descriptor
-   that stands for it. */
-static const struct ex_file_image *instead;
-static int stand_in = -1;
+/* No descriptor is as high: closing it does nothing. */
+#define STAND_IN INT_MAX
+
+/* The image in memory that is opened in place of a file, and that for which
+   STAND_IN stands. */
+static const struct ex_file_image *instead, *opened;
+
+int
+ex_stand_in(const struct ex_file_image *image)
+{
+	opened = image;
+	return STAND_IN;
+}
 
 void
 ex_open_instead(const struct ex_file_image *image)
 {
 	instead = image;
-	stand_in = -1;
 }
 
 Elf *
@@ -35,8 +43,8 @@ elf_begin(int fd, Elf_Cmd command, Elf *reference)
 {
 	static Elf *(*next)(int, Elf_Cmd, Elf *);
 
-	if (fd >= 0 && fd == stand_in)
-		return elf_memory(instead->at, instead->size);
+	if (fd == STAND_IN)
+		return elf_memory(opened->at, opened->size);
 	if (next == NULL) {
 		void *symbol = dlsym(RTLD_NEXT, "elf_begin");
 
@@ -52,9 +60,8 @@ ex_libdw_open(const char *path)
 	struct ex_compressed claim;
 	Elf *elf;
 
-	if (fd < 0 && instead != NULL && (stand_in = fcntl(instead->fd,
-	    F_DUPFD_CLOEXEC, 0)) >= 0)
-		return stand_in;
+	if (fd < 0 && instead != NULL)
+		return ex_stand_in(instead);
 	if (fd < 0) {
 		errno = -fd;
 		return -1;

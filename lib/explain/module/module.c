@@ -110,8 +110,9 @@ ex_module_reject_debug(struct ex_module *m, const struct ex_compressed *claim)
 void
 ex_module_map(struct ex_module *m, int fd)
 {
+	struct ex_file_image file;
 	struct stat st;
-	void *image;
+	int err;
 
 	if (fstat(fd, &st) != 0) {
 		ex_module_fail(m, strerror(errno));
@@ -121,15 +122,12 @@ ex_module_map(struct ex_module *m, int fd)
 		ex_module_fail(m, "not an ELF file");
 		return;
 	}
-	/* libelf changes section headers in place when it uncompresses */
-	image = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE, fd, 0);
-	if (image == MAP_FAILED) {
-		ex_module_fail(m, strerror(errno));
+	if ((err = ex_file_image_map(&file, fd)) < 0) {
+		ex_module_fail(m, strerror(-err));
 		return;
 	}
-	m->image = image;
-	m->image_size = (size_t)st.st_size;
+	m->image = file.at;
+	m->image_size = file.size;
 	m->st = st;
 }
 

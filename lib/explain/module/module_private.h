@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "module/compressed.h"
+#include "module/file_image.h"
 #include "module/module.h"
 
 /* Identifies the file at a path.  Another file at the same path, or the same
@@ -37,10 +38,11 @@ struct ex_segment {
 /* A module's separate file of debug information, if it has one. */
 struct ex_debug_file {
 	bool found;		/* it was looked for; the following is set */
-	int fd;			/* -1: none, or both of these have it */
 	char *path;		/* malloc'd */
-	bool opened, given;	/* it was opened by debug_info.c; given to
-				   libdwfl */
+	struct ex_file_image own, libdwfl;	/* twice, since libelf changes
+						   what libdwfl reads */
+	struct ex_file_image shared;	/* what it shares with others; libdwfl
+					   reads it */
 };
 
 /* A string that belongs to a module. */
@@ -165,16 +167,12 @@ void ex_libdw_interpose(void);
 /* open(2) for libdw, to read only.  A descriptor; or -1, and errno is set. */
 int ex_libdw_open(const char *path);
 
-/* A file in memory. */
-struct ex_file_image {
-	void *at;
-	size_t size;
-	int fd;			/* any file, whose copies libdw gets for it */
-};
+/* What libdw may take for a descriptor of this file.  The file remains the
+   caller's, and must last as long as libdw reads it (libdw_open.c). */
+int ex_stand_in(const struct ex_file_image *);
 
-/* Use this file in place of the next missing file that libdw opens; NULL: none.
-   It remains the caller's, and must last as long as libdw reads it
-   (libdw_open.c). */
+/* Use this file, as above, in place of the next missing file that libdw opens;
+   NULL: none. */
 void ex_open_instead(const struct ex_file_image *);
 
 #endif

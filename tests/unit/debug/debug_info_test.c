@@ -5,6 +5,8 @@
  */
 #include "test.h"
 
+#include <sys/resource.h>
+
 #include "module/section.h"
 #include "units.h"
 
@@ -35,6 +37,23 @@ shown(struct ex_module *m, size_t *all)
 	assert_non_null(scn);
 	*all = sh.sh_size;
 	return elf_getdata(scn, NULL)->d_size;
+}
+
+/* Let this process have so much private memory more than it has. */
+static void
+limit_memory(rlim_t more, struct rlimit *before)
+{
+	FILE *statm = fopen("/proc/self/statm", "r");
+	struct rlimit limit;
+	unsigned long pages;
+
+	assert_non_null(statm);
+	assert_int_equal(fscanf(statm, "%*u %*u %*u %*u %*u %lu", &pages), 1);
+	(void)fclose(statm);
+	assert_int_equal(getrlimit(RLIMIT_DATA, before), 0);
+	limit = *before;
+	limit.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + more;
+	assert_int_equal(setrlimit(RLIMIT_DATA, &limit), 0);
 }
 
 /* --- how they are found --- */
@@ -334,6 +353,30 @@ TEST(ends_with_a_set_of_aranges)
 	m = kept(module_of("p"));
 	assert_int_equal(line_of(m, "first"), 5);
 	assert_int_equal(line_of(m, "last"), 6);
+}
+
+/* A file that is larger than the memory that may be used is only mapped. */
+TEST(a_large_file_takes_no_memory)
+{
+	static const char *const link[] = {
+		LINK " && objcopy --add-section .debug_junk=junk p",
+		LINK " && objcopy --add-section .debug_junk=junk p" ALONE,
+	};
+
+	compile_units("");
+	scratch_run("truncate -s 256M junk");
+	for (size_t i = 0; i < COUNT(link); i++) {
+		struct rlimit before;
+		struct ex_module *m;
+
+		scratch_run("%s", link[i]);
+		limit_memory(64 << 20, &before);
+		m = kept(module_of("p"));
+		assert_int_equal(line_of(m, "first"), 5);
+		assert_int_equal(line_of(m, "last"), 6);
+		assert_int_equal(setrlimit(RLIMIT_DATA, &before), 0);
+	}
+	scratch_run("rm -f junk p p.debug");
 }
 
 /* Each byte of what is read here first may be any. */

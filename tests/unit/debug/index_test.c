@@ -4,6 +4,7 @@
  */
 #include "test.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <zlib.h>
 
@@ -118,6 +119,20 @@ lie(void)
 	scratch_write_bytes("index", bytes, len);
 }
 
+/* How many are open. */
+static unsigned
+descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir) != NULL)
+		n++;
+	(void)closedir(dir);
+	return n;
+}
+
 /* --- it is used --- */
 
 static const char *const ways[] = {
@@ -139,6 +154,34 @@ TEST_WITH(the_second_time_it_is_read, nothing_kept, NULL)
 		assert_int_equal(kept, 1);
 		lie();
 		expect("p", "lies_v");
+	}
+}
+
+/* A process has thousands of modules: none holds a descriptor. */
+TEST_WITH(no_module_holds_a_descriptor, nothing_kept, NULL)
+{
+	static const char *const more[] = {
+		LINK,
+		LINK " && objcopy --only-keep-debug p p.debug && strip p && "
+		    "objcopy --add-gnu-debuglink=p.debug p",
+		LINK " && objcopy --only-keep-debug p p.debug && strip p && "
+		    "cp p.debug q.debug && dwz -m shared p.debug q.debug && "
+		    "objcopy --add-gnu-debuglink=p.debug p",
+	};
+
+	for (size_t i = 0; i < COUNT(ways) + COUNT(more); i++) {
+		scratch_run("%s", i < COUNT(ways) ? ways[i] :
+		    more[i - COUNT(ways)]);
+		for (int k = 0; k < 2; k++) {
+			const unsigned before = descriptors();
+			struct ex_module *m = module_of("p");
+
+			assert_true(has_variable(m, "last_v", last_name));
+			assert_int_equal(line_of(m, "last"), 6);
+			assert_int_equal(descriptors(), before);
+			ex_module_free(m);
+			assert_int_equal(descriptors(), before);
+		}
 	}
 }
 
