@@ -13,6 +13,7 @@
 #include "util/complain.h"
 #include "helper/serve.h"
 #include "watch/aslr.h"
+#include "watch/io_workers.h"
 #include "processes/live_maps.h"
 #include "processes/synthetic_records.h"
 #include "watch/signal_check.h"
@@ -233,11 +234,8 @@ program_worker(struct program *p)
 	if (!unseen || p->worker_reported)
 		return;
 	p->worker_reported = true;
-	session_warn(s, "the kernel made threads of process %d for its "
-	    "io_uring(7), which get no signals, so their accesses are not "
-	    "reported; without --inside they are", p->pid);
-	session_doubt(s, "the kernel's threads for the io_uring(7) of process "
-	    "%d were not watched", p->pid);
+	io_workers_report(s, p->pid, "which get no signals, so their accesses "
+	    "are not reported", "--inside");
 	(void)session_flush(s, 0);
 }
 

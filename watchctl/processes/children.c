@@ -99,7 +99,8 @@ made(void *arg, const struct sideband_child *by)
 		.pid = by->pid, .parent = by->parent, .born = by->time,
 	};
 
-	add(arg, &child);
+	if (!((struct children *)arg)->watched)
+		add(arg, &child);
 }
 
 static void
@@ -154,6 +155,21 @@ children_track(struct children *children, pid_t pid)
 		return;
 	children->blind = true;
 	sideband_close(&children->side);
+}
+
+void
+children_find_workers(struct children *children, pid_t pid)
+{
+	pid_t *tids = NULL;
+	size_t cap = 0;
+	const int n = wp_proc_threads(pid, &tids, &cap);
+	char comm[64];
+
+	for (int i = 0; i < n; i++)
+		if (tids[i] != pid && wp_proc_comm(pid, tids[i], comm) == 0 &&
+		    sideband_is_worker(comm))
+			served(children, pid);
+	free(tids);
 }
 
 /* A child that has ended already will be found missing. */

@@ -37,6 +37,8 @@ bool child_has_executed(const struct child *);
 /* All zero: nothing has been created. */
 struct children {
 	struct sideband side;		/* reports what ends */
+	bool watched;			/* they are: only threads of the kernel
+					   are looked for */
 	bool blind;			/* one process's children are not
 					   reported, or nobody's ends are
 					   recorded */
@@ -54,6 +56,10 @@ struct children {
 /* From now on record the ends of the processes that this one creates.  To be
    called before it can create one that matters. */
 void children_track(struct children *, pid_t);
+
+/* Look for threads that the kernel has made in a process already, of which there
+   are no records. */
+void children_find_workers(struct children *, pid_t);
 
 /* A process was created, according to a record of the watches' own events; it
    may be reported twice. */

@@ -230,8 +230,14 @@ take_end(const struct perf_event_header *header,
 		calls->ended(arg, (pid_t)task->pid);
 }
 
-/* Used where events do not end when another program is executed.  The kernel
-   names the threads that it makes for io_uring, iou-wrk-TID and iou-sqp-TID. */
+bool
+sideband_is_worker(const char *comm)
+{
+	return strncmp(comm, "iou-wrk-", strlen("iou-wrk-")) == 0 ||
+	    strncmp(comm, "iou-sqp-", strlen("iou-sqp-")) == 0;
+}
+
+/* Used where events do not end when another program is executed. */
 static void
 take_name(const struct perf_event_header *header,
     const struct sideband_calls *calls, void *arg)
@@ -239,7 +245,7 @@ take_name(const struct perf_event_header *header,
 	const struct wp_comm_record *comm = (const void *)header;
 
 	if (calls->worker != NULL && comm->pid != comm->tid &&
-	    strncmp(comm->comm, "iou-", strlen("iou-")) == 0)
+	    sideband_is_worker(comm->comm))
 		calls->worker(arg, (pid_t)comm->pid);
 	if ((header->misc & PERF_RECORD_MISC_COMM_EXEC) != 0 &&
 	    calls->executed != NULL)

@@ -77,6 +77,10 @@ struct sideband_calls {
 	void (*worker)(void *arg, pid_t);
 };
 
+/* Whether a thread that is not its process's first has a name that the kernel
+   gives to those that it makes for io_uring(7). */
+bool sideband_is_worker(const char *comm);
+
 /* Record for all threads of a program, present and future, and for its
    children, until they execute another program.  Where that is not permitted
    nothing is known.  A process that is already covered is covered twice. */

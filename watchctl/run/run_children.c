@@ -7,6 +7,7 @@
 #include "proc/proc.h"
 #include "run/run.h"
 #include "util/executable.h"
+#include "watch/io_workers.h"
 
 enum { CHILD_MS = 1000 };	/* ms for a child to execute another program */
 
@@ -59,14 +60,20 @@ leaves_children(const struct run *run)
 }
 
 /* Following children that end soon takes perf events, so it is done only if the
-   exit status has to vouch for the run. */
+   exit status has to vouch for the run.  Where children are watched, threads of
+   the kernel are looked for, which a stop does not have. */
 void
 run_track_children(struct run *run, const struct process *process)
 {
+	const bool stops = wp_target_options(run->target)->stop;
+
+	run->children.watched = run->options->follow;
 	if (run->ops->registers)
 		run->children.blind = true;
-	else if (leaves_children(run) && options_vouch(run->options))
+	else if ((leaves_children(run) || stops) && options_vouch(run->options))
 		children_track(&run->children, process->pid);
+	if (stops && options_vouch(run->options))
+		children_find_workers(&run->children, process->pid);
 }
 
 void
@@ -150,25 +157,18 @@ report_worker(struct run *run)
 {
 	const pid_t pid = run->children.served;
 
-	if (pid == 0 || !wp_target_options(run->target)->stop)
-		return;
-	session_warn(&run->session, "the kernel made threads of process %d for "
-	    "its io_uring(7), which cannot be stopped and are not watched; "
-	    "without --stop they are", pid);
-	session_doubt(&run->session, "the kernel's threads for the io_uring(7) "
-	    "of process %d were not watched", pid);
+	if (pid != 0 && wp_target_options(run->target)->stop)
+		io_workers_report(&run->session, pid, "which cannot be stopped "
+		    "and are not watched", "--stop");
 }
 
-void
-run_settle_children(struct run *run)
+static void
+settle_unwatched(struct run *run)
 {
 	const bool vouched = options_vouch(run->options);
 
-	if (!leaves_children(run))
-		return;
 	children_settle(&run->children, vouched ? CHILD_MS : 0);
 	report_child(run);
-	report_worker(run);
 	if (!run->children.unknown || !vouched || run->child_reported)
 		return;
 	session_warn(&run->session, "a child process may have gone on in the "
@@ -179,6 +179,16 @@ run_settle_children(struct run *run)
 	    "; -f watches children too");
 	session_doubt(&run->session, "a child process may not have been "
 	    "watched");
+}
+
+void
+run_settle_children(struct run *run)
+{
+	if (leaves_children(run))
+		settle_unwatched(run);
+	else
+		children_look(&run->children);
+	report_worker(run);
 }
 
 /* Whether the status has to vouch for descendants, and their programs are not

@@ -363,19 +363,25 @@ TEST_WITH(privileges_that_are_withheld, scratch_make, scratch_remove)
 /* --- threads of the kernel --- */
 
 /* A read into the watched variable that io_uring(7) leaves to a thread of the
-   kernel.  The status is 4, or 3 where that cannot be had. */
+   kernel: of this process; of a child ("child"); or the thread is there before,
+   and the read is made when a line was read ("poll").  The status is 4, or 3
+   where that cannot be had. */
 static const char uring[] =
 	"#define _GNU_SOURCE\n"
 	"#include <fcntl.h>\n"
 	"#include <linux/io_uring.h>\n"
 	"#include <stdint.h>\n"
+	"#include <stdio.h>\n"
 	"#include <sys/mman.h>\n"
 	"#include <sys/syscall.h>\n"
+	"#include <sys/wait.h>\n"
 	"#include <unistd.h>\n"
 	"volatile long counter;\n"
-	"int main(void)\n"
+	"static int use(int polls)\n"
 	"{\n"
-	"	struct io_uring_params p = {0};\n"
+	"	struct io_uring_params p = {\n"
+	"	    .flags = polls ? IORING_SETUP_SQPOLL : 0,\n"
+	"	    .sq_thread_idle = 60000};\n"
 	"	int fd = (int)syscall(SYS_io_uring_setup, 1, &p);\n"
 	"	int file = open(\"/proc/self/exe\", O_RDONLY);\n"
 	"	char *queue = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED,\n"
@@ -385,24 +391,71 @@ static const char uring[] =
 	"\n"
 	"	if (fd < 0 || file < 0)\n"
 	"		return 3;\n"
+	"	if (polls) {\n"
+	"		printf(\"pid %d\\n\", getpid());\n"
+	"		fflush(stdout);\n"
+	"		getchar();\n"
+	"	}\n"
 	"	*entry = (struct io_uring_sqe){.opcode = IORING_OP_READ,\n"
-	"	    .flags = IOSQE_ASYNC, .fd = file,\n"
+	"	    .flags = polls ? 0 : IOSQE_ASYNC, .fd = file,\n"
 	"	    .addr = (uintptr_t)&counter, .len = 8};\n"
 	"	*(uint32_t *)(queue + p.sq_off.array) = 0;\n"
-	"	*(uint32_t *)(queue + p.sq_off.tail) = 1;\n"
-	"	syscall(SYS_io_uring_enter, fd, 1, 1, IORING_ENTER_GETEVENTS,\n"
-	"	    0, 0);\n"
+	"	__atomic_store_n((uint32_t *)(queue + p.sq_off.tail), 1,\n"
+	"	    __ATOMIC_SEQ_CST);\n"
+	"	if (!polls)\n"
+	"		syscall(SYS_io_uring_enter, fd, 1, 1,\n"
+	"		    IORING_ENTER_GETEVENTS, 0, 0);\n"
+	"	for (int i = 0; polls && counter == 0 && i < 10000; i++)\n"
+	"		usleep(1000);\n"
 	"	return counter == 0 ? 3 : 4;\n"
+	"}\n"
+	"int main(int argc, char **argv)\n"
+	"{\n"
+	"	int status;\n"
+	"	if (argc < 2 || argv[1][0] == 'p')\n"
+	"		return use(argc > 1);\n"
+	"	if (fork() == 0)\n"
+	"		_exit(use(0));\n"
+	"	wait(&status);\n"
+	"	return WEXITSTATUS(status);\n"
 	"}\n";
 
 static void
-expect_doubt(struct outcome *o, const char *option)
+make_uring(void)
 {
-	run(o, LIST(watchctl(), "-w", "counter", option, "--allow", "main",
-	    "--error-exitcode", "66", "--", scratch_path("uring")));
+	struct outcome o;
+
+	scratch_write("uring.c", uring);
+	scratch_run("cc -o uring uring.c");
+	run(&o, LIST(scratch_path("uring")));
+	if (o.status == 4)
+		return;
+	print_message("the kernel makes no thread for io_uring(7) here\n");
+	skip();
+}
+
+static const char *const judged[] = {
+	"-w", "counter", "--allow", "main", "--error-exitcode", "66", NULL,
+};
+
+static void
+check_doubt(const struct outcome *o, const char *const options[])
+{
 	if (o->status != DOUBTED ||
 	    strstr(o->err, "the kernel made threads of process ") == NULL)
-		fail_msg("%s: status %d: %s", option, o->status, o->err);
+		fail_msg("%s: status %d: %s", options[0], o->status, o->err);
+}
+
+static void
+run_uring(struct outcome *o, const char *const options[],
+    const char *const acts[])
+{
+	const char *argv[ARGS] = {watchctl()};
+	size_t n = append(argv, append(argv, 1, judged), options);
+
+	n = append(argv, n, LIST("--", scratch_path("uring")));
+	(void)append(argv, n, acts);
+	run(o, argv);
 }
 
 /* In rings their accesses are recorded, and by SIGTRAP counted. */
@@ -411,15 +464,57 @@ TEST_WITH(threads_for_io_uring_are_doubted_by_signals, scratch_make,
 {
 	struct outcome o;
 
-	scratch_write("uring.c", uring);
-	scratch_run("cc -o uring uring.c");
-	run(&o, LIST(scratch_path("uring")));
-	if (o.status != 4)
-		return;
-	expect_doubt(&o, "--stop");
+	make_uring();
+	run_uring(&o, LIST("--stop"), LIST(NULL));
+	check_doubt(&o, LIST("--stop"));
 	(void)setenv("WATCHPOINT_DELIVERY", "async", 1);
-	expect_doubt(&o, "--inside");
+	run_uring(&o, LIST("--inside"), LIST(NULL));
+	check_doubt(&o, LIST("--inside"));
 	(void)unsetenv("WATCHPOINT_DELIVERY");
+}
+
+/* A child is watched, but not its threads of the kernel. */
+TEST_WITH(threads_for_io_uring_of_children, scratch_make, scratch_remove)
+{
+	struct outcome o;
+
+	make_uring();
+	run_uring(&o, LIST("--stop", "-f"), LIST("child"));
+	check_doubt(&o, LIST("--stop -f"));
+}
+
+/* What is not asked for is not missed. */
+TEST_WITH(threads_for_io_uring_where_the_kernel_is_left_out, scratch_make,
+    scratch_remove)
+{
+	struct outcome o;
+
+	make_uring();
+	run_uring(&o, LIST("--stop", "--user-only"), LIST(NULL));
+	if (o.status != 4)
+		fail_msg("status %d: %s", o.status, o.err);
+}
+
+TEST_WITH(threads_for_io_uring_that_are_there_before, scratch_make,
+    scratch_remove)
+{
+	const char *argv[ARGS] = {watchctl(), "--stop", "-p", NULL};
+	struct running target, w;
+	struct outcome o;
+	char line[64], pid[16];
+
+	make_uring();
+	start(&target, LIST(scratch_path("uring"), "poll"));
+	hear(&target, line, sizeof(line));
+	assert_int_equal(sscanf(line, "pid %15s", pid), 1);
+	argv[3] = pid;
+	(void)append(argv, 4, judged);
+	start(&w, argv);
+	(await)(w.out, "watching counter");
+	say(&target, "\n");
+	finish_status(&target, &o, 4);
+	finish(&w, &o);
+	check_doubt(&o, LIST("-p"));
 }
 
 int
