@@ -76,7 +76,7 @@ complete()
 complete 'doctor report' 1 watchctl ''
 complete '-o' 2 watchctl doctor ''
 complete 'json' 3 watchctl doctor -o j
-complete '--each --error-exitcode --every --exe' 1 watchctl --e
+complete '--each --error-exitcode --every --exe --explain-memory' 1 watchctl --e
 complete '--each --error-exitcode --every --explain-memory' 2 \
     watchctl report --e
 complete '--if-missing' 1 watchctl --if-m -- ./watched_program

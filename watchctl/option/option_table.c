@@ -194,7 +194,7 @@ const struct option_entry option_table[] = {
 	    "write the report there; -: to standard output; %h is this\n"
 	    "host, %r this rank of a parallel job, %p the first process"},
 	{0, "explain-memory", OPT_EXPLAIN_MEMORY, "SIZE", NULL,
-	    OPTION_REPORT,
+	    REPORTS,
 	    "let the process that explains take so much memory (1G)"},
 	{0, "no-cache", OPT_NO_CACHE, NULL, NULL,
 	    REPORTS,

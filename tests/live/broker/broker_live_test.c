@@ -509,8 +509,35 @@ TEST(recordings_have_later_build_ids)
 	free(file);
 }
 
+/* Whether the explainer is there, and may use so much private memory. */
+static bool
+is_limited(pid_t pid, const char *bytes)
+{
+	char path[64], line[128], limit[32] = "";
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/limits",
+	    explainer_of(pid));
+	if ((f = fopen(path, "r")) == NULL)
+		return false;
+	while (*limit == '\0' && fgets(line, sizeof(line), f) != NULL)
+		(void)sscanf(line, "Max data size %31s", limit);
+	(void)fclose(f);
+	return strcmp(limit, bytes) == 0;
+}
+
+static void
+expect_limit(pid_t pid, const char *bytes)
+{
+	for (int ms = 0; !is_limited(pid, bytes); ms++) {
+		assert_true(ms < COMMAND_PATIENCE_MS);
+		(void)usleep(1000);
+	}
+}
+
 /* Once SPECs are resolved, one that is killed harms neither hits nor the
-   target, in whatever way it is watched. */
+   target, in whatever way it is watched; and it may use as much memory as was
+   said. */
 TEST(killed_while_hits_are_made)
 {
 	static const char *const modes[] = {
@@ -528,12 +555,15 @@ TEST(killed_while_hits_are_made)
 		struct running w;
 		struct outcome o;
 
-		start(&w, LIST(watchctl(), modes[i], "-w", "counter", "-O",
-		    scratch_path("report"), "--", scratch_path("slow")));
+		start(&w, LIST(watchctl(), modes[i], "--explain-memory", "64M",
+		    "-w", "counter", "-O", scratch_path("report"), "--",
+		    scratch_path("slow")));
 		for (unsigned k = 0; k < 4; k++) {
 			hear(&w, line, sizeof(line));
-			if (k == 1)
+			if (k == 1) {
+				expect_limit(w.pid, "67108864");
 				explainer_kill(w.pid);
+			}
 			say(&w, "\n");
 		}
 		finish_status(&w, &o, 3);

@@ -320,6 +320,8 @@ TEST(memory)
 		accept(&o, (const char *const []){"report", "--explain-memory",
 		    cases[i].text, "file", NULL});
 		assert_int_equal(o.explain_memory, cases[i].bytes);
+		ACCEPT(&o, "-w", "a", "--explain-memory", cases[i].text, "x");
+		assert_int_equal(o.explain_memory, cases[i].bytes);
 		ACCEPT(&o, "-w", "a", "--buffer", cases[i].text, "x");
 		assert_int_equal(o.buffer, cases[i].bytes);
 	}
