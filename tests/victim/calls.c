@@ -593,6 +593,14 @@ do_blame(void)
 	store_again();
 }
 
+/* The function that makes any call. */
+static void
+do_by_number(void)
+{
+	MUST(syscall(SYS_getrandom, area, 5, 0));
+	MUST(syscall(SYS_clock_gettime, CLOCK_MONOTONIC, area));
+}
+
 static const struct act {
 	const char *name;
 	void (*call)(void);
@@ -612,6 +620,7 @@ static const struct act {
 	ACT(nanosleep), ACT(prctl), ACT(getcwd), ACT(readlink),
 	ACT(process_vm_readv), ACT(clone), ACT(thread_start), ACT(write),
 	ACT(sendto), ACT(writev), ACT(execve), ACT(threads), ACT(blame),
+	ACT(by_number),
 	{"signal", do_signal, before_signal},
 };
 

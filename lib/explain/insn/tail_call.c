@@ -240,6 +240,16 @@ answer_of(struct ex_table *answers, struct ex_tail_graph *g,
 	return answer;
 }
 
+static void
+begin(struct ex_tail_graph *g, struct ex_process *process)
+{
+	g->process = process;
+	g->nnodes = 0;
+	g->nedges = 0;
+	g->code = 0;
+	g->full = false;
+}
+
 const struct ex_tail *
 ex_tail_find(struct ex_table *answers, struct ex_process *process,
     uint64_t pc, uint64_t back, bool *pointer)
@@ -248,11 +258,7 @@ ex_tail_find(struct ex_table *answers, struct ex_process *process,
 	const struct kept_tail *answer;
 	struct ex_tail_graph g;
 
-	g.process = process;
-	g.nnodes = 0;
-	g.nedges = 0;
-	g.code = 0;
-	g.full = false;
+	begin(&g, process);
 	*pointer = false;
 	if (!ex_tail_place_at(process, pc, &running))
 		return NULL;
@@ -260,11 +266,28 @@ ex_tail_find(struct ex_table *answers, struct ex_process *process,
 		*pointer = true;
 		return NULL;
 	}
-	if (is_same(&called, &running) || !ex_tail_is_call(&g, back))
+	if (is_same(&called, &running) || ex_tail_call_len(&g, back) == 0)
 		return NULL;
 	answer = answer_of(answers, &g, &called, &running);
 	if (answer == NULL || !answer->missing)
 		return NULL;
 	*pointer = answer->tail.pointer;
 	return &answer->tail;
+}
+
+bool
+ex_tail_calls(struct ex_process *process, uint64_t back, uint64_t function,
+    uint64_t *call)
+{
+	struct ex_tail_place called;
+	struct ex_tail_graph g;
+	unsigned len;
+
+	begin(&g, process);
+	if (!ex_tail_called_by(&g, back, &called) ||
+	    ex_tail_address_of(&called) != function ||
+	    (len = ex_tail_call_len(&g, back)) == 0)
+		return false;
+	*call = back - len;
+	return true;
 }

@@ -47,4 +47,9 @@ struct ex_tail {
 const struct ex_tail *ex_tail_find(struct ex_table *, struct ex_process *,
     uint64_t pc, uint64_t back, bool *pointer);
 
+/* Whether the instruction before `back' is known to have called the function
+   that begins at this address; *call is its address. */
+bool ex_tail_calls(struct ex_process *, uint64_t back, uint64_t function,
+    uint64_t *call);
+
 #endif

@@ -244,14 +244,15 @@ ex_tail_called_by(struct ex_tail_graph *g, uint64_t back,
 	return target_of(g, back, called) && !is_thunk(called);
 }
 
-bool
-ex_tail_is_call(struct ex_tail_graph *g, uint64_t back)
+unsigned
+ex_tail_call_len(struct ex_tail_graph *g, uint64_t back)
 {
 	struct ex_tail_place at;
 	struct ex_sweep before;
 
 	if (!ex_tail_place_at(g->process, back - 1, &at))
-		return false;
+		return 0;
 	before = ex_sweep_before(at.module, decoder_of(at.module), at.vaddr + 1);
-	return before.certain && (before.len == 5 || before.len == 6);
+	return before.certain && (before.len == 5 || before.len == 6) ?
+	    before.len : 0;
 }

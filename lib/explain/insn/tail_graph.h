@@ -103,7 +103,7 @@ bool ex_tail_add_exits(struct ex_tail_graph *, int from);
 bool ex_tail_called_by(struct ex_tail_graph *, uint64_t back,
     struct ex_tail_place *called);
 
-/* Whether what seemed to be a call before back was one. */
-bool ex_tail_is_call(struct ex_tail_graph *, uint64_t back);
+/* The length of the call before back; 0: what seemed to be one was none. */
+unsigned ex_tail_call_len(struct ex_tail_graph *, uint64_t back);
 
 #endif

@@ -3,7 +3,8 @@
  *
  * The kernel's callchain may not show it, and a program that watches itself has
  * none.  But most code sets the number in the instruction before, or, in 32-bit
- * programs, shortly before.
+ * programs, shortly before; and of syscall(3), which passes it on, most callers
+ * set it shortly before they call.
  *
  * A 32-bit program's first argument is in ebx, which the kernel does not sample
  * while it makes the call.  Most code takes it from the stack or sets it to a

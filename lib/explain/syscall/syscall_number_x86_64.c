@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "insn/sweep.h"
+#include "insn/tail_call.h"
 #include "module/module_private.h"
 #include "symbol/symbol.h"
 #include "unwind/cfi.h"
@@ -75,16 +76,23 @@ struct made_call {
 };
 
 static bool
-stack_word(const struct ex_sample *s, const struct ex_regs *regs, uint32_t addr,
-    uint32_t *value)
+stack_get(const struct ex_sample *s, const struct ex_regs *regs, uint64_t addr,
+    void *to, size_t size)
 {
 	const uint64_t offset = addr - regs->value[EX_REG_SP];
 
 	if (s->stack == NULL || offset > s->stack_len ||
-	    s->stack_len - offset < sizeof(*value))
+	    s->stack_len - offset < size)
 		return false;
-	memcpy(value, s->stack + offset, sizeof(*value));
+	memcpy(to, s->stack + offset, size);
 	return true;
+}
+
+static bool
+stack_word(const struct ex_sample *s, const struct ex_regs *regs, uint32_t addr,
+    uint32_t *value)
+{
+	return stack_get(s, regs, addr, value, sizeof(*value));
 }
 
 /* From the vDSO's code, which makes it, to what called that: call *%gs:0x10. */
@@ -133,10 +141,11 @@ find_call(struct ex_process *process, const struct ex_sample *s,
 	    memcmp(code, regs->narrow ? narrow : usual, sizeof(code)) == 0;
 }
 
-/* The function that makes a call, and its code. */
+/* The function that makes a call, of the system or of a function, and its
+   code. */
 struct caller {
 	struct made_call call;
-	struct ex_regs regs;
+	struct ex_regs regs;	/* of the system call */
 	struct ex_function f;
 	ZydisDecoder decoder;
 	size_t len;
@@ -144,14 +153,9 @@ struct caller {
 };
 
 static bool
-find_caller(struct ex_process *process, const struct ex_sample *sample,
-    struct caller *c)
+read_code(struct caller *c)
 {
-	if (!ex_regs_read(&sample->user, &c->regs) ||
-	    !ex_regs_known(&c->regs, EX_REG_PC) ||
-	    (c->regs.narrow && !ex_regs_known(&c->regs, EX_REG_SP)) ||
-	    !find_call(process, sample, &c->regs, &c->call) ||
-	    !ex_symbol_function(c->call.module, c->call.vaddr, &c->f) ||
+	if (!ex_symbol_function(c->call.module, c->call.vaddr, &c->f) ||
 	    c->f.end <= c->call.vaddr ||
 	    c->f.end - c->f.start > sizeof(c->code) ||
 	    !ex_sweep_decoder(c->regs.narrow, &c->decoder))
@@ -161,7 +165,17 @@ find_caller(struct ex_process *process, const struct ex_sample *sample,
 	    c->len;
 }
 
-/* --- registers of a 32-bit program's call --- */
+static bool
+find_caller(struct ex_process *process, const struct ex_sample *sample,
+    struct caller *c)
+{
+	return ex_regs_read(&sample->user, &c->regs) &&
+	    ex_regs_known(&c->regs, EX_REG_PC) &&
+	    (!c->regs.narrow || ex_regs_known(&c->regs, EX_REG_SP)) &&
+	    find_call(process, sample, &c->regs, &c->call) && read_code(c);
+}
+
+/* --- registers of a call --- */
 
 /* A function's instructions up to a call; the last of them. */
 struct lead {
@@ -206,10 +220,18 @@ is_esp(ZydisRegister reg)
 	return reg == ZYDIS_REGISTER_ESP || reg == ZYDIS_REGISTER_SP;
 }
 
-/* Whether an instruction leaves a word of the stack where it is: it writes
-   neither that nor esp, and goes on to the next. */
+/* How a register was set: mov $number,%reg, or xor %reg,%reg, or, in 32-bit
+   code, mov disp(%esp),%reg. */
+struct setting {
+	bool constant;
+	uint32_t value;		/* constant */
+	int64_t disp;		/* else */
+};
+
+/* Whether an instruction goes on to the next, and leaves the word of the stack
+   that a setting is from where it is: it writes neither that nor esp. */
 static bool
-leaves(const struct ex_decoded *c, int64_t disp)
+leaves(const struct ex_decoded *c, const struct setting *set)
 {
 	switch (c->insn.meta.category) {
 	case ZYDIS_CATEGORY_BINARY:
@@ -217,12 +239,13 @@ leaves(const struct ex_decoded *c, int64_t disp)
 	case ZYDIS_CATEGORY_LOGICAL:
 	case ZYDIS_CATEGORY_MISC:
 	case ZYDIS_CATEGORY_NOP:
+	case ZYDIS_CATEGORY_PUSH:
 	case ZYDIS_CATEGORY_WIDENOP:
 		break;
 	default:
 		return false;
 	}
-	for (unsigned i = 0; i < c->insn.operand_count; i++) {
+	for (unsigned i = 0; i < c->insn.operand_count && !set->constant; i++) {
 		const ZydisDecodedOperand *op = &c->op[i];
 
 		if ((op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0)
@@ -233,41 +256,46 @@ leaves(const struct ex_decoded *c, int64_t disp)
 		if (op->type == ZYDIS_OPERAND_TYPE_MEMORY &&
 		    (!is_esp(op->mem.base) ||
 		    op->mem.index != ZYDIS_REGISTER_NONE ||
-		    (op->mem.disp.value < disp + 4 &&
-		    disp < op->mem.disp.value + op->size / 8)))
+		    (op->mem.disp.value < set->disp + 4 &&
+		    set->disp < op->mem.disp.value + op->size / 8)))
 			return false;
 	}
 	return true;
+}
+
+/* Whether an operand is a register, or a part of it. */
+static bool
+is_part(const struct ex_decoded *c, unsigned i, ZydisRegister reg)
+{
+	return c->op[i].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	    ZydisRegisterGetLargestEnclosing(c->insn.machine_mode,
+	    c->op[i].reg.value) == reg;
 }
 
 static bool
 writes(const struct ex_decoded *c, ZydisRegister reg)
 {
 	for (unsigned i = 0; i < c->insn.operand_count; i++)
-		if (c->op[i].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-		    (c->op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0 &&
-		    ZydisRegisterGetLargestEnclosing(
-		    ZYDIS_MACHINE_MODE_LONG_COMPAT_32, c->op[i].reg.value) ==
-		    reg)
+		if ((c->op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0 &&
+		    is_part(c, i, reg))
 			return true;
 	return false;
 }
-
-/* How a register was set: mov $number,%reg, or mov disp(%esp),%reg. */
-struct setting {
-	bool constant;
-	uint32_t value;		/* constant */
-	int64_t disp;		/* else */
-};
 
 static bool
 take_setting(const struct ex_decoded *c, ZydisRegister reg, struct setting *set)
 {
 	const ZydisDecodedOperand *from = &c->op[1];
 
-	if (c->insn.mnemonic != ZYDIS_MNEMONIC_MOV ||
-	    c->op[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
-	    c->op[0].reg.value != reg)
+	if (!is_part(c, 0, reg) || c->op[0].size < 32)
+		return false;
+	if (c->insn.mnemonic == ZYDIS_MNEMONIC_XOR &&
+	    from->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	    from->reg.value == c->op[0].reg.value) {
+		*set = (struct setting){.constant = true};
+		return true;
+	}
+	if (c->insn.mnemonic != ZYDIS_MNEMONIC_MOV)
 		return false;
 	set->constant = from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
 	set->value = (uint32_t)from->imm.value.u;
@@ -300,8 +328,7 @@ go_back(const struct caller *c, const struct lead *lead, uint64_t latest,
 		if (!take_setting(code[n], reg, set))
 			return false;
 		while (n-- > 0)
-			if (!leaves(code[n], set->constant ? INT32_MAX :
-			    set->disp))
+			if (!leaves(code[n], set))
 				return false;
 		return true;
 	}
@@ -319,6 +346,78 @@ find_setting(const struct caller *c, ZydisRegister reg, struct setting *set)
 	    go_back(c, &lead, latest, reg, set);
 }
 
+/* --- a number that is passed on --- */
+
+/* Whether a function makes a system call with its first argument as the number,
+   as syscall(3) does: it begins with mov %rdi,%rax, and what follows up to the
+   call neither jumps nor changes rax. */
+static bool
+passes_on(const struct caller *c)
+{
+	struct lead lead = { .n = 0 };
+	uint64_t latest;
+	size_t i = 0;
+	const struct ex_decoded *code = NULL;
+
+	if (!c->f.sized || !read_function(&c->f, c->code, &c->decoder,
+	    c->call.vaddr, &lead, &latest) || latest > c->f.start ||
+	    lead.n == 0 || lead.n > BACK_MAX)
+		return false;
+	for (; i < lead.n; i++) {
+		code = ex_sweep_at(c->call.module, &c->decoder, lead.at[i]);
+		if (code == NULL ||
+		    code->insn.mnemonic != ZYDIS_MNEMONIC_ENDBR64)
+			break;
+	}
+	if (i == lead.n || code == NULL ||
+	    code->insn.mnemonic != ZYDIS_MNEMONIC_MOV ||
+	    code->op[0].reg.value != ZYDIS_REGISTER_RAX ||
+	    code->op[1].reg.value != ZYDIS_REGISTER_RDI)
+		return false;
+	while (++i < lead.n) {
+		code = ex_sweep_at(c->call.module, &c->decoder, lead.at[i]);
+		if (code == NULL || writes(code, ZYDIS_REGISTER_RAX) ||
+		    code->insn.meta.category != ZYDIS_CATEGORY_DATAXFER)
+			return false;
+	}
+	return true;
+}
+
+/* The code that called the function that made a system call. */
+static bool
+find_outer(struct ex_process *process, const struct ex_sample *s,
+    const struct caller *c, struct caller *outer)
+{
+	const uint64_t pc = c->regs.value[EX_REG_PC];
+	const struct ex_cfi_row *row = ex_cfi_row(c->call.module,
+	    c->call.vaddr, true);
+	uint64_t back, call;
+
+	if (row == NULL || row->signal || row->cfa.how != EX_CFI_VALUE ||
+	    row->cfa.base != EX_REG_SP || !ex_regs_known(&c->regs, EX_REG_SP) ||
+	    !stack_get(s, &c->regs, c->regs.value[EX_REG_SP] +
+	    (uint64_t)row->cfa.offset - sizeof(back), &back, sizeof(back)) ||
+	    !ex_tail_calls(process, back, pc - CALL_LEN - (c->call.vaddr -
+	    c->f.start), &call))
+		return false;
+	outer->regs = c->regs;
+	outer->call.module = ex_process_module(process, call,
+	    &outer->call.vaddr);
+	return outer->call.module != NULL && read_code(outer);
+}
+
+static int
+number_passed(struct ex_process *process, const struct ex_sample *sample,
+    const struct caller *c)
+{
+	struct caller outer;
+	struct setting set;
+
+	return passes_on(c) && find_outer(process, sample, c, &outer) &&
+	    find_setting(&outer, ZYDIS_REGISTER_RDI, &set) && set.constant &&
+	    set.value <= INT_MAX ? (int)set.value : -1;
+}
+
 int
 ex_syscall_number(struct ex_process *process, const struct ex_sample *sample)
 {
@@ -334,8 +433,10 @@ ex_syscall_number(struct ex_process *process, const struct ex_sample *sample)
 		    set.constant && set.value <= INT_MAX ? (int)set.value : -1;
 	at = c.call.vaddr - c.f.start;
 	before = number_before(c.code + at, at, &number);
-	return before > 0 && is_only_way(c.code, c.len, c.f.start,
-	    c.call.vaddr - before, c.call.vaddr, &c.decoder) ? number : -1;
+	if (before == 0)
+		return number_passed(process, sample, &c);
+	return is_only_way(c.code, c.len, c.f.start, c.call.vaddr - before,
+	    c.call.vaddr, &c.decoder) ? number : -1;
 }
 
 bool

@@ -465,4 +465,38 @@ TEST(text_says_what_json_does)
 	assert_holds(o.out, "/calls) looked up later");
 }
 
+/* From inside there is no callchain: who calls syscall(3) shows the call. */
+TEST(a_call_by_its_number_is_known_from_inside)
+{
+	static const struct {
+		const char *syscall;
+		json_int_t len, bytes;
+	} calls[] = {{"getrandom", 5, 5}, {"clock_gettime", 8, 16}};
+	struct running w;
+	struct outcome o;
+	size_t n = 0;
+
+	need_the_kernel();
+	start(&w, LIST(watchctl(), "--inside", "-w", "memory+4096:8", "-o",
+	    "json", "-O", scratch_path("report"), "--", victim("calls"),
+	    "by_number", "1"));
+	say(&w, "go\nend\n");
+	finish_status(&w, &o, 7);
+	o.lines = json_lines(scratch_read("report", NULL));
+	for (size_t i = 0; i < json_array_size(o.lines); i++) {
+		const json_t *hit = json_array_get(o.lines, i);
+
+		if (!is_kernels(hit))
+			continue;
+		assert_true(n < COUNT(calls));
+		assert_string_equal(maybe_text(hit, "syscall"),
+		    calls[n].syscall);
+		assert_int_equal(number_of(hit, "len"), calls[n].len);
+		assert_int_equal(number_of(hit, "syscall_bytes"),
+		    calls[n].bytes);
+		n++;
+	}
+	assert_int_equal(n, COUNT(calls));
+}
+
 RUN_LIVE_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

@@ -601,6 +601,73 @@ TEST_WITH(code_shows_the_number, begin, NULL)
 	ex_space_free(space);
 }
 
+/* The same for functions that pass their first argument on as the number, and
+   for their callers: where each call of a function returns to has a name. */
+__asm__(".text\n"
+    ".macro begin f\n.type \\f,@function\n\\f: .cfi_startproc\n.endm\n"
+    ".macro end f\n.cfi_endproc\n.size \\f, . - \\f\n.endm\n"
+    "begin passes_on; endbr64; mov %rdi,%rax; mov %rsi,%rdi; mov %rdx,%rsi\n"
+    "syscall; after_passes_on: ret; end passes_on\n"
+    "begin changes; mov %rdi,%rax; mov %rsi,%rax; syscall\n"
+    "after_changes: ret; end changes\n"
+    "begin enters; mov %rdi,%rax; 1: mov %rsi,%rdi; syscall\n"
+    "after_enters: jmp 1b; end enters\n"
+    "begin jumps; jmp passes_on; end jumps\n"
+    "begin passing\n"
+    "mov $17,%edi; push %rbx; mov %ecx,(%rdx); xor %eax,%eax\n"
+    "call passes_on; back_mov: xor %edi,%edi; lea 8(%rsp),%rsi\n"
+    "call passes_on; back_xor: mov $17,%edi; call jumps\n"
+    "back_jumps: mov $17,%edi; call jumps; call passes_on\n"
+    "back_called: mov $17,%di; call passes_on\n"
+    "back_part: mov $17,%edi; test %eax,%eax; je 2f; nop\n"
+    "2: call passes_on; back_ways: mov $17,%edi; call changes\n"
+    "back_changes: mov $17,%edi; call enters\n"
+    "back_enters: mov %esi,%edi; call passes_on\n"
+    "back_argument: ret; end passing\n");
+extern const char after_passes_on[], after_changes[], after_enters[],
+    back_mov[], back_xor[], back_jumps[], back_called[], back_part[],
+    back_ways[], back_changes[], back_enters[], back_argument[];
+
+TEST_WITH(a_callers_code_shows_the_number, begin, NULL)
+{
+	static const struct {
+		const char *name, *pc, *back;
+		int number;
+	} cases[] = {
+		{"mov", after_passes_on, back_mov, 17},
+		{"xor", after_passes_on, back_xor, 0},
+		{"a tail call", after_passes_on, back_jumps, -1},
+		{"a call between", after_passes_on, back_called, -1},
+		{"16 bits", after_passes_on, back_part, -1},
+		{"two ways", after_passes_on, back_ways, -1},
+		{"it changes it", after_changes, back_changes, -1},
+		{"it is entered elsewhere", after_enters, back_enters, -1},
+		{"an argument", after_passes_on, back_argument, -1},
+		{"no caller", after_passes_on, back_mov - 1, -1},
+	};
+	struct ex_space *space = ex_space_new(EX_LIVE);
+	struct ex_process *process;
+
+	capture_maps(space, getpid());
+	process = ex_space_process(space, getpid());
+	made.user[PERF_REG_X86_SP] = SP;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const uint64_t back = (uintptr_t)cases[i].back;
+		int number;
+
+		made.user[PERF_REG_X86_IP] = (uintptr_t)cases[i].pc;
+		memcpy(made.stack.bytes, &back, sizeof(back));
+		made.record.sample.stack_len = sizeof(back);
+		number = ex_syscall_number(process, &made.record.sample);
+		if (number != cases[i].number)
+			fail_msg("%s: %d", cases[i].name, number);
+		made.record.sample.stack_len = sizeof(back) - 1;
+		assert_int_equal(ex_syscall_number(process,
+		    &made.record.sample), -1);
+	}
+	ex_space_free(space);
+}
+
 /* The result shows how many bytes were written. */
 TEST_WITH(a_call_that_is_done_has_a_result, begin, NULL)
 {
