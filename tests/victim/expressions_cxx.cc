@@ -2,12 +2,13 @@
  * expressions_cxx: what only C++ has: classes in namespaces, templates, base
  * classes, references, the members of the library's types.
  *
- * Says "pid PID heap ADDRESS", waits for a line on stdin, and ends, with
- * status 7.
+ * Says "pid PID heap ADDRESS", waits for a line on stdin, writes a member, and
+ * ends, with status 7.
  */
 #include <array>
 #include <atomic>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <string>
 #include <unistd.h>
@@ -51,6 +52,23 @@ struct Virtual : virtual Base {
 	int x;
 } virtuals, *virtual_one = &virtuals;
 
+struct Hides : virtual Base {
+	long id;
+	static int shared;
+};
+int Hides::shared = 4;
+
+/* Base is there once, behind all the others. */
+template <typename T> struct Diamond : Other, Virtual, virtual Hides {
+	T value;
+};
+Diamond<short> diamond;
+Virtual *upper = &diamond;
+const Other *other = &object;
+typedef Other Renamed;
+Renamed *renamed = &diamond;
+Virtual *nothing_yet;
+
 namespace inner {
 struct Deep { int x; } deep;
 }
@@ -80,6 +98,7 @@ std::atomic<long> hits;
 std::array<int, 4> array;
 std::string name = "hello";
 std::vector<ns::Class *> classes;
+std::map<int, std::string> map = {{1, "one"}, {2, "two"}};
 
 struct Holder {
 	int &r;
@@ -103,10 +122,15 @@ main()
 	ns::object.peer = &ns::object;
 	ns::object.own.reset(new ns::Box<long, 2>());
 	boxes[2] = new ns::Box<unsigned long, 2>();
+	ns::nothing_yet = static_cast<ns::Virtual *>(
+	    static_cast<void *>(boxes[2]));
 	classes.push_back(&ns::object);
 	ns::Box<int, 3>::count += anonymous.a++ + work(2);
 	printf("pid %d heap %p\n", static_cast<int>(getpid()),
 	    static_cast<void *>(boxes[2]));
 	fflush(stdout);
-	return fgets(line, sizeof(line), stdin) == nullptr ? 1 : 7;
+	if (fgets(line, sizeof(line), stdin) == nullptr)
+		return 1;
+	ns::upper->id = 5;
+	return 7;
 }

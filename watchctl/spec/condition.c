@@ -374,7 +374,8 @@ cast(struct parser *s, const struct token_type *type, unsigned column)
 	struct condition_node *node;
 	tree a;
 
-	if (type->pointers > 0 || !type_number(type->base, &number))
+	if (type->pointers > 0 || type->reference ||
+	    !type_number(type->base, &number))
 		return wrong_at(s, column, "a cast is to a number's type");
 	a = number_only(s, nested(s, unary));
 	if (a == NULL || (node = node_over(s, strcmp(type->base, "bool") == 0 ?

@@ -210,73 +210,37 @@ find_type(struct evaluation *e, const struct node *node, struct ex_type *type)
 	return true;
 }
 
-/* Where a base class lies within a class, which may be its own base's base. */
-struct base_search {
-	char name[TYPE_NAME_MAX];	/* the base class; cut names differ */
-	uint64_t offset;
-	unsigned n;		/* how many places it has there */
-	bool partial;		/* it may have others */
-};
-
-static void
-search_base(struct base_search *s, const struct ex_type *in, uint64_t offset,
-    unsigned depth)
-{
-	struct ex_type base;
-	uint64_t at;
-	char name[TYPE_NAME_MAX];
-
-	s->partial = s->partial || ex_type_is_partial(in);
-	for (unsigned i = 0; depth < BASES_MAX &&
-	    ex_type_base(in, i, &base, &at); i++) {
-		ex_type_put(&base, name, sizeof(name));
-		if (strcmp(name, s->name) != 0) {
-			search_base(s, &base, offset + at, depth + 1);
-		} else if (s->n == 0 || s->offset != offset + at) {
-			s->offset = offset + at;
-			s->n++;
-		}
-	}
-}
-
-static void
-find_base(const struct ex_type *base, const struct ex_type *in,
-    struct base_search *s)
-{
-	*s = (struct base_search){.n = 0};
-	ex_type_put(base, s->name, sizeof(s->name));
-	if (strlen(s->name) + 1 < sizeof(s->name))
-		search_base(s, in, 0, 0);
-}
-
 /* In C++ a pointer to a class that becomes one to its base class, or the other
    way round, points to another place. */
 static bool
-cast_class(struct evaluation *e, const struct node *node,
+cast_pointer(struct evaluation *e, const struct node *node,
     const struct value *of, struct value *v)
 {
 	struct ex_type from, to;
-	struct base_search up, down;
 
-	if (!value_is_pointer(of) || !value_is_pointer(v) ||
+	return !value_is_pointer(of) || !value_is_pointer(v) ||
 	    (of->number == 0 && !e->types_only) ||
 	    !ex_type_target(e->process, &of->type, &from) ||
 	    !ex_type_target(e->process, &v->type, &to) ||
-	    ex_type_kind(&from) != EX_STRUCT || ex_type_kind(&to) != EX_STRUCT)
-		return true;
-	find_base(&to, &from, &up);
-	find_base(&from, &to, &down);
-	if (up.n > 1 || down.n > 1)
-		return evaluate_fail(e, node->at, "one of these classes is "
-		    "several times a base class of the other: cast to the one "
-		    "between them first");
-	if (up.n == 0 && down.n == 0 && (up.partial || down.partial) &&
-	    strcmp(up.name, down.name) != 0)
-		return evaluate_fail(e, node->at, "where a virtual base class "
-		    "lies is not known without running the program: give its "
-		    "address; or cast to void * first, for the same address");
-	v->number += up.n > 0 ? up.offset : 0 - down.offset;
-	return true;
+	    evaluate_class_cast(e, node, &from, &to, &v->number);
+}
+
+/* A cast to a reference, which is an object, or a part of it. */
+static bool
+cast_object(struct evaluation *e, const struct node *node,
+    const struct ex_type *type, struct value *v)
+{
+	struct value of;
+
+	if (!evaluate_object(e, node->left, &of))
+		return false;
+	if (!of.is_object || of.bits != 0)
+		return evaluate_fail(e, node->at, of.bits != 0 ?
+		    "a reference cannot be to a bit-field" :
+		    "a reference is to an object, and this is a value");
+	value_set_object(v, type, of.addr, ex_type_size(type));
+	return !of.known ||
+	    evaluate_class_cast(e, node, &of.type, type, &v->addr);
 }
 
 static bool
@@ -285,7 +249,11 @@ eval_cast(struct evaluation *e, const struct node *node, struct value *v)
 	struct value of;
 	struct ex_type type;
 
-	if (!find_type(e, node, &type) || !evaluate_number(e, node->left, &of))
+	if (!find_type(e, node, &type))
+		return false;
+	if (node->type.reference)
+		return cast_object(e, node, &type, v);
+	if (!evaluate_number(e, node->left, &of))
 		return false;
 	*v = (struct value){
 		.known = true, .type = type, .size = ex_type_size(&type),
@@ -296,7 +264,7 @@ eval_cast(struct evaluation *e, const struct node *node, struct value *v)
 		    "number nor a pointer");
 	v->number = value_extended(of.number, (unsigned)v->size * 8,
 	    value_is_integer(v) && value_is_signed(v));
-	return cast_class(e, node, &of, v);
+	return cast_pointer(e, node, &of, v);
 }
 
 /* The operand of sizeof (name) may be a type. */
@@ -660,6 +628,17 @@ declare_elements(struct ex_process *process, uint64_t addr, const char *path,
 	}
 }
 
+/* Whether the debug information has the object; of a class with virtual base
+   classes it has not all parts. */
+static bool
+is_declared(struct ex_process *process, uint64_t addr, uint64_t len)
+{
+	const struct ex_object *object = ex_object_at(process, addr, len);
+
+	return object != NULL && (object->layout == NULL ||
+	    !object->layout->partial);
+}
+
 void
 evaluate_declare(const struct spec *spec, struct ex_process *process,
     uint64_t addr, uint64_t len)
@@ -675,7 +654,7 @@ evaluate_declare(const struct spec *spec, struct ex_process *process,
 	if (spec->expression == NULL || spec->off != 0)
 		return;
 	root = spec->expression->root;
-	if (!expression_casts(root) && ex_object_at(process, addr, len) != NULL)
+	if (!expression_casts(root) && is_declared(process, addr, len))
 		return;
 	if (expression_is_value(root) || !evaluate_object(&e, root, &v) ||
 	    !v.is_object || !v.known)

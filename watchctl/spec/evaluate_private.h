@@ -11,6 +11,7 @@ enum {
 	TEXT_SHOWN = 80,	/* characters of a SPEC in a message */
 	PART_SHOWN = 40,	/* and of a part of it, or a type */
 	BASES_MAX = 8,		/* base classes of base classes */
+	PARTS_MAX = 32,		/* virtual base classes of a class */
 	TYPE_NAME_MAX = 512,	/* characters of a class's name */
 	MEMBERS_SHOWN = 5,	/* of a structure that has few */
 	ELEMENTS_DECLARED = 32,	/* no watch has as many bytes */
@@ -79,6 +80,10 @@ struct ex_number value_number_of(const struct value *);
 void value_set_object(struct value *, const struct ex_type *, uint64_t addr,
     uint64_t size);
 
+/* Read bytes that are no pointer on the way to the object. */
+bool value_read(struct evaluation *, const struct node *, uint64_t addr,
+    void *to, size_t len);
+
 /* Replace a reference by what it refers to. */
 bool value_follow_reference(struct evaluation *, const struct node *,
     struct value *);
@@ -109,6 +114,11 @@ bool evaluate_index(struct evaluation *, const struct node *, struct value *);
 bool evaluate_dereference(struct evaluation *, const struct node *,
     struct value *);
 bool evaluate_address(struct evaluation *, const struct node *, struct value *);
+
+/* Replace the address of an object of the one class, which a cast makes one of
+   the other, by that of what they have in common.  Other types leave it. */
+bool evaluate_class_cast(struct evaluation *, const struct node *,
+    const struct ex_type *from, const struct ex_type *to, uint64_t *addr);
 
 /* Fortran's a%b, a%b(i)%c: what follows is a member of the object in front. */
 bool value_member_chain(struct evaluation *, const struct value *,

@@ -1,4 +1,4 @@
-/* evaluate_step: members, elements, and targets of pointers. */
+/* evaluate_step: members, base classes, elements, and targets of pointers. */
 #include "spec/evaluate_private.h"
 
 #include <stdlib.h>
@@ -6,6 +6,228 @@
 
 #include "util/nearest.h"
 #include "util/visible.h"
+
+/* --- base classes --- */
+
+/* The name of a class, whatever it is qualified with or called by a typedef. */
+static void
+put_class(const struct ex_type *class, char *name)
+{
+	struct ex_type plain = *class;
+
+	if (class->layout != NULL)
+		plain.die = class->layout->type;
+	ex_type_put(&plain, name, TYPE_NAME_MAX);
+}
+
+/* A class, and its virtual base classes, which lie at places of their own. */
+struct parts {
+	struct ex_type type[PARTS_MAX];
+	char name[PARTS_MAX][TYPE_NAME_MAX];
+	uint64_t addr[PARTS_MAX];
+	unsigned n;
+};
+
+static bool
+is_part(const struct parts *parts, const char *name)
+{
+	for (unsigned i = 0; i < parts->n; i++)
+		if (strcmp(parts->name[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* Go from an object of a class to its virtual base class.  How far that is is
+   in front of what the object's first word points to. */
+static bool
+find_virtual(struct evaluation *e, const struct node *node,
+    const struct ex_type *class, uint64_t before, uint64_t *addr)
+{
+	const bool narrow = ex_module_is_narrow(class->module);
+	const size_t size = narrow ? sizeof(uint32_t) : sizeof(uint64_t);
+	struct wp_cause *cause = e->cause;
+	uint64_t table, offset;
+	bool good;
+
+	if (e->trace != NULL)
+		return evaluate_fail(e, node->at, "where a virtual base class "
+		    "lies is known only from the object: leave out --follow, "
+		    "or give its place in a function's result as +OFF:LEN");
+	if (e->types_only)
+		return true;
+	if (!value_read(e, node, *addr, &table, size))
+		return false;
+	e->cause = NULL;
+	good = value_read(e, node, table - before, &offset, size);
+	e->cause = cause;
+	if (!good)
+		return evaluate_fail(e, node->at, "it is not constructed now, "
+		    "so that where its virtual base class lies is not known");
+	*addr += narrow ? (uint64_t)(int32_t)offset : offset;
+	return true;
+}
+
+/* Add the virtual base classes of a class, and of its other base classes.
+   False: it failed. */
+static bool
+add_virtual(struct evaluation *e, const struct node *node, struct parts *parts,
+    const struct ex_type *class, uint64_t addr, unsigned depth)
+{
+	struct ex_type base;
+	uint64_t offset;
+
+	for (unsigned i = 0; ex_type_virtual_base(class, i, &base, &offset);
+	    i++) {
+		if (parts->n == PARTS_MAX)
+			return evaluate_fail(e, node->at, "it has too many "
+			    "virtual base classes");
+		put_class(&base, parts->name[parts->n]);
+		if (is_part(parts, parts->name[parts->n]))
+			continue;
+		parts->type[parts->n] = base;
+		parts->addr[parts->n] = addr;
+		if (!find_virtual(e, node, class, offset,
+		    &parts->addr[parts->n]))
+			return false;
+		parts->n++;
+	}
+	for (unsigned i = 0; depth < BASES_MAX &&
+	    ex_type_base(class, i, &base, &offset); i++)
+		if (!add_virtual(e, node, parts, &base, addr + offset,
+		    depth + 1))
+			return false;
+	return true;
+}
+
+static bool
+find_parts(struct evaluation *e, const struct node *node,
+    const struct ex_type *class, uint64_t addr, struct parts *parts)
+{
+	parts->n = 1;
+	parts->type[0] = *class;
+	parts->addr[0] = addr;
+	put_class(class, parts->name[0]);
+	for (unsigned i = 0; i < parts->n; i++)
+		if (!add_virtual(e, node, parts, &parts->type[i],
+		    parts->addr[i], 0))
+			return false;
+	return true;
+}
+
+/* Where a base class lies within a class, which may be its own base's base. */
+struct base_search {
+	const char *name;	/* the base class */
+	uint64_t addr;
+	unsigned n;		/* how many places it has there */
+};
+
+static void
+search_base(struct base_search *s, const struct ex_type *in, uint64_t addr,
+    unsigned depth)
+{
+	struct ex_type base;
+	uint64_t at;
+	char name[TYPE_NAME_MAX];
+
+	put_class(in, name);
+	if (strcmp(name, s->name) == 0 && strlen(name) + 1 < sizeof(name)) {
+		s->n += s->n == 0 || s->addr != addr;
+		s->addr = addr;
+		return;
+	}
+	for (unsigned i = 0; depth < BASES_MAX &&
+	    ex_type_base(in, i, &base, &at); i++)
+		search_base(s, &base, addr + at, depth + 1);
+}
+
+/* Whether a class has this base class, a virtual one or another. */
+static bool
+has_base(struct evaluation *e, const struct node *node,
+    const struct ex_type *class, const char *name)
+{
+	struct base_search s = {.name = name};
+	struct evaluation types = {
+		.spec = e->spec, .process = e->process, .types_only = true,
+	};
+	struct parts parts;
+
+	(void)find_parts(&types, node, class, 0, &parts);
+	for (unsigned i = 0; i < parts.n; i++)
+		search_base(&s, &parts.type[i], 0, 0);
+	return s.n > 0;
+}
+
+/* Find a base class that is, or is in, a virtual one. */
+static bool
+search_virtual(struct evaluation *e, const struct node *node,
+    const struct ex_type *in, uint64_t addr, struct base_search *s)
+{
+	struct parts parts;
+
+	if (!find_parts(e, node, in, addr, &parts))
+		return false;
+	for (unsigned i = 1; i < parts.n; i++)
+		search_base(s, &parts.type[i], parts.addr[i], 0);
+	return true;
+}
+
+bool
+evaluate_class_cast(struct evaluation *e, const struct node *node,
+    const struct ex_type *from, const struct ex_type *to, uint64_t *addr)
+{
+	char name_from[TYPE_NAME_MAX], name_to[TYPE_NAME_MAX];
+	struct base_search up = {.name = name_to}, down = {.name = name_from};
+
+	if (node->reinterprets || ex_type_kind(from) != EX_STRUCT ||
+	    ex_type_kind(to) != EX_STRUCT)
+		return true;
+	put_class(from, name_from);
+	put_class(to, name_to);
+	search_base(&up, from, *addr, 0);
+	search_base(&down, to, 0, 0);
+	if (up.n == 0 && down.n == 0 && has_base(e, node, from, name_to) &&
+	    !search_virtual(e, node, from, *addr, &up))
+		return false;
+	if (up.n > 1 || down.n > 1)
+		return evaluate_fail(e, node->at, "one of these classes is "
+		    "several times a base class of the other: cast to the one "
+		    "between them first");
+	if (up.n == 0 && down.n == 0 && has_base(e, node, to, name_from))
+		return evaluate_fail(e, node->at, "from a virtual base class "
+		    "no cast leads to what it is part of: give its address; or "
+		    "cast to void * first, for the same address");
+	*addr = up.n > 0 ? up.addr : *addr - down.addr;
+	return true;
+}
+
+/* Find a member that only virtual base classes have: one that is declared in
+   such a class hides those of its base classes.  *n: how many there are. */
+static bool
+virtual_member(struct evaluation *e, const struct node *node,
+    const struct value *holder, const char *name, struct ex_part *part,
+    unsigned *n)
+{
+	struct parts parts;
+	struct ex_part one;
+	unsigned found = 0;
+
+	if (!find_parts(e, node, &holder->type, holder->addr, &parts))
+		return false;
+	for (unsigned i = 1; i < parts.n; i++) {
+		const unsigned more = ex_type_member(&parts.type[i],
+		    ex_type_size(&parts.type[i]), name, &one);
+
+		if (more == 0 || (found > 0 && has_base(e, node,
+		    &parts.type[found], parts.name[i])))
+			continue;
+		*n = found > 0 && has_base(e, node, &parts.type[i],
+		    parts.name[found]) ? more : *n + more;
+		found = i;
+		*part = one;
+		part->offset += parts.addr[i] - holder->addr;
+	}
+	return true;
+}
 
 /* --- steps --- */
 
@@ -27,6 +249,21 @@ offer_member(void *arg, const char *name)
 	}
 }
 
+/* Those of virtual base classes, too. */
+static void
+offer_members(struct evaluation *e, const struct node *node,
+    const struct ex_type *holder, struct members *members)
+{
+	struct evaluation types = {
+		.spec = e->spec, .process = e->process, .types_only = true,
+	};
+	struct parts parts;
+
+	(void)find_parts(&types, node, holder, 0, &parts);
+	for (unsigned i = 0; i < parts.n; i++)
+		ex_type_members(&parts.type[i], offer_member, members);
+}
+
 static bool
 no_member(struct evaluation *e, const struct node *node,
     const struct value *holder, const char *name)
@@ -40,7 +277,7 @@ no_member(struct evaluation *e, const struct node *node,
 	buffer_puts(&why, " has no member ");
 	evaluate_put_part(&why, node->text, node->text + node->len);
 	nearest_begin(&members.near, name);
-	ex_type_members(&holder->type, offer_member, &members);
+	offer_members(e, node, &holder->type, &members);
 	if (members.near.n > 0) {
 		buffer_puts(&why, ", nearest: ");
 		nearest_put(&members.near, &why);
@@ -50,9 +287,6 @@ no_member(struct evaluation *e, const struct node *node,
 		buffer_puts(&why, members.n > MEMBERS_SHOWN ? ", ..." : "");
 	} else
 		buffer_puts(&why, ", nor is any other known of it");
-	if (ex_type_is_partial(&holder->type))
-		buffer_puts(&why, "; where those of a virtual base class are "
-		    "is not known without running the program");
 	nearest_free(&members.near);
 	buffer_free(&members.all);
 	return evaluate_fail_with(e, node->at, &why);
@@ -86,6 +320,9 @@ static_member(struct evaluation *e, const struct node *node,
 	for (unsigned i = 0; !good && depth < BASES_MAX &&
 	    ex_type_base(of, i, &base, &offset); i++)
 		good = static_member(e, node, &base, name, depth + 1, v);
+	for (unsigned i = 0; !good && depth < BASES_MAX &&
+	    ex_type_virtual_base(of, i, &base, &offset); i++)
+		good = static_member(e, node, &base, name, depth + 1, v);
 	return good;
 }
 
@@ -104,7 +341,9 @@ member_of(struct evaluation *e, const struct node *node,
 		return false;
 	}
 	n = ex_type_member(&holder->type, holder->size, name, &part);
-	if (n > 1) {
+	if (n == 0 && !virtual_member(e, node, holder, name, &part, &n)) {
+		good = false;
+	} else if (n > 1) {
 		good = evaluate_fail_type(e, node, holder, node->at,
 		    "several of its "
 		    "base classes have such a member: write BASE::MEMBER");

@@ -232,6 +232,13 @@ read_bytes(struct evaluation *e, const struct node *node, uint64_t addr,
 }
 
 bool
+value_read(struct evaluation *e, const struct node *node, uint64_t addr,
+    void *to, size_t len)
+{
+	return read_bytes(e, node, addr, to, len, false);
+}
+
+bool
 value_follow_reference(struct evaluation *e, const struct node *node,
     struct value *v)
 {

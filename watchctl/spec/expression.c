@@ -107,10 +107,64 @@ parse_parenthesized(struct parser *parser)
 	return inner;
 }
 
+/* A cast of C++, which has its type in angle brackets. */
+struct named_cast {
+	const char *name;
+	bool reinterprets;
+	const char *wrong;	/* NULL: nothing */
+};
+
+/* The one that begins at p, or NULL. */
+static const struct named_cast *
+named_cast_at(const char *p)
+{
+	static const struct named_cast casts[] = {
+		{"static_cast", false, NULL},
+		{"reinterpret_cast", true, NULL},
+		{"const_cast", true, NULL},
+		{"dynamic_cast", false, "what dynamic_cast leads to, only the "
+		 "program's own code finds: write static_cast"},
+	};
+	const char *next = token_skip(p + token_word(p));
+
+	if (*next != '<' || next[1] == '<')
+		return NULL;
+	for (size_t i = 0; i < sizeof(casts) / sizeof(casts[0]); i++)
+		if (token_is(p, casts[i].name))
+			return &casts[i];
+	return NULL;
+}
+
+static const struct node *
+parse_named_cast(struct parser *parser, const struct named_cast *cast)
+{
+	const char *begin = parser->p;
+	const char *p = token_skip(begin + strlen(cast->name));
+	struct node node = {
+		.kind = NODE_CAST, .begin = begin, .at = begin,
+		.reinterprets = cast->reinterprets,
+	};
+
+	if (cast->wrong != NULL)
+		return fail(parser, begin, cast->wrong);
+	p = token_skip(p + 1);
+	if (!token_type(&p, &node.type))
+		return fail(parser, p, "a type is expected");
+	if (*p != '>')
+		return fail(parser, p, "'>' is expected after the type");
+	parser->p = token_skip(p + 1);
+	if (*parser->p != '(')
+		return fail(parser, parser->p, "'(' is expected after the "
+		    "type");
+	node.left = parse_parenthesized(parser);
+	return node.left != NULL ? add(parser, &node) : NULL;
+}
+
 static const struct node *
 parse_primary(struct parser *parser)
 {
 	const char *p = parser->p = token_skip(parser->p);
+	const struct named_cast *cast = named_cast_at(p);
 	const char *wrong;
 
 	if ((*p >= '0' && *p <= '9' && token_file(p) == 0) || *p == '\'')
@@ -119,6 +173,8 @@ parse_primary(struct parser *parser)
 		return parse_parenthesized(parser);
 	if (*p == '"')
 		return fail(parser, p, "a string is no object of the program");
+	if (cast != NULL)
+		return parse_named_cast(parser, cast);
 	return parse_name(parser, NODE_NAME, NULL, NULL);
 }
 
@@ -196,7 +252,8 @@ take_type(struct parser *parser, struct token_type *type, bool name_alone)
 		return false;
 	p = token_skip(p + 1);
 	if (type->base == NULL && type->tag == TAG_ANY && type->pointers == 0 &&
-	    type->ndims == 0 && (!name_alone || !is_operand(p)))
+	    type->ndims == 0 && !type->reference &&
+	    (!name_alone || !is_operand(p)))
 		return false;
 	parser->p = p;
 	return true;
@@ -390,11 +447,26 @@ expression_is_value(const struct node *node)
 	case NODE_ELEMENT:
 	case NODE_DEREFERENCE:
 		return false;
+	case NODE_CAST:
+		return !node->type.reference;
 	case NODE_REMAINDER:	/* may be a member of Fortran's */
 		return node->right->kind == NODE_NUMBER;
 	default:
 		return true;
 	}
+}
+
+bool
+expression_has_named_cast(const char *text)
+{
+	size_t word;
+
+	for (const char *p = text; *p != '\0'; p += word > 0 ? word : 1) {
+		word = token_word(p);
+		if (word > 0 && named_cast_at(p) != NULL)
+			return true;
+	}
+	return false;
 }
 
 bool

@@ -27,7 +27,7 @@ enum node_kind {
 	NODE_NEGATIVE,		/* -left */
 	NODE_POSITIVE,		/* +left */
 	NODE_COMPLEMENT,	/* ~left */
-	NODE_CAST,		/* (type)left */
+	NODE_CAST,		/* (type)left, static_cast<type>(left) */
 	NODE_SIZE,		/* sizeof left */
 	NODE_TYPE_SIZE,		/* sizeof (type) */
 	NODE_MULTIPLY, NODE_DIVIDE, NODE_REMAINDER,	/* left * right */
@@ -44,6 +44,7 @@ struct node {
 	const char *at;		/* the character that a message points at */
 	struct token_number number;
 	struct token_type type;
+	bool reinterprets;	/* a cast: the address stays as it is */
 };
 
 enum { EXPRESSION_NODES = 256 };
@@ -65,6 +66,10 @@ const char *expression_parse_steps(const char **p, const char *function,
 
 /* Whether it is always a value and never an object: &x, p + 1. */
 bool expression_is_value(const struct node *);
+
+/* Whether a cast of C++, such as static_cast<T *>, is in the text: no symbol has
+   one. */
+bool expression_has_named_cast(const char *text);
 
 /* Whether the type of the object that it names comes from a cast:
    *(float *)word, ((struct conn *)bytes)->state; not table[(int)i]. */

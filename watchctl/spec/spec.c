@@ -424,6 +424,8 @@ parse_expression(const char **p, struct spec *spec, bool symbol, bool *memory)
 static bool
 looks_like_expression(const char *text)
 {
+	if (expression_has_named_cast(text))
+		return true;
 	if (*text == '\0' || strstr(text, "operator") != NULL ||
 	    strpbrk(text, "<{") != NULL)
 		return false;

@@ -376,6 +376,16 @@ take_pointers(const char **p, unsigned *pointers)
 	return true;
 }
 
+/* Take the '&' or '&&' of a reference. */
+static void
+take_reference(const char **p, struct token_type *type)
+{
+	if (**p != '&')
+		return;
+	type->reference = true;
+	*p = token_skip(*p + ((*p)[1] == '&' ? 2 : 1));
+}
+
 /* Take the dimensions after "(*)": the pointer is one to an array. */
 static bool
 take_dimensions(const char **p, struct token_type *type)
@@ -415,21 +425,24 @@ take_parameters(const char **p)
 	return true;
 }
 
-/* Take a declarator such as "(*)[4]" or "(*)(int)".  What a pointer to a
-   function points to has no type here.  False: this is no type. */
+/* Take a declarator such as "(*)[4]", "(&)[4]" or "(*)(int)".  What a pointer
+   to a function points to has no type here.  False: this is no type. */
 static bool
 take_declarator(const char **p, struct token_type *type)
 {
 	const char *at = *p;
 	unsigned outer = 0;
 
-	if (*at != '(' || *(at = token_skip(at + 1)) != '*')
+	if (*at != '(' || (*(at = token_skip(at + 1)) != '*' && *at != '&'))
 		return true;
-	if (!take_pointers(&at, &outer) || *at != ')')
+	if (!take_pointers(&at, &outer))
+		return false;
+	take_reference(&at, type);
+	if (*at != ')')
 		return false;
 	at = token_skip(at + 1);
 	if (*at == '(') {
-		if (!take_parameters(&at))
+		if (type->reference || !take_parameters(&at))
 			return false;
 		*type = (struct token_type){.base = "void", .pointers = outer};
 	} else {
@@ -459,6 +472,8 @@ token_type(const char **p, struct token_type *type)
 	if (!take_pointers(&at, &type->pointers) ||
 	    !take_declarator(&at, type))
 		return false;
+	if (!type->reference)
+		take_reference(&at, type);
 	*p = at;
 	return true;
 }

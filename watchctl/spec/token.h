@@ -40,7 +40,7 @@ struct token_number {
 const char *token_number(const char **p, struct token_number *);
 const char *token_character(const char **p, struct token_number *);
 
-/* A type, "struct conn *", "unsigned long" or "int (*)[4]". */
+/* A type, "struct conn *", "unsigned long", "int (*)[4]" or "T &". */
 enum { TOKEN_DIMENSIONS = 3 };
 struct token_type {
 	enum token_tag { TAG_ANY, TAG_STRUCT, TAG_UNION, TAG_ENUM } tag;
@@ -53,6 +53,7 @@ struct token_type {
 	uint64_t count[TOKEN_DIMENSIONS];
 	unsigned outer;		/* then this many pointers; function pointers
 				   become pointers to void */
+	bool reference;		/* it is a reference to that */
 };
 
 /* Advance over a type and the blanks after it.  False: there is none, and *p is

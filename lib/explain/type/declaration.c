@@ -483,6 +483,58 @@ ex_type_base(const struct ex_type *type, unsigned i, struct ex_type *base,
 	return false;
 }
 
+/* The constant that an operation pushes.  False: it does another thing. */
+static bool
+pushes_constant(const Dwarf_Op *op, uint64_t *number)
+{
+	if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31) {
+		*number = op->atom - DW_OP_lit0;
+		return true;
+	}
+	*number = op->number;
+	return op->atom == DW_OP_const1u || op->atom == DW_OP_const2u ||
+	    op->atom == DW_OP_constu;
+}
+
+/* Whether a base class is a virtual one, as the C++ ABI has it: its offset is
+   in front of the table of virtual functions. */
+static bool
+is_virtual_base(Dwarf_Die *die, uint64_t *before)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Op *op;
+	size_t n;
+
+	return dwarf_tag(die) == DW_TAG_inheritance &&
+	    dwarf_attr(die, DW_AT_data_member_location, &attr) != NULL &&
+	    dwarf_getlocation(&attr, &op, &n) == 0 && n == 6 &&
+	    op[0].atom == DW_OP_dup && op[1].atom == DW_OP_deref &&
+	    pushes_constant(&op[2], before) && op[3].atom == DW_OP_minus &&
+	    op[4].atom == DW_OP_deref && op[5].atom == DW_OP_plus;
+}
+
+bool
+ex_type_virtual_base(const struct ex_type *type, unsigned i,
+    struct ex_type *base, uint64_t *before)
+{
+	const struct ex_layout *layout = type->layout;
+	Dwarf_Die class, child, die;
+
+	if (ex_type_kind(type) != EX_STRUCT)
+		return false;
+	class = layout->type;
+	if (dwarf_child(&class, &child) != 0)
+		return false;
+	do {
+		if (!is_virtual_base(&child, before) ||
+		    !ex_die_ref(&child, DW_AT_type, &die) || i-- > 0)
+			continue;
+		*base = inner(type, ex_layout_of(layout->layouts, &die), die);
+		return true;
+	} while (ex_die_next(&child));
+	return false;
+}
+
 bool
 ex_type_is_partial(const struct ex_type *type)
 {

@@ -110,6 +110,13 @@ unsigned ex_type_member(const struct ex_type *, uint64_t size, const char *name,
 bool ex_type_base(const struct ex_type *, unsigned i, struct ex_type *base,
     uint64_t *offset);
 
+/* The i-th virtual base class of a class, from 0, not of its base classes; and
+   where its offset from the class's start is: so many bytes in front of what
+   the class's first word points to, as wide as that word.  False: it has
+   fewer. */
+bool ex_type_virtual_base(const struct ex_type *, unsigned i,
+    struct ex_type *base, uint64_t *before);
+
 /* Whether it has parts whose place only the running program knows, such as
    virtual base classes. */
 bool ex_type_is_partial(const struct ex_type *);

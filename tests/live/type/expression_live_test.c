@@ -173,6 +173,28 @@ TEST(agrees_with_gdb_about_cxx)
 		"lib::v2::plain.y", "lib::v2::pair.second",
 		"((lib::v2::Plain *)boxes[2])->y",
 		"((std::string *)boxes[2])->_M_string_length",
+		"map._M_t._M_impl._M_node_count",
+		"map._M_t._M_impl._M_header._M_parent->_M_left",
+		"static_cast<std::_Rb_tree_node<std::pair<int const, std::"
+		 "__cxx11::basic_string<char, std::char_traits<char>, std::"
+		 "allocator<char> > > > *>(map._M_t._M_impl._M_header"
+		 "._M_parent)->_M_storage._M_storage[8]",
+		"ns::virtuals.id", "ns::virtual_one->id", "ns::upper->id",
+		"((ns::Base *)ns::virtual_one)->id",
+		"((ns::Base *)&ns::diamond)->id",
+		"static_cast<ns::Base *>(ns::upper)->id",
+		"ns::diamond.value", "ns::diamond.weight", "ns::diamond.x",
+		"((ns::Hides *)&ns::diamond)->id", "ns::diamond.shared",
+		"static_cast<ns::Diamond<short> *>(ns::upper)->value",
+		"static_cast<ns::Class *>(ns::base)->box.value[1]",
+		"((ns::Class *)ns::other)->ratio",
+		"((const ns::Class *)ns::other)->list",
+		"*reinterpret_cast<long *>(boxes[2])",
+		"*static_cast<long *>((void *)boxes[2])",
+		"(ns::Other &)ns::object",
+		"static_cast<ns::Base &>(ns::diamond)",
+		"reinterpret_cast<short &>(ns::object.ratio)",
+		"(int &)name", "(long &)*boxes[2]",
 	};
 	struct target t;
 
@@ -214,15 +236,68 @@ TEST(agrees_with_gdb_about_cxx)
 	target_end(&t, 7);
 }
 
-TEST(refuses_virtual_base_classes)
+/* What C++ means, and gdb refuses or takes differently. */
+TEST(finds_what_virtual_base_classes_hide)
+{
+	struct target t;
+	struct place hides, base;
+
+	target_start(&t, LIST(victim("expressions_cxx")));
+	hides = ask_watchctl(&t, "((ns::Hides *)&ns::diamond)->id");
+	base = ask_watchctl(&t, "((ns::Base *)&ns::diamond)->id");
+	assert_int_not_equal(hides.addr, base.addr);
+	assert_int_equal(ask_watchctl(&t, "ns::diamond.Hides::id").addr,
+	    hides.addr);
+	assert_int_equal(ask_watchctl(&t, "ns::diamond.Base::id").addr,
+	    base.addr);
+	assert_int_equal(ask_watchctl(&t, "((ns::Hides &)ns::diamond).id")
+	    .addr, hides.addr);
+	assert_int_equal(ask_watchctl(&t, "(int (&)[2])ns::diamond.value")
+	    .size, 8);
+	/* gdb 13 goes to the base class twice */
+	assert_int_equal(ask_watchctl(&t, "((ns::Other &)ns::object).weight")
+	    .addr, ask_watchctl(&t, "ns::object.weight").addr);
+	assert_int_equal(ask_watchctl(&t, "static_cast<ns::Other &>("
+	    "ns::object).weight").addr,
+	    ask_watchctl(&t, "ns::object.weight").addr);
+	assert_int_equal(ask_watchctl(&t, "static_cast<ns::Base &>("
+	    "ns::diamond).id").addr, base.addr);
+	/* and there where it should not */
+	assert_int_equal(ask_watchctl(&t, "reinterpret_cast<ns::Other *>"
+	    "(&ns::object)->weight").addr, ask_watchctl(&t,
+	    "((ns::Other *)(void *)&ns::object)->weight").addr);
+	assert_int_equal(ask_watchctl(&t, "((ns::Diamond<short> *)ns::renamed)"
+	    "->value").addr, ask_watchctl(&t, "ns::diamond.value").addr);
+	target_end(&t, 7);
+}
+
+TEST(refuses_casts_that_lead_nowhere)
 {
 	static const struct {
 		const char *spec, *why;
 	} rows[] = {
-		{"ns::virtuals.id", "x; where those of a virtual base class "
-		 "are is not known without running the program (column 14)"},
-		{"((ns::Base *)ns::virtual_one)->id", "cast to void * first, "
-		 "for the same address (column 2)"},
+		{"((ns::Virtual *)(ns::Base *)ns::virtual_one)->x", "'((ns::"
+		 "Virtual *)(ns::Base *)ns::virtual_one)->x': from a virtual "
+		 "base class no cast leads to what it is part of: give its "
+		 "address; or cast to void * first, for the same address "
+		 "(column 2)"},
+		{"ns::nothing_yet->id", "'ns::nothing_yet->id': it is not "
+		 "constructed now, so that where its virtual base class lies "
+		 "is not known (column 18)"},
+		{"ns::virtuals.ib", "'ns::virtuals.ib': ns::Virtual has no "
+		 "member 'ib', nearest: id (column 14)"},
+		{"(ns::Other &)3", "a reference is to an object, and this is "
+		 "a value (column 1)"},
+		{"dynamic_cast<ns::Class *>(ns::base)->ratio", "what "
+		 "dynamic_cast leads to, only the program's own code finds: "
+		 "write static_cast (column 1)"},
+		{"static_cast<ns::Nowhere *>(ns::base)->ratio", "the debug "
+		 "information has no type 'ns::Nowhere' (column 13)"},
+		{"static_cast<ns::Class *>ns::base->ratio", "'(' is expected "
+		 "after the type (column 25)"},
+		{"static_cast<int *>(ns::base)", "this is a value, not an "
+		 "object that could be watched; perhaps you mean "
+		 "'*static_cast<int *>(ns::base)' (column 1)"},
 	};
 	struct target t;
 	struct outcome o;
@@ -234,7 +309,27 @@ TEST(refuses_virtual_base_classes)
 		if (o.status != 125 || strstr(o.err, rows[i].why) == NULL)
 			fail_msg("%s: %d: %s", rows[i].spec, o.status, o.err);
 	}
+	run(&o, LIST(watchctl(), "-w", "ns::virtual_one->id", "--follow", "-t",
+	    "0.001", "-p", t.pid));
+	assert_int_equal(o.status, 125);
+	assert_holds(o.err, "where a virtual base class lies is known only "
+	    "from the object: leave out --follow");
 	target_end(&t, 7);
+}
+
+TEST(reports_a_member_of_a_virtual_base_class)
+{
+	struct running w;
+	struct target t;
+	struct outcome o;
+
+	target_start(&t, LIST(victim("expressions_cxx")));
+	start(&w, LIST(watchctl(), "-w", "ns::upper->id", "-p", t.pid));
+	await(w.out, "1 thread");
+	target_end(&t, 7);
+	finish_status(&w, &o, 0);
+	assert_holds(o.out, "  write  ns::upper->id (int, 4 bytes at ");
+	assert_holds(o.out, ")  0 -> 5\n");
 }
 
 /* Each operand is evaluated once. */

@@ -501,6 +501,7 @@ TEST(errors_point_at_their_column)
 		{"'ab'", 1, "character"},
 		{"(char *)new", 1, "a cast"},
 		{"(void)new", 1, "a cast"},
+		{"(int &)new", 1, "a cast"},
 		{"(int)", 6, "a value is missing"},
 		{"(int)comm", 6, "a string"},
 		{"new # 2", 5, "an operator is missing"},

@@ -21,6 +21,8 @@ put_type(char *out, size_t size, const struct token_type *type)
 	for (unsigned i = 0; i < type->ndims; i++)
 		n += snprintf(out + n, size - (size_t)n, "[%d]",
 		    (int)type->count[i]);
+	if (type->reference)
+		(void)snprintf(out + n, size - (size_t)n, "&");
 }
 
 /* The tree as nested calls. */
@@ -106,6 +108,16 @@ static const struct {
 	{"*(int (**)(int, void (*)(void)))p", "at(cast(p void**))"},
 	{"sizeof(T (*)[2])", "typesize(T(*)[2])"},
 	{"(T)p", "cast(p T)"},
+	{"(T &)p", "cast(p T&)"},
+	{"(const T * &&)p.m", "cast(member(p m) T*&)"},
+	{"((int (&)[2])p)[1]", "index(cast(p int()[2]&) 1:4)"},
+	{"(a & b)", "and(a b)"},
+	{"static_cast<T<int> *>(p)->x", "arrow(cast(p T<int>*) x)"},
+	{"static_cast < T& > (p + 1).x",
+	 "member(cast(add(p 1:4) T&) x)"},
+	{"*reinterpret_cast<long *>(p)", "at(cast(p long*))"},
+	{"const_cast<T &>(p)", "cast(p T&)"},
+	{"static_cast", "static_cast"},
 	{"(a)+b", "add(a b)"},
 	{"(a)*b", "mul(a b)"},
 	{"(a)[1]", "index(a 1:4)"},
@@ -190,6 +202,12 @@ static const struct {
 	{"a[0x]", 4, "hexadecimal digit"},
 	{"a[99999999999999999999]", 2, "64 bits"},
 	{"*(struct *)p", 10, "is expected"},
+	{"static_cast<T *>p", 16, "'(' is expected"},
+	{"static_cast<T * (p)", 16, "'>' is expected"},
+	{"static_cast<>(p)", 12, "a type is expected"},
+	{"static_cast<T *>(p", 16, "never closed"},
+	{"dynamic_cast<T *>(p)", 0, "static_cast"},
+	{"(T (&)(int))p", 5, "is expected"},
 };
 
 TEST(says_where_it_is_wrong)
@@ -211,7 +229,7 @@ TEST(bounds_depth_and_size)
 {
 	static const char *const parts[] = {
 		"(", "*", "-", "a[", "a(", "sizeof ", "a+", "(T)", "a.", "a->",
-		"T<", "((a)", "x<(", "~", "a::",
+		"T<", "((a)", "x<(", "~", "a::", "static_cast<T>(", "(T &)",
 	};
 	static char text[200000];
 	struct expression tree;
