@@ -245,10 +245,10 @@ ex_type_base(const struct ex_type *type, unsigned i, struct ex_type *base,
 }
 
 bool
-ex_type_is_partial(const struct ex_type *type)
+ex_type_virtual_base(const struct ex_type *type, unsigned i,
+    struct ex_type *base, uint64_t *before)
 {
-	(void)type;
-	return false;
+	return ex_type_base(type, i, base, before);
 }
 
 bool

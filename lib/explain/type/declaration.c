@@ -535,17 +535,6 @@ ex_type_virtual_base(const struct ex_type *type, unsigned i,
 	return false;
 }
 
-bool
-ex_type_is_partial(const struct ex_type *type)
-{
-	const struct ex_member *member;
-
-	if (ex_type_kind(type) != EX_STRUCT)
-		return false;
-	(void)ex_layout_members(type->layout, &member);
-	return type->layout->partial;
-}
-
 static void
 each_member(const struct ex_layout *layout, unsigned depth, unsigned *trials,
     void (*fn)(void *, const char *), void *arg)

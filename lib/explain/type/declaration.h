@@ -117,10 +117,6 @@ bool ex_type_base(const struct ex_type *, unsigned i, struct ex_type *base,
 bool ex_type_virtual_base(const struct ex_type *, unsigned i,
     struct ex_type *base, uint64_t *before);
 
-/* Whether it has parts whose place only the running program knows, such as
-   virtual base classes. */
-bool ex_type_is_partial(const struct ex_type *);
-
 /* Call fn with the name of each member, including those of base classes and of
    members without a name. */
 void ex_type_members(const struct ex_type *, void (*fn)(void *arg,
