@@ -1,4 +1,4 @@
-/* cgroup: a control group of version 2. */
+/* cgroup: a control group of version 2, and the freezers of both versions. */
 #include "processes/cgroup.h"
 
 #include <errno.h>
@@ -55,10 +55,26 @@ is_below(const char *path, const char *directory, size_t *rest)
 	    (path[*rest] == '/' || path[*rest] == '\0');
 }
 
-/* Find the innermost mount that contains the path; if path is NULL, any mount.
-   Returns false if there is none. */
+/* What /proc calls the groups of version 2, and those that have the freezer of
+   version 1. */
+#define VERSION_2 ""
+#define FREEZER_1 "freezer"
+
+/* Whether a line of /proc/self/mountinfo, from its " - ", has such groups. */
 static bool
-find_mount(const char *path, struct mounted *out)
+mounts(const char *type, const char *controller)
+{
+	if (strcmp(controller, VERSION_2) == 0)
+		return strncmp(type, " - cgroup2 ", 11) == 0;
+	return strncmp(type, " - cgroup ", 10) == 0 &&
+	    (type = strstr(type, controller)) != NULL && type[-1] == ',' &&
+	    strchr(",\n", type[strlen(controller)]) != NULL;
+}
+
+/* Find the innermost mount of such groups that contains the path; if path is
+   NULL, any of them.  Returns false if there is none. */
+static bool
+find_mount(const char *controller, const char *path, struct mounted *out)
 {
 	FILE *f = fopen("/proc/self/mountinfo", "re");
 	struct mounted one;
@@ -70,7 +86,7 @@ find_mount(const char *path, struct mounted *out)
 	    getline(&line, &size, f) > 0) {
 		const char *type = strstr(line, " - ");
 
-		if (type == NULL || strncmp(type, " - cgroup2 ", 11) != 0 ||
+		if (type == NULL || !mounts(type, controller) ||
 		    sscanf(line, "%*s %*s %*s %4095s %4095s", one.root,
 		    one.at) != 2)
 			continue;
@@ -154,7 +170,7 @@ cgroup_find(struct cgroup *group, const char *path)
 	if (*path == '\0' || strlen(path) >= PATH_MAX)
 		return refuse(path, "not a path: give that of a control group, "
 		    "as behind 0:: in /proc/PID/cgroup");
-	if (!find_mount(NULL, &mount))
+	if (!find_mount(VERSION_2, NULL, &mount))
 		return refuse(path, "no control groups of version 2 are "
 		    "mounted: mount -t cgroup2 none /sys/fs/cgroup");
 	if ((err = find_directory(path, &mount, directory)) == -ENOTDIR)
@@ -171,7 +187,7 @@ cgroup_find(struct cgroup *group, const char *path)
 		return refuse(path, "this group has only threads (cgroup.type "
 		    "is threaded): give the one above it, which has their "
 		    "processes");
-	if (!find_mount(directory, &mount) ||
+	if (!find_mount(VERSION_2, directory, &mount) ||
 	    !is_below(directory, mount.at, &rest))
 		return refuse(path, "its mount is not in "
 		    "/proc/self/mountinfo");
@@ -190,21 +206,23 @@ cgroup_free(struct cgroup *group)
 	group->name = NULL;
 }
 
-/* The text after 0:: in /proc/PID/cgroup, up to the end of the line, or
-   NULL. */
+/* The text after ":CONTROLLER:" in /proc/PID/cgroup, up to the end of the line,
+   or NULL. */
 static const char *
-name_of(pid_t pid, char text[2 * PATH_MAX])
+name_of(pid_t pid, const char *controller, char text[2 * PATH_MAX])
 {
+	const size_t len = strlen(controller);
 	const char *line = text;
 
 	if (wp_proc_text(pid, "cgroup", text, 2 * PATH_MAX) <= 0)
 		return NULL;
-	while (strncmp(line, "0::", 3) != 0)
+	while ((line = strchr(line, ':')) != NULL) {
+		if (strncmp(++line, controller, len) == 0 && line[len] == ':')
+			return line + len + 1;
 		if ((line = strchr(line, '\n')) == NULL)
-			return NULL;
-		else
-			line++;
-	return line + 3;
+			break;
+	}
+	return NULL;
 }
 
 bool
@@ -212,33 +230,44 @@ cgroup_has(const struct cgroup *group, pid_t pid)
 {
 	const size_t len = strlen(group->name);
 	char text[2 * PATH_MAX];
-	const char *name = name_of(pid, text);
+	const char *name = name_of(pid, VERSION_2, text);
 
 	return name != NULL && strncmp(name, group->name, len) == 0 &&
 	    strchr("/\n", name[len]) != NULL;
 }
 
-/* Freezing a group freezes the groups below it. */
-bool
-cgroup_is_frozen(pid_t pid)
+/* Whether the file of a process's group has a text. */
+static bool
+group_says(pid_t pid, const char *controller, const char *file,
+    const char *wanted)
 {
-	char text[2 * PATH_MAX], path[4 * PATH_MAX], events[256];
-	const char *name = name_of(pid, text);
+	char text[2 * PATH_MAX], path[4 * PATH_MAX], found[256];
+	const char *name = name_of(pid, controller, text);
 	struct mounted mount;
 	size_t rest, len;
 	FILE *f;
 
-	if (name == NULL || !find_mount(NULL, &mount) ||
+	if (name == NULL || !find_mount(controller, NULL, &mount) ||
 	    !is_below(name, mount.root, &rest))
 		return false;
-	(void)snprintf(path, sizeof(path), "%s%.*s/cgroup.events", mount.at,
-	    (int)strcspn(name + rest, "\n"), name + rest);
+	(void)snprintf(path, sizeof(path), "%s%.*s/%s", mount.at,
+	    (int)strcspn(name + rest, "\n"), name + rest, file);
 	if ((f = fopen(path, "re")) == NULL)
 		return false;	/* the root is never frozen */
-	len = fread(events, 1, sizeof(events) - 1, f);
+	len = fread(found, 1, sizeof(found) - 1, f);
 	(void)fclose(f);
-	events[len] = '\0';
-	return strstr(events, "frozen 1") != NULL;
+	found[len] = '\0';
+	return strstr(found, wanted) != NULL;
+}
+
+/* Freezing a group freezes the groups below it. */
+const char *
+cgroup_frozen_by(pid_t pid)
+{
+	return group_says(pid, VERSION_2, "cgroup.events", "frozen 1") ?
+	    "cgroup.freeze" :
+	    group_says(pid, FREEZER_1, "freezer.state", "FROZEN") ?
+	    "freezer.state" : NULL;
 }
 
 /* The tracepoint reports pids of the initial PID namespace. */

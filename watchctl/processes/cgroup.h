@@ -26,9 +26,10 @@ void cgroup_free(struct cgroup *);
 /* Whether a process is in it. */
 bool cgroup_has(const struct cgroup *, pid_t);
 
-/* Whether the group of a process is frozen (cgroup.freeze), so that it does not
-   run.  False also if that cannot be read. */
-bool cgroup_is_frozen(pid_t);
+/* The file by which the group of a process is frozen, so that it does not run:
+   cgroup.freeze, or of version 1 freezer.state.  NULL: it is not, or that cannot
+   be read. */
+const char *cgroup_frozen_by(pid_t);
 
 /* The tracepoint by which the kernel reports moves of processes between
    groups.  0; -ENOENT: not available here. */

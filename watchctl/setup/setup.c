@@ -475,15 +475,16 @@ warn_unmapped(struct run *run)
 static void
 warn_frozen(struct run *run)
 {
+	const char *file;
+
 	if (run->options->command != NULL || run->arrivals != NULL ||
 	    options_everywhere(run->options))
 		return;
 	for (size_t i = 0; i < run->nprocesses; i++)
-		if (cgroup_is_frozen(run->process[i].pid))
+		if ((file = cgroup_frozen_by(run->process[i].pid)) != NULL)
 			session_warn(&run->session, "the control group of "
-			    "process %d is frozen (cgroup.freeze): it makes "
-			    "no hits until that is thawed",
-			    run->process[i].pid);
+			    "process %d is frozen (%s): it makes no hits "
+			    "until that is thawed", run->process[i].pid, file);
 }
 
 /* A process that was created before its parent was watched. */

@@ -45,25 +45,78 @@ expect_refused(const struct target *t, const char *option, const char *words)
 		fail_msg("'%s', not: %s", words, o.err);
 }
 
+/* Who has the slots is named. */
+static void
+expect_tracer(const struct target *t, const char *name, pid_t tracer)
+{
+	char words[160];
+
+	(void)snprintf(words, sizeof(words), "thread %s: 1 of the processor's "
+	    "%u are wanted, and its tracer, %s (process %d), may hold the rest",
+	    t->pid, (unsigned)WP_DEBUG_REGISTERS, name, tracer);
+	expect_refused(t, "--user-only", words);
+	(void)snprintf(words, sizeof(words), "thread %s is already traced by "
+	    "process %d", t->pid, tracer);
+	expect_refused(t, "--stop", words);
+}
+
 TEST(slots_of_a_debugger)
 {
 	struct target t;
-	char words[128];
 
 	target_start(&t, LIST(victim("idle"), "1"));
+	live_await_free_slots(t.run.pid, WP_DEBUG_REGISTERS);
 	debug(t.run.pid, strtoull(t.addr, NULL, 16));
-	(void)snprintf(words, sizeof(words), "thread %s: 1 of the processor's "
-	    "%u are wanted, and its tracer, host_live_test (process %d), may "
-	    "hold the rest", t.pid, (unsigned)WP_DEBUG_REGISTERS, getpid());
-	expect_refused(&t, "--user-only", words);
-	(void)snprintf(words, sizeof(words), "thread %s is already traced by "
-	    "process %d", t.pid, getpid());
-	expect_refused(&t, "--stop", words);
+	expect_tracer(&t, "host_live_test", getpid());
 	end(&t.run);
+}
+
+/* It sets the registers when it lets the threads go on. */
+TEST(slots_of_gdb)
+{
+	const char *argv[ARGS];
+	char watch[WP_DEBUG_REGISTERS][64];
+	struct running g;
+	struct target t;
+	size_t n;
+
+	if (access("/usr/bin/gdb", X_OK) != 0) {
+		print_message("/usr/bin/gdb: %s\n", strerror(errno));
+		skip();
+	}
+	target_start(&t, LIST(victim("idle"), "1"));
+	live_await_free_slots(t.run.pid, WP_DEBUG_REGISTERS);
+	n = append(argv, 0, LIST("/usr/bin/gdb", "-q", "-nx", "-batch", "-iex",
+	    "set debuginfod enabled off", "-p", t.pid));
+	for (unsigned i = 0; i < WP_DEBUG_REGISTERS; i++) {
+		(void)snprintf(watch[i], sizeof(watch[i]),
+		    "watch *((char *)&counter + %u)", i);
+		n = append(argv, n, LIST("-ex", watch[i]));
+	}
+	(void)append(argv, n, LIST("-ex", "echo watches\\n", "-ex",
+	    "continue"));
+	start(&g, argv);
+	await(g.out, "watches\n");
+	await_state(t.run.pid, "S");
+	expect_tracer(&t, "gdb", g.pid);
+	end(&t.run);
+	end(&g);
 }
 
 /* --- a group of our own --- */
 
+static const struct freezer {
+	const char *mount;	/* what its line of /proc/self/mountinfo has */
+	const char *file, *frozen, *thawed;
+	const char *state, *is_frozen;	/* a file, and its line */
+} freezers[] = {
+	{" - cgroup2 ", "cgroup.freeze", "1", "0", "cgroup.events",
+	    "frozen 1\n"},
+	{",freezer\n", "freezer.state", "FROZEN", "THAWED", "freezer.state",
+	    "FROZEN\n"},
+};
+
+static const struct freezer *freezer;
 static char group[4096];
 
 static bool
@@ -87,11 +140,11 @@ is_frozen(void)
 	bool frozen = false;
 	FILE *f;
 
-	(void)snprintf(path, sizeof(path), "%s/cgroup.events", group);
+	(void)snprintf(path, sizeof(path), "%s/%s", group, freezer->state);
 	if ((f = fopen(path, "re")) == NULL)
 		return false;
 	while (fgets(line, sizeof(line), f) != NULL)
-		frozen = frozen || strcmp(line, "frozen 1\n") == 0;
+		frozen = frozen || strcmp(line, freezer->is_frozen) == 0;
 	(void)fclose(f);
 	return frozen;
 }
@@ -106,7 +159,7 @@ make_group(void)
 	group[0] = '\0';
 	while (f != NULL && group[0] == '\0' &&
 	    fgets(line, sizeof(line), f) != NULL)
-		if (strstr(line, " - cgroup2 ") != NULL &&
+		if (strstr(line, freezer->mount) != NULL &&
 		    sscanf(line, "%*s %*s %*s %*s %2999s", at) == 1)
 			(void)snprintf(group, sizeof(group),
 			    "%s/watchctl-test-%d", at, getpid());
@@ -114,8 +167,8 @@ make_group(void)
 		(void)fclose(f);
 	if (group[0] != '\0' && mkdir(group, 0755) == 0)
 		return true;
-	print_message("%s\n", group[0] == '\0' ? "no control groups of version "
-	    "2 are mounted" : "no control group can be made");
+	print_message("no control group with %s can be made: %s\n",
+	    freezer->file, group[0] == '\0' ? "not mounted" : strerror(errno));
 	group[0] = '\0';
 	return false;
 }
@@ -127,25 +180,27 @@ remove_group(void **state)
 	(void)state;
 	if (group[0] == '\0')
 		return 0;
-	(void)put("cgroup.freeze", "0");
+	(void)put(freezer->file, freezer->thawed);
 	for (unsigned ms = 0; rmdir(group) != 0 && ms < LIVE_PATIENCE_MS; ms++)
 		(void)usleep(1000);
 	return 0;
 }
 
-TEST_WITH(a_frozen_control_group, NULL, remove_group)
+static void
+expect_frozen(const struct freezer *by)
 {
 	struct running r, w;
 	struct outcome o;
-	char line[4096], pid[16];
+	char line[4096], pid[16], words[64];
 
+	freezer = by;
 	if (!make_group())
 		skip();
 	start(&r, LIST(victim("counter"), "1", "5"));
 	(void)snprintf(pid, sizeof(pid), "%d", r.pid);
 	hear(&r, line, sizeof(line));
-	if (!put("cgroup.procs", pid) || !put("cgroup.freeze", "1")) {
-		print_message("no process can be frozen\n");
+	if (!put("cgroup.procs", pid) || !put(by->file, by->frozen)) {
+		print_message("no process can be frozen by %s\n", by->file);
 		end(&r);
 		skip();
 	}
@@ -156,13 +211,24 @@ TEST_WITH(a_frozen_control_group, NULL, remove_group)
 	    "5", "-p", pid));
 	hear(&w, line, sizeof(line));
 	assert_holds(line, "\"type\":\"warning\"");
-	assert_holds(line, "is frozen (cgroup.freeze): it makes no "
-	    "hits until that is thawed");
-	assert_true(put("cgroup.freeze", "0"));
+	(void)snprintf(words, sizeof(words), "is frozen (%s): it makes no hits "
+	    "until that is thawed", by->file);
+	assert_holds(line, words);
+	assert_true(put(by->file, by->thawed));
 	say(&r, "\n");
 	finish_status(&w, &o, 0);
 	assert_int_equal(count_of(&o, "hit"), 5);
 	end(&r);
+}
+
+TEST_WITH(a_frozen_control_group, NULL, remove_group)
+{
+	expect_frozen(&freezers[0]);
+}
+
+TEST_WITH(a_frozen_control_group_of_version_1, NULL, remove_group)
+{
+	expect_frozen(&freezers[1]);
 }
 
 RUN_LIVE_TESTS()
