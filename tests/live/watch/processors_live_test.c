@@ -1,6 +1,6 @@
 /*
- * processors: machines with processors on which no watch fires, or none can be
- * opened.  They are simulated by changing what watchctl asks of the kernel.
+ * processors: machines without breakpoints, with processors on which no watch
+ * fires, or none can be opened.  They are simulated by changing what watchctl asks of the kernel.
  */
 #include "test.h"
 
@@ -16,7 +16,8 @@ static int last_cpu;			/* that this test may run on */
 static unsigned cpus;
 
 /* What is to be preloaded: watches go elsewhere, all of them or those that are
-   set on processor SILENT_CPU. */
+   set on processor SILENT_CPU; or there are none, and NO_BREAKPOINTS is the errno
+   of perf_event_open(2). */
 static const char silencer[] =
     "#include <dlfcn.h>\n"
     "#include <errno.h>\n"
@@ -46,6 +47,11 @@ static const char silencer[] =
     "	va_end(ap);\n"
     "	if (n == SYS_perf_event_open) {\n"
     "		attr = *(struct perf_event_attr *)a[0];\n"
+    "		const char *none = getenv(\"NO_BREAKPOINTS\");\n"
+    "		if (attr.type == PERF_TYPE_BREAKPOINT && none != NULL) {\n"
+    "			errno = atoi(none);\n"
+    "			return -1;\n"
+    "		}\n"
     "		if (attr.type == PERF_TYPE_BREAKPOINT && silent()) {\n"
     "			attr.bp_addr = (long)&elsewhere;\n"
     "			a[0] = (long)&attr;\n"
@@ -64,8 +70,13 @@ static const char silencer[] =
     "	void *at = va_arg(ap, void *), *data = va_arg(ap, void *);\n"
     "	va_end(ap);\n"
     "	if (what == PTRACE_POKEUSER && (size_t)at == "
-    "offsetof(struct user, u_debugreg[7]))\n"
+    "offsetof(struct user, u_debugreg[7])) {\n"
+    "		if (getenv(\"NO_BREAKPOINTS\") != NULL) {\n"
+    "			errno = EIO;\n"
+    "			return -1;\n"
+    "		}\n"
     "		data = NULL;\n"
+    "	}\n"
     "	return real(what, pid, at, data);\n"
     "}\n";
 
@@ -111,6 +122,29 @@ TEST(watches_that_never_fire)
 	(void)unsetenv("LD_PRELOAD");
 	assert_int_equal(o.status, 1);
 	assert_holds(o.out, "the main job does not work here");
+}
+
+/* As kernels answer that have no such events, and processors that have none. */
+TEST(no_breakpoints_at_all)
+{
+	const int answers[] = {ENOENT, ENODEV, EOPNOTSUPP};
+	struct outcome o;
+	char number[16];
+
+	for (size_t e = 0; e < COUNT(answers); e++) {
+		(void)snprintf(number, sizeof(number), "%d", answers[e]);
+		(void)setenv("NO_BREAKPOINTS", number, 1);
+		for (size_t i = 0; i < COUNT(modes); i++)
+			expect_silence_is_told(modes[i], "this machine offers "
+			    "no hardware breakpoints (");
+		(void)setenv("LD_PRELOAD", scratch_path("silencer.so"), 1);
+		run(&o, LIST(watchctl(), "doctor"));
+		(void)unsetenv("LD_PRELOAD");
+		(void)unsetenv("NO_BREAKPOINTS");
+		assert_int_equal(o.status, 1);
+		assert_holds(o.out, "run on real hardware or under another\n");
+		assert_holds(o.out, "the main job does not work here");
+	}
 }
 
 TEST(a_processor_on_which_none_fires)
