@@ -35,6 +35,8 @@ struct arrivals {
 	const struct options *options;
 	struct stat file;	/* --exe */
 	char comm[16];	/* the kernel's name for processes that execute it */
+	pid_t hidden;	/* has that name, and what it executes cannot be read;
+			   0: there is none, -1: that has been reported */
 	struct cgroup group;	/* --cgroup; */
 	uint64_t moves;		/* id of the tracepoint for processes that
 				   are moved; 0: they are searched */
@@ -90,14 +92,25 @@ is_other(pid_t pid)
 	    status.parent != getpid();
 }
 
+static bool
+executes_file(struct arrivals *a, pid_t pid)
+{
+	const int found = wp_proc_executes(pid, a->file.st_dev, a->file.st_ino);
+	char comm[64];
+
+	if (found == -EACCES && a->hidden == 0 &&
+	    wp_proc_comm(pid, pid, comm) == 0 && strcmp(comm, a->comm) == 0)
+		a->hidden = pid;
+	return found > 0;
+}
+
 bool
 arrivals_fits(void *arrivals, pid_t pid)
 {
 	struct arrivals *a = arrivals;
 	const struct options *o = a->options;
 	const bool fits = pid_table_has(pid) && is_other(pid) &&
-	    (o->exe != NULL ?
-	    wp_proc_executes(pid, a->file.st_dev, a->file.st_ino) > 0 :
+	    (o->exe != NULL ? executes_file(a, pid) :
 	    o->cgroup == NULL || cgroup_has(&a->group, pid));
 
 	if (pid_table_has(pid))
@@ -257,11 +270,27 @@ arrivals_close(struct arrivals *a)
 	free(a);
 }
 
+static void
+report_hidden(struct run *run)
+{
+	struct arrivals *a = run->arrivals;
+
+	if (a->hidden <= 0)
+		return;
+	session_warn(&run->session, "process %d may execute %s: that takes "
+	    "root or CAP_SYS_PTRACE to see, so it is not watched, and there "
+	    "may be more of this kind", a->hidden, run->options->exe);
+	session_doubt(&run->session, "process %d was not watched", a->hidden);
+	a->hidden = -1;
+}
+
 void
 arrivals_announce(struct run *run)
 {
 	const struct arrivals *a = run->arrivals;
 
+	if (run->options->exe != NULL)
+		report_hidden(run);
 	if (run->options->cgroup == NULL || a->moves != 0)
 		return;
 	session_warn(&run->session, "processes that are moved into the control "
@@ -390,6 +419,7 @@ take_all(struct run *run)
 			a->waiting[n++] = one;
 	}
 	a->n = n;
+	report_hidden(run);
 }
 
 /* --- records --- */

@@ -340,6 +340,36 @@ TEST(processes_of_a_file_whose_records_are_lost)
 	assert_int_equal(processes_of(&o), 5);
 }
 
+/* An ordinary user who notices processes and may not look into root's. */
+TEST(a_process_of_a_file_that_cannot_be_looked_into)
+{
+	static const char path[] = "./a_file_of_its_own";
+	char line[4096], words[64];
+	struct target t;
+	struct running w;
+	struct outcome o;
+
+	if (geteuid() != 0) {
+		print_message("geteuid: not root\n");
+		skip();
+	}
+	copy_victim(path);
+	target_start(&t, LIST(path, "father", "1"));
+	watch_start(&w, LIST("/usr/bin/setpriv", "--reuid=65534",
+	    "--regid=65534", "--clear-groups", "--inh-caps=-all,+perfmon",
+	    "--ambient-caps=-all,+perfmon", "--bounding-set=-all,+perfmon",
+	    watchctl(), "-w", "word", "-o", "json", "--exe", path,
+	    "--error-exitcode", "9", "--allow", "store"));
+	hear(&w, line, sizeof(line));
+	(void)snprintf(words, sizeof(words), "process %d may execute %s: ",
+	    t.run.pid, path);
+	assert_holds(line, words);
+	target_end(&t, 7);
+	(void)kill(w.pid, SIGINT);
+	finish_status(&w, &o, 120);
+	(void)unlink(path);
+}
+
 /* With --error-exitcode a gap is no green exit: so long it ran unwatched. */
 TEST(a_process_that_came_later_is_not_vouched_for)
 {
