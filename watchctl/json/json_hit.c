@@ -48,6 +48,7 @@ hit_values(struct buffer *b, const struct ex_hit *hit)
 		field_value(b, "old", hit, &hit->old);
 	if (*c->old_text != '\0')
 		field_text(b, "old_text", c->old_text);
+	field_flag(b, "old_inferred", c->has_old && hit->old_inferred);
 	if (!c->has_new)
 		return;
 	field_value(b, "new", hit, &hit->new);

@@ -116,6 +116,9 @@ struct ex_hit {
 	struct ex_insn insn;	/* not for kernel hits */
 	struct ex_value old, new;	/* bytes of ex_hit_place; at least the
 					   touched ones */
+	bool old_inferred;	/* some of old is what an earlier hit left, or
+				   was read before: the access does not show
+				   it */
 	enum ex_value_source source;	/* of new */
 	bool unchanged;		/* a write that left every touched byte as it
 				   was; both values are known */

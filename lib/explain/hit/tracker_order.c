@@ -144,6 +144,7 @@ take_found(struct ex_tentative *tentative, const uint8_t *bytes)
 		doubt(tentative);
 	}
 	tentative->loaded |= found.known;
+	tentative->shown |= found.known;
 	ex_tracked_put_bytes(&hit->old, &found, found.known);
 }
 

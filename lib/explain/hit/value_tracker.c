@@ -375,6 +375,7 @@ ex_tracker_given(struct ex_tentative *tentative)
 	if (tentative->ticket != NULL)
 		ex_history_release(tentative->ticket);
 	settle_jump(tentative);
+	hit->old_inferred = (bits & hit->old.known & ~tentative->shown) != 0;
 	if ((bits & ~hit->new.known) != 0 ||
 	    hit->len > ex_tracked_size(hit->watch))
 		hit->source = EX_VALUE_UNKNOWN;

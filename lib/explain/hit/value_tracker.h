@@ -69,6 +69,7 @@ struct ex_tentative {
 	struct ex_hit *hit;
 	uint32_t loaded;	/* bits of old that are certain: the hit loaded
 				   them */
+	uint32_t shown;		/* bits of old that the hit itself shows */
 	uint32_t stored;	/* bits of new that are certain: the hit stored
 				   them */
 	uint32_t later;		/* bits of new that were read later, ... */

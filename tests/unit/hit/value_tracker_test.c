@@ -322,6 +322,29 @@ TEST(tracks_by_order)
 	}
 }
 
+/* What a hit itself shows is told from what the one before left. */
+TEST(an_old_value_that_is_inferred)
+{
+	static const struct {
+		enum what what;
+		bool inferred;
+	} cases[] = {
+		{STORE, true}, {ADD, true}, {VECTOR, true}, {KERNEL, true},
+		{LOAD, false}, {EXCHANGE, false},
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		begin(&recorded);
+		put(0, &(struct made){1000, 1, 0, STORE, 5, 0, 0});
+		put(1, &(struct made){1010, 1, 0, cases[i].what, 5, 0, 0});
+		ex_tracker_given(&tentative[0]);
+		ex_tracker_given(&tentative[1]);
+		assert_false(hits[0].old_inferred);	/* there is none */
+		assert_int_equal(hits[1].old.byte[0], 5);
+		assert_int_equal(hits[1].old_inferred, cases[i].inferred);
+	}
+}
+
 /* Flags that contradict say that what was tracked is wrong. */
 TEST(believes_flags)
 {

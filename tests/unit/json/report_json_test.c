@@ -223,6 +223,33 @@ TEST(reports_values)
 	}
 }
 
+/* Of an old value that is reported. */
+TEST(reports_an_old_value_that_is_inferred)
+{
+	static const struct {
+		uint32_t known;
+		bool inferred;
+		const char *text;
+	} cases[] = {
+		{0xff, true, "\"old\":\"0x7\",\"old_inferred\":true,\"new\""},
+		{0xff, false, "\"old\":\"0x7\",\"new\""},
+		{0x7f, true, "\"size\":8},\"new\""},
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct ex_hit hit = made_hit(1);
+		struct made_report m;
+
+		hit.old = (struct ex_value){{7}, cases[i].known};
+		hit.new = (struct ex_value){{8}, 0xff};
+		hit.source = EX_VALUE_IMMEDIATE;
+		hit.old_inferred = cases[i].inferred;
+		made_write(&m, &report_json, &made_start, &hit, 1, &ended);
+		if (strstr(m.text, cases[i].text) == NULL)
+			fail_msg("no %s in %s", cases[i].text, m.text);
+	}
+}
+
 /* What is kept of one hit is not said of the next. */
 TEST(reports_that_a_condition_is_not_judged)
 {
