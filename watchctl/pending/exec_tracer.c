@@ -54,7 +54,7 @@ struct exec_tracer {
 	struct wp_cause *cause;	/* and its cause */
 	int no_hook;  /* why a hook could not be set, -errno; 0: all were set */
 	pid_t uncovered;	/* a thread that could not be armed, */
-	int not_covered;	/* and why, -errno; 0: none */
+	struct wp_cause not_covered;	/* and why */
 	pthread_mutex_t lock;	/* protects the following */
 	pthread_cond_t changed;
 	bool begun;		/* the thread has started */
@@ -305,7 +305,9 @@ cover(struct exec_tracer *t, struct traced *traced)
 			free(event);
 		} else if (n != -ESRCH) {
 			t->uncovered = tid;
-			t->not_covered = n;
+			(void)wp_target_explain(run->target,
+			    run->process[i].first, run->process[i].n, n, tid,
+			    &t->not_covered);
 		}
 	}
 }
@@ -782,11 +784,10 @@ exec_tracer_is_busy(const struct exec_tracer *t)
 static void
 report_uncovered(const struct exec_tracer *t)
 {
-	if (t->not_covered == 0)
+	if (t->uncovered == 0)
 		return;
 	session_warn(&t->run->session, "thread %d, which was made under watch, "
-	    "could not be watched: %s", t->uncovered,
-	    strerror(-t->not_covered));
+	    "could not be watched: %s", t->uncovered, t->not_covered.text);
 	session_doubt(&t->run->session, "thread %d was not watched",
 	    t->uncovered);
 }

@@ -162,6 +162,9 @@ goes_on(void *arg)
 static int
 explain_late(const struct waiting *waiting, int err, struct wp_cause *cause)
 {
+	if (err == -ENOSPC)
+		return wp_target_explain_stop(waiting->run->target, err,
+		    cause);
 	if (err != -EINTR || wp_clock_ns() < waiting->limit)
 		return err;
 	return wp_cause_set(cause, WP_CAUSE_LOADER_LATE, LIMIT_S);

@@ -128,8 +128,7 @@ resolve_launched(struct run *run, struct wp_cause *cause)
 		if (at == -ECHILD)
 			return wp_cause_set(cause, WP_CAUSE_ENDED_EARLY);
 		if (at < 0)
-			return wp_cause_errno(cause, "running the command up "
-			    "to its libraries", -at);
+			return wp_target_explain_stop(run->target, at, cause);
 		synthetic_records_free(&run->synthetic);
 		if ((err = run_learn(run, process, false, cause)) < 0)
 			return err;

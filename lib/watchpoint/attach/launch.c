@@ -152,6 +152,19 @@ stop_open(const struct wp_target *target, pid_t tid, uint64_t addr, int sig)
 	    break_open(tid, addr, sig);
 }
 
+/* The same for a moment, for which a uprobe serves if others have the slots. */
+static int
+stop_once(const struct wp_target *target, pid_t tid, uint64_t addr, int sig)
+{
+	int fd = stop_open(target, tid, addr, sig);
+
+	if (fd == -ENOSPC) {
+		fd = signal_by(wp_uprobe_open_signal(tid, addr), tid, sig);
+		fd = fd < 0 ? -ENOSPC : fd;
+	}
+	return fd;
+}
+
 int
 wp_target_break(const struct wp_target *target, pid_t tid, uint64_t addr)
 {
@@ -192,7 +205,7 @@ wp_target_run_to(struct wp_target *target, const uint64_t *addrs, size_t n,
 	for (; open < n && open < RUN_TO_MAX && err >= 0; open++) {
 		fds[open] = -1;
 		if (addrs[open] != 0)
-			err = fds[open] = stop_open(target, target->command,
+			err = fds[open] = stop_once(target, target->command,
 			    addrs[open], sig);
 	}
 	if (err == -ESRCH)	/* it was killed, and ends when it continues */
@@ -215,6 +228,18 @@ wp_target_run_to(struct wp_target *target, const uint64_t *addrs, size_t n,
 	if (err >= 0)
 		target->hold.thread[0].signal = 0;
 	return err;
+}
+
+int
+wp_target_explain_stop(const struct wp_target *target, int err,
+    struct wp_cause *cause)
+{
+	return err == -ENOSPC ? wp_cause_set(cause, WP_CAUSE_NO_SLOT,
+	    target->command, 2u, target->features.caps.slots, "to stop it "
+	    "when its libraries are mapped, and other perf events hold the "
+	    "rest (see what runs perf, gdb or watchctl on it); uprobes, which "
+	    "take none, need root") : wp_cause_errno(cause, "running the "
+	    "command up to its libraries", -err);
 }
 
 int

@@ -131,11 +131,20 @@ int wp_launch_explain(int err, const char *name, struct wp_cause *);
  * Let a launched command run on until it is about to execute one of n addresses
  * (0: not an address), at most 4.  Result: the index of that one, and the
  * command is held there; -ECHILD: it ended first, its wait status is in
- * *status; or -errno; -EINTR: the patience is over (NULL: never), and the
- * command is held wherever it was, unless it sleeps where no stop reaches it.
+ * *status; or -errno; -ENOSPC: others hold the slots, and there are no uprobes
+ * either; -EINTR: the patience is over (NULL: never), and the command is held
+ * wherever it was, unless it sleeps where no stop reaches it.
  */
 int wp_target_run_to(struct wp_target *, const uint64_t *addrs, size_t n,
     const struct wp_patience *, int *status);
+
+/* Why that failed with -errno: that, and a cause. */
+int wp_target_explain_stop(const struct wp_target *, int err,
+    struct wp_cause *);
+
+/* Why an event of these watches could not be opened for a thread. */
+int wp_target_explain(const struct wp_target *, size_t first, size_t n, int err,
+    pid_t tid, struct wp_cause *);
 
 /* Let a launched command, which is held at its first instruction, run on until
    its first thread has its control block, or is known to need none. 0, or as

@@ -115,10 +115,6 @@ void wp_target_read_before(struct wp_target *, const struct wp_hold *,
 /* Note that a process has been held since began, ns. */
 void wp_target_was_frozen(struct wp_target *, uint64_t began);
 
-/* Why an event of these watches could not be opened for a thread. */
-int wp_target_explain(const struct wp_target *, size_t first, size_t n, int err,
-    pid_t tid, struct wp_cause *);
-
 bool wp_target_may_be_uprobe(const struct wp_target *,
     const struct wp_watched *);
 

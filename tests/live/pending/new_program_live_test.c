@@ -14,6 +14,7 @@
 
 #include "live.h"
 #include "scratch.h"
+#include "uprobes.h"
 #include "watching.h"
 
 #define SKIP "--if-missing", "skip"
@@ -327,6 +328,63 @@ TEST(signals_end_it_when_its_command_has_ended)
 			fail_msg("%zu: status %d: %s", i, o.status, o.err);
 		assert_int_equal(wp_proc_tracer(pid), 0);
 		assert_int_equal(kill(pid, SIGKILL), 0);
+	}
+}
+
+/* A program that holds slots of its own, which outlive its execve(2). */
+static void
+make_holder(void)
+{
+	scratch_write("holder.c", "#include <linux/hw_breakpoint.h>\n"
+	    "#include <linux/perf_event.h>\n#include <stdlib.h>\n"
+	    "#include <sys/syscall.h>\n#include <unistd.h>\n"
+	    "static long word;\n"
+	    "int main(int argc, char **argv) {\n"
+	    "struct perf_event_attr attr = {.type = PERF_TYPE_BREAKPOINT, "
+	    ".size = sizeof(attr), .bp_type = HW_BREAKPOINT_W, .bp_addr = "
+	    "(unsigned long)&word, .bp_len = 8, .exclude_kernel = 1};\n"
+	    "for (int n = argc > 1 ? atoi(argv[1]) : 0; n > 0; n--)\n"
+	    "if (syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0) < 0)\n"
+	    "return 1;\n"
+	    "return execv(argv[2], argv + 2); }\n");
+	scratch_run("gcc -o holder holder.c");
+	scratch_write("own.c", "__thread long own; long counter;\n"
+	    "int main(void) { own = 1; counter = 2; return 7; }\n");
+	scratch_run("gcc -g -o own own.c");
+}
+
+/* Where the program's beginning is to be stopped, uprobes serve; where they are
+   not permitted, the message names the slots, as it does for the watch. */
+TEST(others_hold_the_slots)
+{
+	static const struct {
+		const char *without, *n, *spec, *says;
+	} rows[] = {
+		{"-wake_alarm", "3", "own", "\n#1   write  own "},
+		{"-wake_alarm", "4", "own", ", which is not watched: no free slot "
+		 "in thread "},
+		{"-wake_alarm", "4", "own", ": 1 of the processor's 4 are wanted, "
+		 "and other perf events hold the rest"},
+		{"-sys_admin", "3", "own", ": 2 of the processor's 4 are "
+		 "wanted, to stop it when its libraries are mapped, and other "
+		 "perf events hold the rest (see what runs perf, gdb or "
+		 "watchctl on it); uprobes, which take none, need root"},
+		{"-wake_alarm", "3", "counter", "\n#1   write  counter "},
+	};
+	char without[64];
+	struct outcome o;
+
+	NEEDS_UPROBES;
+	make_holder();
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		(void)snprintf(without, sizeof(without), "--bounding-set=%s",
+		    rows[i].without);
+		run(&o, LIST("/usr/bin/env", "setpriv", without, watchctl(),
+		    SKIP, "-w", rows[i].spec, "--",
+		    scratch_path("holder"), rows[i].n, scratch_path("own")));
+		if (o.status != 7 || strstr(o.err, rows[i].says) == NULL)
+			fail_msg("%s %s %s: %d: %s", rows[i].without,
+			    rows[i].n, rows[i].spec, o.status, o.err);
 	}
 }
 
