@@ -367,7 +367,8 @@ number_root(struct answers *answers, struct answers_process *process,
 		process->rooted = true;
 		process->root = root;
 	} else if (!process->rooted) {
-		return -ESRCH;
+		return !is_there(process) ? -ESRCH : err == -EMFILE ||
+		    err == -ENFILE || err == -ENOMEM ? err : -EPERM;
 	}
 	answer->value[0] = process->root < 0 ? UINT64_MAX :
 	    (uint64_t)process->root;

@@ -110,7 +110,9 @@ enum broker_what {
 				   answered with the name of the open file */
 	BROKER_ROOT,		/* value[0] of the answer: a number for its root
 				   directory, which later questions use in place
-				   of a descriptor; UINT64_MAX: ours */
+				   of a descriptor; UINT64_MAX: ours.  -ESRCH
+				   and -EPERM stay true until it executes
+				   another program */
 	BROKER_OPEN_MAPPED,	/* value[1]: its root; value[2], value[3]: start
 				   and end of a mapping; value[4], value[5]: its
 				   device; value[6]: its inode; text: its path;

@@ -406,8 +406,8 @@ ex_files_module(struct ex_files *files, pid_t pid, int root,
 	return m;
 }
 
-bool
+int
 ex_files_root(struct ex_files *files, pid_t pid, int *root)
 {
-	return wp_roots_find(&files->roots, pid, root) == 0;
+	return wp_roots_find(&files->roots, pid, root);
 }

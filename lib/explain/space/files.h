@@ -23,9 +23,10 @@ size_t ex_files_find_id(const struct ex_files *, const char *path,
 
 /*
  * The root directory of a running process, for ex_files_module: -1 when it is
- * ours.  False: it is not available (any more).  It stays open with the files.
+ * ours.  It stays open with the files.  0 or -errno: -ESRCH if the process has
+ * ended, -EPERM if its root is refused.
  */
-bool ex_files_root(struct ex_files *, pid_t, int *root);
+int ex_files_root(struct ex_files *, pid_t, int *root);
 
 /* The module of an executable mapping of a process with this root.  NULL: no
    module, such as code made at run time; or out of memory. */

@@ -6,6 +6,7 @@
  * what it mapped; the process itself, which is small then, lives as long as the
  * space, since hits that are not written yet refer to it.
  */
+#include <errno.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,8 @@ struct ex_process {
 	uint64_t mapped;	/* as of ex_space_mapped; 0: not known */
 	size_t hint;		/* index of the mapping found last */
 	int root;		/* for ex_files_module */
-	bool root_asked;	/* the root is its own, not its parent's */
+	bool root_asked;	/* the root is its own, not its parent's, or
+				   will not become known */
 	bool live;		/* it is running */
 	struct ex_jit *jit;	/* names of generated code; NULL if not known */
 	void *objects;	/* objects declared to be in it (declared_object.c); */
@@ -515,6 +517,19 @@ was_foreseen(struct ex_space *space, const struct ex_record *record,
 	return true;
 }
 
+/* It may be allowed to ask only later, and then it is asked again.  A process
+   that has ended, or whose root is refused, is not asked before it executes
+   another program: it may map many files. */
+static void
+ask_for_root(struct ex_space *space, struct ex_process *p)
+{
+	const int err = ex_files_root(space->files, p->pid, &p->root);
+
+	p->root_asked = err == 0 || err == -ESRCH || err == -EPERM;
+	if (err == 0 && p->jit == NULL)
+		p->jit = ex_jit_new(p->pid, p->root);
+}
+
 static void
 learn_mmap(struct ex_space *space, const struct ex_record *record)
 {
@@ -534,11 +549,8 @@ learn_mmap(struct ex_space *space, const struct ex_record *record)
 	    (p = ex_space_process(space, record->pid)) == NULL)
 		return;
 	if ((map->prot & PROT_EXEC) != 0) {
-		/* it may be allowed to ask only later */
-		if (!p->root_asked && p->live && (p->root_asked =
-		    ex_files_root(space->files, p->pid, &p->root)) &&
-		    p->jit == NULL)
-			p->jit = ex_jit_new(p->pid, p->root);
+		if (!p->root_asked && p->live)
+			ask_for_root(space, p);
 		if (!was_foreseen(space, record, &new.module))
 			new.module = ex_files_module(space->files, p->pid,
 			    p->root, map);

@@ -244,6 +244,9 @@ TEST_WITH(opens_what_is_mapped, begin, finish)
 		.what = BROKER_ROOT, .value = {(uint64_t)pid},
 	};
 	assert_int_equal(ask(&question, &answer), -1);
+	assert_int_equal(answer.err, 0);
+	answers.process[0].rooted = false;
+	assert_int_equal(ask(&question, &answer), -ESRCH);
 	answers_forbid(&answers, pid);
 	pid = start_resting();
 	assert_int_equal(answers_allow(&answers, pid), 0);
