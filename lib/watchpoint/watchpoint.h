@@ -376,7 +376,9 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
  *			thread; the program goes on.  0 or -errno.
  * WP_WATCH_HEAP(p)	the same of *p, which ends when p, a block that malloc
  *			or new has returned, is freed.  That is reported, too,
- *			and a line says that the watch has ended.
+ *			and a line says that the watch has ended.  All such
+ *			watches together take two more debug registers, for free
+ *			and realloc.
  * WP_WATCH_HEAP(p, lvalue)
  *			the same of a part of it: WP_WATCH_HEAP(p, p->next).
  * WP_UNWATCH(lvalue)	end that.

@@ -244,7 +244,10 @@ wp_watch_heap(const volatile void *block, const volatile void *addr,
 		err = open_block(block != NULL ? block : addr, addr, len, name,
 		    file, line);
 	if (err < 0)
-		wp_scope_failed("WP_WATCH_HEAP", name, file, line);
+		wp_scope_failed("WP_WATCH_HEAP", name, file, line,
+		    err != -ENOSPC ? "is not in force: " : "is not in force "
+		    "(it takes a debug register for each of free and realloc, "
+		    "too; a part of the block takes fewer): ");
 	end_idle_calls();
 	wp_scope_unlock(&before);
 	return err;

@@ -158,12 +158,13 @@ miss(uint64_t n, const struct place *place, const char *what, const char *why)
 }
 
 void
-wp_scope_failed(const char *macro, const char *name, const char *file, int line)
+wp_scope_failed(const char *macro, const char *name, const char *file, int line,
+    const char *what)
 {
 	const struct place place = {name, file, line};
 	char text[TEXT_MAX];
 
-	put_line(text, &place, macro, "is not in force: ", wp_cause());
+	put_line(text, &place, macro, what, wp_cause());
 }
 
 int
@@ -179,7 +180,8 @@ wp_watch_variable(const volatile void *addr, size_t len, const char *name,
 	if (held_find(addr, len, WATCHED) == NULL)
 		err = held_open(&h, addr, len, &place, WATCHED);
 	if (err < 0)
-		wp_scope_failed("WP_WATCH", name, file, line);
+		wp_scope_failed("WP_WATCH", name, file, line,
+		    "is not in force: ");
 	wp_scope_unlock(&before);
 	return err;
 }
@@ -324,7 +326,8 @@ wp_scope_watch(struct wp_scope *scope, const volatile void *addr, size_t len,
 
 	wp_scope_lock(&before);
 	if (enter(scope, addr, len, &place, SCOPED) < 0)
-		wp_scope_failed("WP_SCOPE", name, file, line);
+		wp_scope_failed("WP_SCOPE", name, file, line,
+		    "is not in force: ");
 	wp_scope_unlock(&before);
 	return scope;
 }

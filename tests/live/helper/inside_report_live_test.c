@@ -118,9 +118,10 @@ start_program(void (*fn)(void), int how, int *err)
 	return pid;
 }
 
-/* Run one; its helper ends when nobody has its stderr any more. */
+/* Run one; its helper ends when nobody has its stderr any more.  The report may
+   have lines of the library's in it. */
 static void
-run_program(struct outcome *o, void (*fn)(void), int how)
+run_with_lines(struct outcome *o, void (*fn)(void), int how)
 {
 	struct running r = {.in = -1};
 
@@ -129,6 +130,12 @@ run_program(struct outcome *o, void (*fn)(void), int how)
 	r.out = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	finish(&r, o);
 	outcome_take(o, getenv("WATCHPOINT_OUTPUT"));
+}
+
+static void
+run_program(struct outcome *o, void (*fn)(void), int how)
+{
+	run_with_lines(o, fn, how);
 	if (o->lines == NULL)
 		fail_msg("no report in JSON: %s%s", report_of(o), o->err);
 }
@@ -468,6 +475,27 @@ TEST(a_block_that_cannot_be_watched_is_said)
 	assert_holds(o.err,
 	    ": WP_WATCH_HEAP(*wide) is not in force: 256 bytes");
 	expect_account(&o, 1, 0);
+}
+
+static void
+watches_three_words(void)
+{
+	struct three { long words[3]; } *three = block_of(sizeof(*three));
+
+	if (WP_WATCH_HEAP(three) == 0)
+		_exit(97);
+	drop(three);
+}
+
+/* There is no other watch that could be closed. */
+TEST(a_block_says_what_its_watch_takes_besides)
+{
+	struct outcome o;
+
+	run_with_lines(&o, watches_three_words, EXITS);
+	assert_int_equal(o.status, 0);
+	assert_holds(report_of(&o), ": WP_WATCH_HEAP(*three) is not in force "
+	    "(it takes a debug register for each of free and realloc, too;");
 }
 
 static void
