@@ -17,12 +17,19 @@
 
 enum { HG_HEAD = 16, HG_FILL = 64 };
 
-/* The end of the tail, from the start of the block: like glibc's usable sizes,
-   8 more than a multiple of 16. */
+/* How many bytes more than a multiple of 16 the allocator's blocks have: 8 in
+   glibc, and 0 in those whose blocks have nothing in between. */
+extern size_t hg_block_odd __attribute__((visibility("hidden")));
+
+/* Ask the allocator for that, before there is any block. */
+void hg_block_begin(void);
+
+/* The end of the tail, from the start of the block: as the allocator would
+   round up a block with 8 bytes of tail. */
 static inline size_t
 hg_block_end(size_t size)
 {
-	return ((size + 15) & ~(size_t)15) + 8;
+	return ((size + 23 - hg_block_odd) & ~(size_t)15) + hg_block_odd;
 }
 
 /* The size to ask the allocator for, with pad bytes in front of the block; 0:
@@ -98,7 +105,7 @@ static inline struct hg_tail
 hg_block_tail(uint64_t block, size_t size)
 {
 	const uint64_t first = (block + size) & ~(uint64_t)7;
-	const uint64_t last = block + ((size + 15) & ~(size_t)15);
+	const uint64_t last = block + hg_block_end(size) - 8;
 
 	return (struct hg_tail){first, last - 8 > first ? last - 8 : last,
 		last, UINT64_MAX << size % 8 * 8};

@@ -8,7 +8,13 @@
 
 #include "guard/watch.h"
 
-enum { KEYS = 1 << 17, PROBES = 8, BY_HASH = 2 * HG_CALLERS_MAX };
+/* A table consists of buckets of one cache line, in levels that are four times
+   as large as the one before. */
+enum {
+	BUCKET = 8, LEVELS = 5, SMALLEST = 64,
+	BUCKETS = ((SMALLEST << 2 * LEVELS) - SMALLEST) / 3,
+	PLACES = LEVELS * BUCKET,	/* for a sum */
+};
 
 struct callers {
 	struct hg_stack stack;
@@ -20,10 +26,26 @@ struct callers {
 static struct callers *all;
 struct hg_calls *hg_calls;
 
-/* A hash table of KEYS words: a sum, with the number in its lowest bits. */
-static _Atomic uint64_t *keys;
-static _Atomic uint32_t *by_hash;	/* a hash table of BY_HASH numbers */
+/* Hash tables of words: a sum, with the number in its lowest bits.  The small
+   levels are filled first, so few entries take little memory. */
+typedef _Atomic uint64_t bucket[BUCKET];
+static bucket *keys, *by_hash;
 static _Atomic uint32_t made;
+
+/* The place where a sum is looked for after i others. */
+static _Atomic uint64_t *
+place(bucket *table, uint64_t sum, unsigned i)
+{
+	const uint64_t n = SMALLEST << i / BUCKET * 2;
+
+	return &table[(n - SMALLEST) / 3 + (sum >> 47) % n][i % BUCKET];
+}
+
+static uint64_t
+word_of(uint64_t sum, uint32_t number)
+{
+	return (sum & ~(uint64_t)(HG_CALLERS_MAX - 1)) | number;
+}
 
 static uint64_t
 hash(uint64_t sum, uint64_t word)
@@ -46,8 +68,8 @@ hg_callers_begin(void)
 {
 	all = room(HG_CALLERS_MAX * sizeof(*all));
 	hg_calls = room(HG_CALLERS_MAX * sizeof(*hg_calls));
-	keys = room(KEYS * sizeof(*keys));
-	by_hash = room(BY_HASH * sizeof(*by_hash));
+	keys = room(BUCKETS * sizeof(*keys));
+	by_hash = room(BUCKETS * sizeof(*by_hash));
 	return all == NULL || hg_calls == NULL || keys == NULL ||
 	    by_hash == NULL ? -ENOMEM : 0;
 }
@@ -107,31 +129,34 @@ make(uint64_t sum, const struct hg_stack *stack)
 	return number;
 }
 
-/* If two threads see new callers at the same time, these get two numbers, with
-   the same hash. */
+/* If two threads see new callers at the same time, or the places for their hash
+   are all taken, these get two numbers, with the same hash. */
 static uint32_t
 find(struct hg_frame from)
 {
+	_Atomic uint64_t *at = NULL;
 	struct hg_stack stack;
-	uint64_t sum;
-	uint32_t number, none = 0;
-	_Atomic uint32_t *at;
+	uint64_t sum, word = 0, none = 0;
+	uint32_t number;
 
 	hg_callers_walk(from, &stack);
 	sum = hash_stack(&stack);
-	for (size_t i = 0; i < BY_HASH; i++) {
-		at = &by_hash[(sum + i) % BY_HASH];
-		if ((number = atomic_load(at)) == 0)
+	for (unsigned i = 0; i < PLACES; i++) {
+		at = place(by_hash, sum, i);
+		if ((word = atomic_load(at)) == 0)
 			break;
+		number = word % HG_CALLERS_MAX;
 		if (is_same(number, sum, &stack))
 			return number;
 	}
 	number = make(sum, &stack);
-	if (number != 0)
-		(void)atomic_compare_exchange_strong(at, &none, number);
+	if (number != 0 && word == 0)
+		(void)atomic_compare_exchange_strong(at, &none,
+		    word_of(sum, number));
 	return number;
 }
 
+/* If the places for a key are all taken, it gets the last one. */
 static uint16_t
 look_up(uint64_t sum, struct hg_frame from)
 {
@@ -139,17 +164,16 @@ look_up(uint64_t sum, struct hg_frame from)
 	uint64_t word;
 	uint32_t number;
 
-	for (unsigned i = 0; i < PROBES; i++) {
-		key = &keys[((sum >> 47) + i) % KEYS];
+	for (unsigned i = 0; i < PLACES; i++) {
+		key = place(keys, sum, i);
 		word = atomic_load_explicit(key, memory_order_relaxed);
 		if (word == 0)
 			break;
 		if ((word ^ sum) < HG_CALLERS_MAX)
-			return (uint16_t)word;
+			return word % HG_CALLERS_MAX;
 	}
 	if ((number = find(from)) != 0)
-		atomic_store(key, (sum & ~(uint64_t)(HG_CALLERS_MAX - 1)) |
-		    number);
+		atomic_store(key, word_of(sum, number));
 	return (uint16_t)number;
 }
 

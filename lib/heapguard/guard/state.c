@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "guard/block.h"
 #include "guard/callers.h"
 #include "guard/ends.h"
 #include "guard/ledger.h"
@@ -199,6 +200,7 @@ begin(int argc, char **argv, char **env)
 		return;
 	hg_state.quarantine = strtoull(text + len, NULL, 10);
 	how = look_at_program();
+	hg_block_begin();
 	hg_state.cxx = hg_cxx_look();
 	hg_program_image(argc, argv, temporary != NULL ? temporary : "",
 	    &hg_state.image);

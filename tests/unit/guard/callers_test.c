@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 /* the guard is a library that replaces malloc: only this part of it is here */
 #include "guard/callers.c"	/* NOLINT(bugprone-suspicious-include) */
@@ -165,6 +166,51 @@ TEST(callers_are_counted_each_for_itself)
 	assert_int_equal(hg_callers_count(n), 2);
 	assert_int_equal(hg_callers_count(other), 1);
 	assert_int_equal(hg_callers_count_in(&thread, n), 1);
+}
+
+/* KiB of a table that have been touched. */
+static size_t
+touched(bucket *table)
+{
+	unsigned char is_in[BUCKETS * sizeof(*table) / 4096 + 1];
+	size_t n = 0;
+
+	assert_int_equal(mincore(table, BUCKETS * sizeof(*table), is_in), 0);
+	for (size_t i = 0; i < sizeof(is_in); i++)
+		n += is_in[i] & 1;
+	return n * 4;
+}
+
+enum { FEW = 100, MANY = 20000 };
+
+/* The number of the i-th of many callers. */
+static uint32_t
+ith(const struct hg_frame *f, uint32_t i)
+{
+	stack[3] = 0x200000 + 16 * i;
+	return number(f);
+}
+
+TEST(many_callers_are_known_again_and_few_take_little_memory)
+{
+	const struct hg_frame f = begin();
+	const uint32_t before = hg_callers_made();
+
+	stack[5] = OUTER;
+	for (uint32_t i = 1; i <= MANY; i++) {
+		assert_int_equal(ith(&f, i), before + i);
+		if (i == FEW)
+			assert_in_range(touched(keys) + touched(by_hash), 8,
+			    48);
+	}
+	/* by their keys, and by their hashes */
+	for (uint64_t forgotten = 0; forgotten < 2; forgotten++) {
+		atomic_store(&hg_state.forgotten, forgotten);
+		memset(&thread, 0, sizeof(thread));
+		for (uint32_t i = 1; i <= MANY; i++)
+			assert_int_equal(ith(&f, i), before + i);
+	}
+	atomic_store(&hg_state.forgotten, 0);
 }
 
 RUN_TESTS()
