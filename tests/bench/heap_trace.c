@@ -73,9 +73,9 @@ hg_watch_allocated(struct hg_entry *e, uint64_t block)
 	put((image->path * 31 + image->arguments) * 31 + image->order, 16,
 	    ' ');
 	put(hg_callers_hash(e->alloc), 16, ' ');
-	put(e->size, 12, ' ');
+	put(hg_entry_size(e), 12, ' ');
 	put(e->number, 8, ' ');
-	put(e->in_thread, 8, '\n');
+	put(hg_ledger_in_thread(e), 8, '\n');
 	atomic_flag_clear(&lock);
 }
 

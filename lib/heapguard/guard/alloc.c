@@ -43,7 +43,7 @@ adopt(char *raw, size_t size, size_t pad, enum hg_family family,
 	struct hg_thread *t = hg_thread();
 	const uint32_t number = t == NULL ? 0 : hg_ledger_take(t);
 	const uint64_t block = (uintptr_t)raw + pad;
-	uint32_t callers, nth;
+	uint32_t callers, nth, in_thread;
 	struct hg_entry *e;
 
 	if (number == 0) {
@@ -51,15 +51,17 @@ adopt(char *raw, size_t size, size_t pad, enum hg_family family,
 		return raw;
 	}
 	e = &hg_ledger.all[number];
-	e->size = size;
-	e->family = (uint8_t)family;
-	e->pad = (uint8_t)log2_of(pad);
+	hg_entry_set_size(e, size);
+	e->family = family & 3;
+	e->pad = log2_of(pad) & 63;
 	e->flags = 0;
 	callers = hg_callers_of(t, from, FRAMES);
 	nth = hg_callers_count(callers);
 	e->alloc = (uint16_t)callers;
 	e->number = nth;
-	e->in_thread = hg_callers_count_in(t, callers);
+	in_thread = hg_callers_count_in(t, callers);
+	if (atomic_load_explicit(&hg_state.several, memory_order_relaxed))
+		hg_ledger.in_thread[number] = in_thread;
 	hg_block_seal(block, size, number, fresh);
 	atomic_store_explicit(&e->block, block, memory_order_release);
 	if (hg_callers_are_due(callers, nth))
@@ -169,7 +171,7 @@ fetch(const struct hg_thread *t)
 	hg_ledger_fetch(t->ring[(t->first + 6) % HG_RING]);
 	block = atomic_load_explicit(&e->block, memory_order_relaxed);
 	__builtin_prefetch((void *)(uintptr_t)(block - HG_HEAD), 1);
-	__builtin_prefetch((void *)(uintptr_t)(block + e->size), 1);
+	__builtin_prefetch((void *)(uintptr_t)(block + hg_entry_size(e)), 1);
 }
 
 static void
@@ -182,7 +184,7 @@ pop(struct hg_thread *t)
 	fetch(t);
 	if (!hg_block_is_whole(e, block))
 		hg_report_block(e, block, HG_AT_REUSE, NULL);
-	t->held -= e->size;
+	t->held -= hg_entry_size(e);
 	release(t, e);
 }
 
@@ -199,18 +201,18 @@ keep(struct hg_thread *t, struct hg_entry *e)
 	const size_t most = atomic_load_explicit(&hg_state.share,
 	    memory_order_relaxed);
 
-	if (e->size > most) {
+	if (hg_entry_size(e) > most) {
 		release(t, e);
 		return;
 	}
-	if (t->held + e->size > most)
+	if (t->held + hg_entry_size(e) > most)
 		for (int n = 0; t->first != t->last && (n < AT_ONCE ||
-		    t->held + e->size > most); n++)
+		    t->held + hg_entry_size(e) > most); n++)
 			pop(t);
 	else if (t->last - t->first == HG_RING)
 		pop(t);
 	t->ring[t->last++ % HG_RING] = hg_ledger_number(e);
-	t->held += e->size;
+	t->held += hg_entry_size(e);
 }
 
 bool
@@ -292,8 +294,8 @@ hg_free(void *p, enum hg_family family, const struct hg_record *from)
 	}
 	if (e->family != family)
 		hg_report_free(HG_MISMATCH, e, block, family, from);
-	if (is_lost || size != (uint32_t)e->size ||
-	    !hg_block_has_canaries(block, e->size))
+	if (is_lost || size != (uint32_t)hg_entry_size(e) ||
+	    !hg_block_has_canaries(block, hg_entry_size(e)))
 		hg_report_block(e, block, HG_AT_FREE, from);
 	e->free = (uint16_t)hg_callers_of(t, from, 0);
 	if ((e->flags & HG_WANTED) != 0)
@@ -316,7 +318,7 @@ hg_size(void *p)
 {
 	const struct hg_entry *e = hg_block_entry(p);
 
-	return e == NULL ? 0 : e->size;
+	return e == NULL ? 0 : hg_entry_size(e);
 }
 
 /* Resize a large block in place, if the allocator can. */
@@ -353,7 +355,7 @@ move(struct hg_entry *e, void *p, size_t size, const struct hg_record *from)
 
 	if (to == NULL)
 		return NULL;
-	memcpy(to, p, size < e->size ? size : e->size);
+	memcpy(to, p, size < hg_entry_size(e) ? size : hg_entry_size(e));
 	hg_free(p, HG_MALLOC, from);
 	return to;
 }
@@ -375,7 +377,7 @@ hg_realloc(void *p, size_t size, const struct hg_record *from)
 	}
 	if (!hg_block_is_whole(e, (uintptr_t)p))
 		hg_report_block(e, (uintptr_t)p, HG_AT_REALLOC, from);
-	return e->size < MOVE_BELOW || e->family != HG_MALLOC ||
+	return hg_entry_size(e) < MOVE_BELOW || e->family != HG_MALLOC ||
 	    e->pad != 4 ? move(e, p, size, from) :
 	    resize(e, (uintptr_t)p, size, from);
 }

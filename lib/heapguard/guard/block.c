@@ -27,7 +27,7 @@ static bool
 find(const struct hg_entry *e, uint64_t block, int64_t from, int64_t to,
     struct hg_damage *d)
 {
-	const uint64_t header = hg_block_header(block, e->size,
+	const uint64_t header = hg_block_header(block, hg_entry_size(e),
 	    hg_ledger_number(e));
 	const uint8_t byte = (uint8_t)hg_block_canary(block);
 	int64_t last = from;
@@ -50,7 +50,7 @@ bool
 hg_block_damage(const struct hg_entry *e, uint64_t block, struct hg_damage *d)
 {
 	const bool freed = atomic_load(&e->state) == HG_FREED;
-	const int64_t size = (int64_t)e->size;
+	const int64_t size = (int64_t)hg_entry_size(e);
 	const int64_t filled = size < HG_FILL ? size : HG_FILL;
 
 	*d = (struct hg_damage){0};
@@ -58,7 +58,7 @@ hg_block_damage(const struct hg_entry *e, uint64_t block, struct hg_damage *d)
 	if (freed && find(e, block, 0, filled, d))
 		return true;
 	d->kind = freed ? HG_USE_AFTER_FREE : HG_OVERFLOW;
-	if (find(e, block, size, (int64_t)hg_block_end(e->size), d))
+	if (find(e, block, size, (int64_t)hg_block_end(hg_entry_size(e)), d))
 		return true;
 	d->kind = freed ? HG_USE_AFTER_FREE : HG_UNDERFLOW;
 	return find(e, block, -16, 0, d);

@@ -37,7 +37,7 @@ hg_block_end(size_t size)
 static inline size_t
 hg_block_room(size_t size, size_t pad)
 {
-	if (size > (size_t)1 << 47)
+	if (size >= HG_SIZE_MAX)
 		return 0;
 	return pad + hg_block_end(size);
 }
@@ -173,9 +173,9 @@ static inline void
 hg_block_fill(const struct hg_entry *e, uint64_t block)
 {
 	const uint64_t word = hg_block_canary(block);
-	const struct hg_fill f = hg_block_fill_of(block, e->size);
+	const struct hg_fill f = hg_block_fill_of(block, hg_entry_size(e));
 
-	if (e->size != 0)
+	if (hg_entry_size(e) != 0)
 		*f.first = *f.second = *f.third = *f.last =
 		    (hg_pair){word, word};
 }
@@ -184,10 +184,10 @@ static inline bool
 hg_block_is_filled(const struct hg_entry *e, uint64_t block)
 {
 	const uint64_t word = hg_block_canary(block);
-	const struct hg_fill f = hg_block_fill_of(block, e->size);
+	const struct hg_fill f = hg_block_fill_of(block, hg_entry_size(e));
 	hg_pair other;
 
-	if (e->size == 0)
+	if (hg_entry_size(e) == 0)
 		return true;
 	other = (*f.first ^ word) | (*f.second ^ word) | (*f.third ^ word) |
 	    (*f.last ^ word);
@@ -212,8 +212,8 @@ static inline bool
 hg_block_is_sealed(const struct hg_entry *e, uint64_t block)
 {
 	return hg_block_get(block - HG_HEAD) == hg_block_header(block,
-	    e->size, hg_ledger_number(e)) &&
-	    hg_block_has_canaries(block, e->size);
+	    hg_entry_size(e), hg_ledger_number(e)) &&
+	    hg_block_has_canaries(block, hg_entry_size(e));
 }
 
 static inline bool

@@ -76,7 +76,7 @@ adopt(void *p, enum hg_family family)
 	    hg_block_entry(p);
 
 	if (e != NULL)
-		e->family = (uint8_t)family_of(family);
+		e->family = family_of(family) & 3;
 	return p;
 }
 

@@ -29,7 +29,8 @@ hg_ledger_begin(void)
 
 	(void)getrlimit(RLIMIT_AS, &limit);
 	for (size = MOST; size >= FEWEST; size /= 2) {
-		const size_t each = sizeof(struct hg_entry) + sizeof(*spare);
+		const size_t each = sizeof(struct hg_entry) +
+		    sizeof(*hg_ledger.in_thread) + sizeof(*spare);
 
 		if (size * each > limit.rlim_cur / 8)
 			continue;
@@ -38,7 +39,9 @@ hg_ledger_begin(void)
 
 		if (at != MAP_FAILED) {
 			hg_ledger.all = at;
-			spare = (uint32_t *)&hg_ledger.all[size];
+			hg_ledger.in_thread = (uint32_t *)
+			    &hg_ledger.all[size];
+			spare = &hg_ledger.in_thread[size];
 			return 0;
 		}
 	}
@@ -154,5 +157,5 @@ hg_ledger_around(uint64_t address)
 	struct hg_entry *e = hg_ledger_before(address);
 	const uint64_t at = e == NULL ? 0 : atomic_load(&e->block);
 
-	return at != 0 && address - at < e->size ? e : NULL;
+	return at != 0 && address - at < hg_entry_size(e) ? e : NULL;
 }

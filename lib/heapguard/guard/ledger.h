@@ -24,15 +24,32 @@ enum { HG_REPORTED = 1, HG_WANTED = 2 };
 
 struct hg_entry {
 	_Atomic uint64_t block;		/* its address; 0: no block */
-	uint64_t size;			/* as requested */
-	uint32_t number, in_thread;	/* as of struct hg_identity */
+	uint32_t size_low;		/* its size, as requested */
+	uint32_t number;		/* as of struct hg_identity */
 	uint16_t alloc, free;		/* callers */
+	uint16_t size_high : 14;	/* the other bits of the size */
+	uint16_t flags : 2;
 	_Atomic uint8_t state;		/* enum hg_block_state */
-	uint8_t family;			/* enum hg_family */
-	uint8_t pad;			/* log2 of the bytes in front of it */
-	uint8_t flags;
+	uint8_t family : 2;		/* enum hg_family */
+	uint8_t pad : 6;		/* log2 of the bytes in front of it */
 };
-_Static_assert(sizeof(struct hg_entry) == 32, "what a block costs");
+_Static_assert(sizeof(struct hg_entry) == 24, "what a block costs");
+
+/* More than any block's size. */
+#define HG_SIZE_MAX (UINT64_C(1) << 46)
+
+static inline uint64_t
+hg_entry_size(const struct hg_entry *e)
+{
+	return e->size_low | (uint64_t)e->size_high << 32;
+}
+
+static inline void
+hg_entry_set_size(struct hg_entry *e, uint64_t size)
+{
+	e->size_low = (uint32_t)size;
+	e->size_high = size >> 32 & 0x3fff;
+}
 
 /* Reserve the memory.  0 or -ENOMEM. */
 int hg_ledger_begin(void);
@@ -40,6 +57,10 @@ int hg_ledger_begin(void);
 /* For the inline functions below only. */
 extern struct hg_ledger {
 	struct hg_entry *all;	/* entry 0 is unused */
+	uint32_t *in_thread;	/* of each entry, as of struct hg_identity;
+				   written only after there was more than one
+				   thread: until then it is the same as the
+				   number, and takes no memory */
 	_Atomic uint32_t used;
 } hg_ledger __attribute__((visibility("hidden")));
 
@@ -55,6 +76,14 @@ static inline uint32_t
 hg_ledger_number(const struct hg_entry *entry)
 {
 	return (uint32_t)(entry - hg_ledger.all);
+}
+
+static inline uint32_t
+hg_ledger_in_thread(const struct hg_entry *entry)
+{
+	const uint32_t n = hg_ledger.in_thread[hg_ledger_number(entry)];
+
+	return n != 0 ? n : entry->number;
 }
 
 /* Prefetch an entry. */

@@ -218,11 +218,11 @@ describe(struct hg_finding *f, const struct hg_entry *e, uint64_t block)
 	f->addr = block;
 	if (e == NULL)
 		return;
-	f->size = e->size;
+	f->size = hg_entry_size(e);
 	f->allocated_by = e->family;
 	f->identity = (struct hg_identity){
-		.callers = hg_callers_hash(e->alloc), .size = e->size,
-		.number = e->number, .in_thread = e->in_thread,
+		.callers = hg_callers_hash(e->alloc), .size = hg_entry_size(e),
+		.number = e->number, .in_thread = hg_ledger_in_thread(e),
 	};
 	f->watched = hg_watch_id(e);
 	hg_callers_stack(e->alloc, &f->stack[HG_STACK_ALLOC]);
@@ -238,10 +238,10 @@ describe_other(struct hg_finding *f, uint64_t block)
 	const struct hg_entry *e = hg_ledger_before(block);
 	const uint64_t at = e == NULL ? 0 : atomic_load(&e->block);
 
-	if (at == 0 || block - at > e->size + 512)
+	if (at == 0 || block - at > hg_entry_size(e) + 512)
 		return;
-	f->other_size = e->size;
-	f->other_gap = block - at - e->size;
+	f->other_size = hg_entry_size(e);
+	f->other_gap = block - at - hg_entry_size(e);
 	hg_callers_stack(e->alloc, &f->stack[HG_STACK_OTHER]);
 }
 

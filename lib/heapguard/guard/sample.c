@@ -194,7 +194,7 @@ static void
 put_label(char label[HG_LABEL_MAX], const struct hg_entry *e, int64_t offset,
     uint32_t id)
 {
-	const int64_t past = offset - (int64_t)e->size,
+	const int64_t past = offset - (int64_t)hg_entry_size(e),
 	    n = offset < 0 ? -offset : past < 0 ? offset : past;
 	char text[2 * HG_LABEL_MAX], number[16];
 
@@ -206,7 +206,7 @@ put_label(char label[HG_LABEL_MAX], const struct hg_entry *e, int64_t offset,
 		    (long long)n, n == 1 ? "" : "s", offset < 0 ?
 		    "in front" : past < 0 ? "from the start" : "past the end");
 	(void)snprintf(text + strlen(text), HG_LABEL_MAX,
-	    " of a %llu-byte block", (unsigned long long)e->size);
+	    " of a %llu-byte block", (unsigned long long)hg_entry_size(e));
 	(void)snprintf(label, HG_LABEL_MAX, "%.*s%s",
 	    (int)(HG_LABEL_MAX - 1 - strlen(number)), text, number);
 }
@@ -215,11 +215,11 @@ static int
 watch(struct hg_entry *e, uint64_t block, int64_t offset, enum hg_level level)
 {
 	char label[HG_LABEL_MAX];
-	const bool inside = offset >= 0 && (uint64_t)offset < e->size;
+	const bool inside = offset >= 0 && (uint64_t)offset < hg_entry_size(e);
 	const struct hg_place place = {
 		.offset = offset, .level = level, .rank = e->number,
-		.len = length(block + (uint64_t)offset, inside ? e->size -
-		    (uint64_t)offset : 8),
+		.len = length(block + (uint64_t)offset, inside ?
+		    hg_entry_size(e) - (uint64_t)offset : 8),
 		.id = atomic_fetch_add(&evidence()->watches, 1) + 1,
 		.label = label,
 	};
@@ -236,7 +236,7 @@ watch(struct hg_entry *e, uint64_t block, int64_t offset, enum hg_level level)
 static int64_t
 offset_in(const struct hg_entry *e, const struct hg_wanted *w)
 {
-	return w->past != 0 ? (int64_t)e->size + w->offset : w->offset;
+	return w->offset + (w->past != 0 ? (int64_t)hg_entry_size(e) : 0);
 }
 
 /* xorshift is random enough: the blocks only have to differ from run to run. */
@@ -277,7 +277,8 @@ hg_sample_allocated(struct hg_entry *e, uint64_t block)
 		e->flags |= HG_WANTED;
 	else
 		err = watch(e, block, w != NULL ? offset_in(e, w) :
-		    (int64_t)e->size, w != NULL ? HG_ALIKE : HG_SAMPLED);
+		    (int64_t)hg_entry_size(e), w != NULL ? HG_ALIKE :
+		    HG_SAMPLED);
 	if (err == 0 && (w == NULL || w->freed == 0))
 		count_watched(e->alloc);
 	if (w == NULL)
@@ -291,10 +292,10 @@ hg_sample_freed(struct hg_entry *e, uint64_t block)
 {
 	const struct hg_wanted *w = find(e);
 
-	if (e->size == 0 || (e->flags & HG_REPORTED) != 0)
+	if (hg_entry_size(e) == 0 || (e->flags & HG_REPORTED) != 0)
 		return;
 	if (w != NULL && w->freed != 0 &&
-	    (w->past != 0 || w->offset < (int64_t)e->size))
+	    (w->past != 0 || w->offset < (int64_t)hg_entry_size(e)))
 		(void)watch(e, block, offset_in(e, w), HG_ALIKE);
 	else
 		(void)watch(e, block, 0, HG_SAMPLED);

@@ -79,6 +79,7 @@ reuse(void)
 		if (is_left(t) || (!atomic_load(&t->used) &&
 		    atomic_compare_exchange_strong(&t->used, &used, true))) {
 			forget_counts(t);
+			atomic_store(&hg_state.several, true);
 			return t;
 		}
 	}
@@ -97,6 +98,7 @@ make(void)
 	atomic_store(&hg_state.share, hg_state.quarantine /
 	    (atomic_fetch_add(&hg_state.nthreads, 1) + 1));
 	t->next = atomic_load(&hg_state.threads);
+	atomic_store(&hg_state.several, t->next != NULL);
 	while (!atomic_compare_exchange_weak(&hg_state.threads, &t->next, t))
 		;
 	return t;

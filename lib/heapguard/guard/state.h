@@ -64,6 +64,7 @@ extern struct hg_state {
 	struct hg_image image;		/* this program */
 	_Atomic(struct hg_thread *) threads;
 	_Atomic uint32_t nthreads;
+	_Atomic bool several;		/* blocks may be of several threads */
 	_Atomic size_t share;		/* a thread's share of the quarantine */
 	_Atomic pid_t sweeper;		/* the thread that checks all blocks,
 					   while none is given back; 0: none */

@@ -388,9 +388,9 @@ static bool
 is_wanted(const struct hg_entry *e, const struct hg_wanted *w)
 {
 	return w->identity.callers == hg_callers_hash(e->alloc) &&
-	    w->identity.size == e->size && (self.any_number ||
+	    w->identity.size == hg_entry_size(e) && (self.any_number ||
 	    w->identity.number == e->number ||
-	    w->identity.in_thread == e->in_thread);
+	    w->identity.in_thread == hg_ledger_in_thread(e));
 }
 
 /* Whether the same bytes of the block are watched for another damaged block, so

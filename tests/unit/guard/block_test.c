@@ -25,7 +25,8 @@ seal(size_t size)
 	hg_ledger.all = entries;
 	atomic_store(&hg_ledger.used, 2);
 	entries[1] = (struct hg_entry){
-		.block = (uintptr_t)block, .size = size, .state = HG_LIVE,
+		.block = (uintptr_t)block, .size_low = (uint32_t)size,
+		.state = HG_LIVE,
 	};
 	hg_block_seal((uintptr_t)block, size, 1, false);
 	return &entries[1];
@@ -119,6 +120,20 @@ expect_fill_looked_at(size_t size)
 TEST(the_first_bytes_of_a_freed_block_are_looked_at)
 {
 	with_each_size(expect_fill_looked_at);
+}
+
+TEST(an_entry_has_room_for_each_size_that_is_asked_for)
+{
+	struct hg_entry e = {.flags = HG_REPORTED | HG_WANTED};
+
+	for (uint64_t size = 1; hg_block_room(size, HG_HEAD) != 0;
+	    size = size * 2 + 1) {
+		hg_entry_set_size(&e, size);
+		assert_true(hg_entry_size(&e) == size);
+		assert_int_equal(e.flags, HG_REPORTED | HG_WANTED);
+	}
+	assert_true(hg_entry_size(&e) == HG_SIZE_MAX - 1);
+	assert_int_equal(hg_block_room(HG_SIZE_MAX, HG_HEAD), 0);
 }
 
 /* --- allocators --- */

@@ -50,7 +50,8 @@ keep_one(uint32_t number, size_t size)
 	struct hg_entry *e = &entries[number];
 
 	*e = (struct hg_entry){
-		.block = block, .size = size, .pad = 4, .state = HG_FREED,
+		.block = block, .size_low = (uint32_t)size, .pad = 4,
+		.state = HG_FREED,
 	};
 	keep(&thread, e);
 }
@@ -181,8 +182,8 @@ NOT_CALLED(struct hg_entry *, hg_ledger_around, (uint64_t address),
     &entries[address])
 NOT_CALLED(void, hg_watch_end, (const struct hg_entry *e), (void)e)
 NOT_CALLED(void, hg_watch_allocated, (struct hg_entry *e, uint64_t block),
-    (void)(e->size + block))
+    (void)(e->size_low + block))
 NOT_CALLED(void, hg_watch_freed, (struct hg_entry *e, uint64_t block),
-    (void)(e->size + block))
+    (void)(e->size_low + block))
 
 RUN_TESTS()
