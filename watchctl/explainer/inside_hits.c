@@ -218,6 +218,17 @@ waits(const struct found *f)
 	return (f->hit->flags & WP_CELL_WAITS) != 0;
 }
 
+/* Whether a program with one thread is not seen when the kernel writes the
+   bytes for it.  At the hit it does not: so they are what the access left. */
+static bool
+is_alone_unordered(const struct found *f, unsigned i)
+{
+	const struct channel_hit_watch *w = f->watch[i];
+
+	return is_alone(f) && waits(f) && !is_late(f) && !w->unseen &&
+	    w->open.kernel == 0 && f->record->time > w->gap;
+}
+
 /* The value read by the thread after its access, in the form of a stop's value.
    If no other access was counted in between, it is what this access left;
    otherwise it may be another's.  In a program with one thread, which waits,
@@ -227,13 +238,15 @@ static bool
 put_left(const struct found *f, unsigned i, enum ordered ordered,
     struct wp_stop_value *left)
 {
-	const uint32_t wanted = WP_CELL_COUNTED | WP_CELL_BYTES;
 	const struct wp_cell_watch *w = &f->watch[i]->what;
-	const bool is_left = ordered != ORDER_UNKNOWN && i == 0 &&
-	    (f->hit->flags & wanted) == wanted &&
+	const bool unordered = is_alone_unordered(f, i);
+	const uint32_t wanted = WP_CELL_BYTES |
+	    (unordered ? 0 : WP_CELL_COUNTED);
+	const bool is_left = (ordered != ORDER_UNKNOWN || unordered) &&
+	    i == 0 && (f->hit->flags & wanted) == wanted &&
 	    w->len <= sizeof(f->hit->byte);
 
-	if (is_alone(f) && waits(f) && !(is_left && f->kernel))
+	if (is_alone(f) && waits(f) && !(is_left && (f->kernel || unordered)))
 		return false;
 	*left = (struct wp_stop_value){.addr = w->addr, .call = -1};
 	if (!is_left)

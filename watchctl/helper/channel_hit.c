@@ -150,6 +150,22 @@ read_code(struct taken *t)
 	    sizeof(hit->code)) == (ssize_t)sizeof(hit->code);
 }
 
+/* The thread does not read a watch that sees reads, which would be a hit, and
+   may be unable to count.  If it is the only one and waits, its access is still
+   the last one. */
+static void
+read_left(struct channel_hit *hit)
+{
+	const uint32_t last = WP_CELL_ALONE | WP_CELL_WAITS;
+	const struct wp_cell_watch *w = &hit->watch[0].what;
+
+	if ((hit->flags & (last | WP_CELL_BYTES)) == last &&
+	    w->access != WP_EXEC && w->len <= sizeof(hit->byte) &&
+	    wp_proc_read(hit->pid, w->addr, hit->byte, w->len) ==
+	    (ssize_t)w->len)
+		hit->flags |= WP_CELL_BYTES;
+}
+
 /* Whether explainers know which code was mapped at the time of the hit. */
 static bool
 code_is_known(struct program *p, const struct channel_hit *hit)
@@ -171,6 +187,7 @@ complete(struct taken *t, struct program *p)
 	for (unsigned i = 0; i < hit->nwatches; i++)
 		look_at_watch(p, &hit->watch[i]);
 	read_code(t);
+	read_left(hit);
 }
 
 /* Before a hit is examined, find out what else may have written. */

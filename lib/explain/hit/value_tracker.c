@@ -336,9 +336,16 @@ ex_tracker_settled(const struct ex_value_tracker *s,
 	    now);
 }
 
+static bool
+is_other(const struct ex_value *value, unsigned at, uint64_t pc)
+{
+	return ex_value_known(value, at, sizeof(pc)) &&
+	    ex_value_number(value, at, sizeof(pc)) != pc;
+}
+
 /* A jump through a pointer leaves the address of its target in place.  If the
-   old value is not the address where the thread is, the instruction was a store
-   after all. */
+   value before or after is not the address where the thread is, the instruction
+   was a store after all. */
 static void
 settle_jump(struct ex_tentative *tentative)
 {
@@ -347,9 +354,9 @@ settle_jump(struct ex_tentative *tentative)
 	const enum ex_value_source source = hit->source;
 
 	if (hit->insn.jump == 0 || at >= EX_VALUE_MAX ||
-	    !ex_value_known(&hit->old, (unsigned)at, sizeof(hit->pc)) ||
-	    ex_value_number(&hit->old, (unsigned)at, sizeof(hit->pc)) ==
-	    hit->pc)
+	    (!is_other(&hit->old, (unsigned)at, hit->pc) &&
+	    (source != EX_VALUE_STOP ||
+	    !is_other(&hit->new, (unsigned)at, hit->pc))))
 		return;
 	ex_insn_no_jump(&hit->insn);
 	ex_tracked_apply(hit, tentative);

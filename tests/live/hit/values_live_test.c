@@ -266,21 +266,33 @@ TEST(drops_what_is_unchanged)
 }
 
 /* A store and the jump behind it touch the same pointer: the store is the one
-   that changed it.  The jump, which goes on elsewhere, cannot be known. */
+   that changed it, or left something else than where the thread is.  The jump,
+   which goes on elsewhere, cannot be known. */
 TEST(tells_a_store_from_a_jump)
 {
-	static const char *const more[][3] = {{"--stop", NULL}, {NULL}};
+	static const struct {
+		const char *option, *delivery, *source;
+		bool has_old;
+	} modes[] = {
+		{"--stop", "", "stop", true},
+		{NULL, "", "register", true},
+		{"--inside", "sigtrap", "stop", false},
+		{"--inside", "async", "stop", false},
+		{"--inside", "ptrace", "stop", false},
+	};
 	const char *const command[] = {victim("jumps"), NULL};
 
-	for (size_t i = 0; i < 2; i++) {
-		const char *const options[] = {"-a", "place", more[i][0],
+	for (size_t i = 0; i < COUNT(modes); i++) {
+		const char *const options[] = {"-a", "place", modes[i].option,
 		    NULL};
 		unsigned stores = 0;
 		struct watched w;
 		const json_t *hit;
 		size_t at = 0;
 
+		(void)setenv("WATCHPOINT_DELIVERY", modes[i].delivery, 1);
 		watch_with(&w, options, command);
+		(void)unsetenv("WATCHPOINT_DELIVERY");
 		while ((hit = next_hit(&w, &at, 0)) != NULL) {
 			const json_t *insn = json_object_get(hit, "insn");
 
@@ -292,12 +304,53 @@ TEST(tells_a_store_from_a_jump)
 			assert_string_equal(text_of(insn, "confidence"),
 			    "exact");
 			assert_string_equal(text_of(hit, "access"), "write");
-			assert_non_null(json_object_get(hit, "old"));
+			assert_int_equal(json_object_get(hit, "old") != NULL,
+			    modes[i].has_old);
 			assert_non_null(json_object_get(hit, "new"));
 			assert_string_equal(text_of(hit, "value_source"),
-			    i == 0 ? "stop" : "register");
+			    modes[i].source);
 		}
 		assert_int_equal(stores, 1);
+	}
+}
+
+/* Where the kernel's accesses are not seen from inside, the only thread's
+   additions show what they found. */
+TEST(values_from_inside_of_what_sees_reads)
+{
+	static const char *const deliveries[] = {"sigtrap", "async", "ptrace"};
+	const char *const options[] = {"-a", "word", "--inside", NULL};
+	const char *const command[] = {scratch_path("adds"), NULL};
+
+	scratch_write("adds.c", "volatile long word;\n"
+	    "int main(void)\n"
+	    "{\n"
+	    "	word = 5;\n"
+	    "	for (int i = 0; i < 3; i++)\n"
+	    "		__atomic_fetch_add(&word, 1, __ATOMIC_SEQ_CST);\n"
+	    "	return 0;\n"
+	    "}\n");
+	scratch_run("cc -g -O1 -o adds adds.c");
+	for (size_t i = 0; i < COUNT(deliveries); i++) {
+		uint64_t old, new, is = 5;
+		struct watched w;
+		const json_t *hit;
+		size_t at = 0;
+
+		(void)setenv("WATCHPOINT_DELIVERY", deliveries[i], 1);
+		watch_with(&w, options, command);
+		(void)unsetenv("WATCHPOINT_DELIVERY");
+		assert_true((hit = next_hit(&w, &at, 0)) != NULL &&
+		    has_value(hit, "new", &new) && new == is);
+		while ((hit = next_hit(&w, &at, 0)) != NULL) {
+			assert_true(has_value(hit, "old", &old) &&
+			    has_value(hit, "new", &new));
+			assert_int_equal(old, is);
+			assert_int_equal(new, ++is);
+			assert_string_equal(text_of(hit, "value_source"),
+			    "stop");
+		}
+		assert_int_equal(is, 8);
 	}
 }
 

@@ -180,22 +180,33 @@ TEST(tells_a_store_from_a_jump)
 	static const struct made then = {1010, 1, 0, STORE, 6, 5, 6};
 	struct wp_stop_value stop = {
 		.magic = WP_STOP_MAGIC, .version = WP_STOP_VERSION,
-		.flags = WP_STOP_EXACT, .addr = AREA, .len = 8, .old = {5},
+		.addr = AREA, .len = 8, .old = {5},
 		.new = {6},
 	};
 	static const struct {
-		bool before, stopped;	/* the old value is known by this */
+		bool before;	/* the old value is known by the hit before */
+		bool stopped;	/* and this by a stop: */
+		uint16_t flags;
 		uint64_t pc;
 		enum ex_confidence is;
 		int old, new;
 		enum ex_value_source source;
 	} cases[] = {
-		{true, false, 7, EX_EXACT, 5, 6, EX_VALUE_REGISTER},
-		{true, false, 5, EX_AMBIGUOUS, 5, UNKNOWN, EX_VALUE_UNKNOWN},
-		{false, false, 7, EX_AMBIGUOUS, UNKNOWN, UNKNOWN,
+		{true, false, 0, 7, EX_EXACT, 5, 6, EX_VALUE_REGISTER},
+		{true, false, 0, 5, EX_AMBIGUOUS, 5, UNKNOWN, EX_VALUE_UNKNOWN},
+		{false, false, 0, 7, EX_AMBIGUOUS, UNKNOWN, UNKNOWN,
 		    EX_VALUE_UNKNOWN},
-		{false, true, 7, EX_EXACT, 5, 6, EX_VALUE_STOP},
-		{false, true, 5, EX_AMBIGUOUS, 5, 6, EX_VALUE_STOP},
+		{false, true, WP_STOP_EXACT, 7, EX_EXACT, 5, 6, EX_VALUE_STOP},
+		/* it is not there any more */
+		{false, true, WP_STOP_EXACT, 5, EX_EXACT, 5, 6, EX_VALUE_STOP},
+		{false, true, WP_STOP_EXACT, 6, EX_EXACT, 5, 6, EX_VALUE_STOP},
+		{false, true, WP_STOP_LEFT, 7, EX_EXACT, UNKNOWN, 6,
+		    EX_VALUE_STOP},
+		{false, true, WP_STOP_LEFT, 6, EX_AMBIGUOUS, UNKNOWN, 6,
+		    EX_VALUE_STOP},
+		/* another may have written since */
+		{false, true, 0, 7, EX_AMBIGUOUS, UNKNOWN, 6,
+		    EX_VALUE_LATER},
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -203,6 +214,7 @@ TEST(tells_a_store_from_a_jump)
 		if (cases[i].before)
 			put(0, &before);
 		make(&hits[1], &then, &watch);
+		stop.flags = cases[i].flags;
 		hits[1].pc = cases[i].pc;
 		hits[1].insn.confidence = EX_AMBIGUOUS;
 		hits[1].insn.jump = hits[1].insn.addr;
