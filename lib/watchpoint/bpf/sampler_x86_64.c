@@ -10,6 +10,12 @@
  *	counters -> ticket -> whose hit -> filter -> known? -> sample -> exit
  *	                                      |         `-> less stack -> exit
  *	                                      `-> sample without a stack -> exit
+ *
+ * Where hits of known stacks are only counted, nothing is filtered:
+ *
+ *	whose hit -> known? -> ticket -> sample -> exit
+ *	                `-> counted? -> ticket -> less stack -> exit
+ *	                        `-> ticket without bytes, tally -> exit
  */
 #include "bpf/sampler.h"
 
@@ -42,7 +48,8 @@ enum stack {
 	BYTES = -32,		/* and these, read twice */
 	AGAIN = -40,
 	TIME = -48,		/* of the hit, taken before its number */
-	REACH = AGAIN,		/* later reused: length of the known words */
+	REACH = WP_CODE_OWN - 8,	/* length of the known words, behind the
+					   counters' code */
 	COUNTS = WP_CODE_COUNTS,	/* counters, downwards */
 };
 _Static_assert((int)COUNTS < (int)TIME, "they do not overlap");
@@ -325,6 +332,24 @@ take_ticket(struct code *c, const struct perf_event_attr *attr,
 	store(c, BPF_DW, FP, NUMBER, BPF_REG_8);
 	set(c, BPF_REG_1, 1);
 	atomic(c, BPF_ADD, BPF_REG_1, (int)sampler->line * WP_TICKET_LINE);
+}
+
+/* Take a ticket without bytes, which are not needed where the hit is only
+   counted.  Changes R0, R2 and R9. */
+static void
+take_bare_ticket(struct code *c, const struct wp_sampler *sampler)
+{
+	set_wide(c, BPF_REG_9, BPF_PSEUDO_MAP_VALUE,
+	    (uint32_t)sampler->tickets);
+	set(c, BPF_REG_0, 0);
+	store(c, BPF_DW, FP, BYTES, BPF_REG_0);
+	store(c, BPF_DW, FP, LEN, BPF_REG_0);
+	set(c, BPF_REG_2, 1);
+	atomic(c, BPF_ADD | BPF_FETCH, BPF_REG_2, 0);
+	add(c, BPF_REG_2, 1);
+	store(c, BPF_DW, FP, NUMBER, BPF_REG_2);
+	set(c, BPF_REG_0, 1);
+	atomic(c, BPF_ADD, BPF_REG_0, (int)sampler->line * WP_TICKET_LINE);
 }
 
 /* Put the ticket as raw data, after its size. */
@@ -802,13 +827,14 @@ load_value(struct code *c)
 }
 
 /* If hits of the way in R5 are counted, count this one and return; otherwise
-   continue.  The entry in R8 may have changed in the meantime. */
-static void
+   continue.  The entry in R8 may have changed in the meantime.  Returns the jump
+   that is taken where there is no room to count it; it has a ticket then. */
+static unsigned
 put_tally(struct code *c, const struct perf_event_attr *attr,
     const struct wp_sampler *sampler, struct jumps *unknown)
 {
 	const uint64_t word = sizeof(uint64_t);
-	unsigned not;
+	unsigned not, full;
 
 	/* a call may have pushed onto the watch, rather than the instruction
 	   in front of the pc stored to it */
@@ -827,44 +853,70 @@ put_tally(struct code *c, const struct perf_event_attr *attr,
 	load(c, BPF_W, BPF_REG_2, FP, PID_TID);
 	emit(c, BPF_ALU64 | BPF_LSH | BPF_K, BPF_REG_2, 0, 0, 32);
 	emit(c, BPF_ALU64 | BPF_OR | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
+	take_bare_ticket(c, sampler);
 	wp_code_tally(c, sampler->tallies, (unsigned)attr->bp_len, TIME);
+	full = jump_always(c);
 	land(c, not);
+	return full;
 }
 
-/* If the stack is known, write a sample with a short copy of it, or only count
-   the hit; otherwise continue. */
+/* Find the way that has the stack: R5 becomes it, R8 its entry, R7 the entry's
+   version, R9 what was compared. */
 static void
-put_known(struct code *c, const struct perf_event_attr *attr,
-    const struct wp_sampler *sampler)
+match_known(struct code *c, const struct wp_sampler *sampler,
+    struct jumps *unknown)
 {
-	struct jumps unknown = {.n = 0};
-	unsigned known[WP_KNOWN_WAYS], no;
+	unsigned known[WP_KNOWN_WAYS];
 
-	find_known(c, sampler->known.map, &unknown);
-	read_known(c, sampler, &unknown);
+	find_known(c, sampler->known.map, unknown);
+	read_known(c, sampler, unknown);
 	if (sampler->tallies != NULL)
 		put_known_registers(c);
 	for (unsigned i = 0; i < WP_KNOWN_WAYS; i++) {
 		struct jumps other = {.n = 0};
 
 		compare_known(c, sampler, i, &other);
-		known[i] = c->n;
-		emit(c, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+		known[i] = jump_always(c);
 		land_all(c, &other);
 	}
-	no = c->n;
-	emit(c, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+	unknown->at[unknown->n++] = jump_always(c);
 	for (unsigned i = 0; i < WP_KNOWN_WAYS; i++)
 		land(c, known[i]);
-	if (sampler->tallies != NULL) {
-		put_tally(c, attr, sampler, &unknown);
-		load_scratch(c, sampler);
-	} else {
-		load(c, BPF_DW, BPF_REG_1, BPF_REG_8, ENTRY(version));
-		leave_if_unequal(c, BPF_REG_1, BPF_REG_7, &unknown);
-	}
+}
+
+/* If the stack is known, write a sample with a short copy of it; otherwise
+   continue. */
+static void
+put_known(struct code *c, const struct perf_event_attr *attr,
+    const struct wp_sampler *sampler)
+{
+	struct jumps unknown = {.n = 0};
+
+	match_known(c, sampler, &unknown);
+	load(c, BPF_DW, BPF_REG_1, BPF_REG_8, ENTRY(version));
+	leave_if_unequal(c, BPF_REG_1, BPF_REG_7, &unknown);
 	put_short(c, attr, sampler);
-	land(c, no);
+	land_all(c, &unknown);
+}
+
+/* The same before there is a ticket, where the hit may only be counted: reading
+   the bytes for one takes a third of the time. */
+static void
+count_known(struct code *c, const struct perf_event_attr *attr,
+    const struct wp_sampler *sampler)
+{
+	struct jumps unknown = {.n = 0};
+	unsigned full;
+
+	begin(c, sampler);
+	while (c->npass > 0)	/* these take a ticket first */
+		unknown.at[unknown.n++] = c->pass[--c->npass];
+	match_known(c, sampler, &unknown);
+	full = put_tally(c, attr, sampler, &unknown);
+	take_ticket(c, attr, sampler);
+	land(c, full);
+	load_scratch(c, sampler);
+	put_short(c, attr, sampler);
 	land_all(c, &unknown);
 }
 
@@ -899,6 +951,9 @@ wp_sampler_load(const struct perf_event_attr *attr,
     const struct wp_sampler *sampler)
 {
 	const struct wp_filter *filter = sampler->filter;
+	const bool filters = filter != NULL && filter->n > 0;
+	const bool counts = is_for_known(attr, sampler) && !filters &&
+	    sampler->tallies != NULL;
 	const struct extent whole = {
 		attr->sample_stack_user, sampler->trial, false,
 	};
@@ -919,12 +974,14 @@ wp_sampler_load(const struct perf_event_attr *attr,
 		wp_code_own(&c, sampler->own);
 	if (readings(sampler) > 0)
 		wp_code_counters(&c, sampler->counters);
+	if (counts)
+		count_known(&c, attr, sampler);
 	if ((attr->sample_type & PERF_SAMPLE_RAW) != 0)
 		take_ticket(&c, attr, sampler);
 	begin(&c, sampler);
-	if (filter != NULL && filter->n > 0)
+	if (filters)
 		jump_if_sure(&c, sampler, filter->n - 1, false, &unwanted);
-	if (is_for_known(attr, sampler))
+	if (!counts && is_for_known(attr, sampler))
 		put_known(&c, attr, sampler);
 	put_sample(&c, attr, sampler, (struct extent){.copy = whole.copy});
 	if (unwanted.n > 0) {
