@@ -92,6 +92,26 @@ ex_module_fail(struct ex_module *m, const char *problem)
 	m->problem = strdup(problem);
 }
 
+/* Have the rejection reported. */
+static void
+report_later(struct ex_module *m)
+{
+	if (m->unreported != NULL)
+		*m->unreported = true;
+}
+
+void
+ex_module_no_memory(struct ex_module *m)
+{
+	static const char why[] = "its symbols take more memory than "
+	    "--explain-memory allows";
+
+	ex_module_fail(m, why);
+	if (m->rejection == NULL)
+		m->rejection = strdup(why);
+	report_later(m);
+}
+
 void
 ex_module_reject_debug(struct ex_module *m, const struct ex_compressed *claim)
 {
@@ -103,8 +123,7 @@ ex_module_reject_debug(struct ex_module *m, const struct ex_compressed *claim)
 	    "%" PRIu64 " compressed bytes claim to become %" PRIu64,
 	    claim->stored, claim->size)) < 0)
 		m->rejection = NULL;
-	if (m->unreported != NULL)
-		*m->unreported = true;
+	report_later(m);
 }
 
 void

@@ -116,6 +116,9 @@ void ex_module_memory_handle(Dwarf *);
 /* Reject debug information because of what it claims. */
 void ex_module_reject_debug(struct ex_module *, const struct ex_compressed *);
 
+/* Report that its symbols take more memory than may be used. */
+void ex_module_no_memory(struct ex_module *);
+
 /* Parse the file, once.  False: unusable, see problem.  Every function below
    calls it. */
 bool ex_module_open(struct ex_module *);

@@ -222,15 +222,16 @@ elf_symbol(struct ex_module *m, int i, const char **file, struct ex_symbol *out)
 	return true;
 }
 
-static void
+/* Each function below returns false if there is no memory. */
+static bool
 add_symbols(struct ex_module *m, struct symbols *symbols)
 {
 	int n = dwfl_module_getsymtab(m->dwfl_module);
 	const char *file = NULL;
 
-	if (n > 0)
-		(void)ex_array_room(&symbols->at, symbols->n, (size_t)n,
-		    &symbols->cap, sizeof(*symbols->at), SIZE_MAX);
+	if (n > 0 && !ex_array_room(&symbols->at, symbols->n, (size_t)n,
+	    &symbols->cap, sizeof(*symbols->at), SIZE_MAX))
+		return false;
 	for (int i = 1; i < n; i++) {
 		struct ex_symbol symbol;
 		const char *version;
@@ -242,9 +243,10 @@ add_symbols(struct ex_module *m, struct symbols *symbols)
 			symbol.name = name_copy(m, symbol.name,
 			    (size_t)(version - symbol.name), "");
 		if (!symbols_add(symbols, symbol))
-			break;
+			return false;
 	}
 	ex_plt_each(m, add_stub, symbols);
+	return true;
 }
 
 static unsigned
@@ -270,14 +272,14 @@ symbol_compare(const void *pa, const void *pb)
 }
 
 /* Sort by value, then those with the same value. */
-static void
+static bool
 symbols_sort(struct symbols *symbols)
 {
 	struct ex_symbol *at = symbols->at;
 	size_t end;
 
 	if (!EX_ARRAY_SORT(at, symbols->n, value))
-		symbols->n = 0;
+		return false;
 	for (size_t i = 0; i < symbols->n; i = end) {
 		for (end = i + 1; end < symbols->n &&
 		    at[end].value == at[i].value; end++)
@@ -285,6 +287,7 @@ symbols_sort(struct symbols *symbols)
 		if (end - i > 1)
 			qsort(&at[i], end - i, sizeof(*at), symbol_compare);
 	}
+	return true;
 }
 
 /* The end of the section or segment that contains vaddr. */
@@ -319,14 +322,15 @@ add_sections(struct ex_module *m, struct ex_ranges *sections)
 
 /* Fill both range tables.  A symbol without a size extends to the next one, but
    not beyond its section. */
-static void
+static bool
 symbols_index(struct ex_module *m, struct symbols *symbols)
 {
 	struct ex_ranges sections = {0};
 	uint64_t next = UINT64_MAX, value = UINT64_MAX;
+	bool good = true;
 
 	add_sections(m, &sections);
-	for (size_t i = symbols->n; i-- > 0; ) {
+	for (size_t i = symbols->n; i-- > 0 && good; ) {
 		const struct ex_symbol *s = &symbols->at[i];
 		uint64_t end;
 
@@ -338,22 +342,22 @@ symbols_index(struct ex_module *m, struct symbols *symbols)
 		}
 		if (s->size == 0) {
 			end = section_end(m, &sections, value);
-			(void)ex_ranges_add(&symbols->unsized, value,
+			good = ex_ranges_add(&symbols->unsized, value,
 			    end < next ? end : next, i);
 		}
 	}
-	(void)ex_ranges_room(&symbols->sized, symbols->n);
+	good = good && ex_ranges_room(&symbols->sized, symbols->n);
 	/* of those at one address, the one added last is found first */
-	for (size_t i = 0; i < symbols->n; i++) {
+	for (size_t i = 0; i < symbols->n && good; i++) {
 		const struct ex_symbol *s = &symbols->at[i];
 
-		if (!s->tls)
-			(void)ex_ranges_add(&symbols->sized, s->value,
-			    s->value + s->size, i);
+		good = s->tls || ex_ranges_add(&symbols->sized, s->value,
+		    s->value + s->size, i);
 	}
 	ex_ranges_sort(&symbols->sized);
 	ex_ranges_sort(&symbols->unsized);
 	ex_ranges_free(&sections);
+	return good;
 }
 
 /* The same symbol may be in both .symtab and .dynsym. */
@@ -373,8 +377,20 @@ symbols_unique(struct symbols *symbols)
 	symbols->n = n;
 }
 
-/* The table of the module; empty if there are no symbols.  NULL if there is no
-   memory. */
+/* Some of the symbols would give other functions the wrong name. */
+static void
+give_up(struct ex_module *m, struct symbols *symbols)
+{
+	ex_ranges_free(&symbols->sized);
+	ex_ranges_free(&symbols->unsized);
+	free(symbols->at);
+	symbols->at = NULL;
+	symbols->n = symbols->cap = 0;
+	ex_module_no_memory(m);
+}
+
+/* The table of the module; empty if there are no symbols, or too many for the
+   memory that may be used.  NULL if there is no memory at all. */
 static struct symbols *
 symbols_of(struct ex_module *m)
 {
@@ -387,10 +403,13 @@ symbols_of(struct ex_module *m)
 	symbols->module = m;
 	if (!ex_module_open(m))
 		return symbols;
-	add_symbols(m, symbols);
-	symbols_sort(symbols);
+	if (!add_symbols(m, symbols) || !symbols_sort(symbols)) {
+		give_up(m, symbols);
+		return symbols;
+	}
 	symbols_unique(symbols);
-	symbols_index(m, symbols);
+	if (!symbols_index(m, symbols))
+		give_up(m, symbols);
 	return symbols;
 }
 

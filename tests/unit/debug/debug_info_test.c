@@ -379,6 +379,35 @@ TEST(a_large_file_takes_no_memory)
 	scratch_run("rm -f junk p p.debug");
 }
 
+#if !SANITIZED	/* whose malloc(3) ends a program that has no memory left */
+/* Some of the symbols would give wrong names: none is known, and why. */
+TEST(too_many_symbols_are_none)
+{
+	FILE *f = fopen(scratch_path("many.s"), "w");
+	struct rlimit before;
+	struct ex_module *m;
+	uint64_t value;
+	const char *problem;
+
+	assert_non_null(f);
+	for (unsigned i = 0; i < 300000; i++)
+		(void)fprintf(f, "s%u: .byte 0\n", i);
+	assert_int_equal(fclose(f), 0);
+	scratch_run("cc -shared -nostdlib -o p many.s");
+	m = kept(module_of("p"));
+	limit_memory(16 << 20, &before);
+	assert_int_equal(ex_symbol_find_raw(m, "s1", take_value, &value), 0);
+	problem = ex_module_problem(m);
+	assert_int_equal(setrlimit(RLIMIT_DATA, &before), 0);
+	assert_non_null(problem);
+	assert_string_equal(problem, "its symbols take more memory than "
+	    "--explain-memory allows");
+	m = kept(module_of("p"));
+	assert_int_equal(ex_symbol_find_raw(m, "s1", take_value, &value), 1);
+	assert_null(ex_module_problem(m));
+}
+#endif
+
 /* Each byte of what is read here first may be any. */
 TEST(survives_damage)
 {
