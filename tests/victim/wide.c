@@ -5,8 +5,10 @@
  *	a  to each element, in turn, again and again for so many ms
  *	h  to one element alone, again and again for so many ms
  *	k  has the kernel write to all of it, once a ms, for so many ms
+ *	w  to nothing, but computes so many thousand rounds
  *
- * and says how many writes there were.  With an argument it does that at once
+ * and says how many writes there were, or how many ns of processor time the
+ * rounds took.  With an argument it does that at once
  * for so many ms and ends: "once N MS" writes to the element N each ms, of all
  * elements.
  */
@@ -98,6 +100,20 @@ read_all(long ms)
 	return n;
 }
 
+static long
+compute(long thousands)
+{
+	struct timespec from, to;
+	volatile long n = 0;
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+	while (n < thousands * 1000)
+		n++;
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+	return (to.tv_sec - from.tv_sec) * 1000000000 + to.tv_nsec -
+	    from.tv_nsec;
+}
+
 static int
 once(unsigned i, long ms)
 {
@@ -121,7 +137,8 @@ main(int argc, char **argv)
 		const long ms = atol(line + 1);
 
 		printf("done %ld\n", *line == 'a' ? write_all(ms) :
-		    *line == 'h' ? write_hot(ms) : read_all(ms));
+		    *line == 'h' ? write_hot(ms) : *line == 'w' ?
+		    compute(ms) : read_all(ms));
 	}
 	return 7;
 }
