@@ -192,7 +192,8 @@ options_watch_data(const struct options *o)
 static inline const char *
 options_no_uprobes(const struct options *o)
 {
-	return o->stop ? "are not for --stop" : o->follow ? "are not for -f" :
+	return o->stop ? "stop a thread one instruction too late for --stop" :
+	    o->follow ? "are not inherited by the children of -f" :
 	    options_everywhere(o) ? "are for single processes" :
 	    o->delivery == DELIVERY_RING ? "are not for --delivery ring" : NULL;
 }

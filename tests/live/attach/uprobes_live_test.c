@@ -4,10 +4,20 @@
  */
 #include "test.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
 
 #include "attach/target.h"
+#include "attach/uprobes.h"
 #include "live.h"
+#include "os/attr.h"
+#include "os/perf.h"
+#include "proc/proc.h"
 #include "refuse.h"
 #include "uprobes.h"
 #include "watching.h"
@@ -276,8 +286,9 @@ TEST(where_they_cannot_serve)
 
 	NEEDS_UPROBES;
 	refused(LIST("--stop", "--", victim("places")), "uprobes, which take "
-	    "none, are not for --stop");
-	refused(LIST("-f", "--", victim("places")), "are not for -f");
+	    "none, stop a thread one instruction too late for --stop");
+	refused(LIST("-f", "--", victim("places")), "are not inherited by the "
+	    "children of -f");
 	refused(LIST("--delivery", "ring", "--", victim("places")),
 	    "are not for --delivery ring");
 	refused(LIST("-w", "calls:40", "--", victim("places")),
@@ -309,6 +320,101 @@ TEST(libraries_and_lines)
 	run(&o, LIST(watchctl(), "-x", "places.c:103", "-o", "json", "-O", "-",
 	    "--", victim("arguments_plain")));
 	assert_int_equal(count_of(&o, "hit"), twice);
+}
+
+/* --- why there are none with -f and --stop --- */
+
+void begins_with_nop(void);
+__asm__(".text\n.globl begins_with_nop\n.type begins_with_nop, %function\n"
+    "begins_with_nop:\n\tnop\n\tret\n"
+    ".size begins_with_nop, . - begins_with_nop\n");
+
+/* Have an event of a child opened as the kernel's threads and children would
+   inherit it. */
+static int
+open_inherited(pid_t pid)
+{
+	const uint64_t addr = (uint64_t)(uintptr_t)begins_with_nop;
+	FILE *f = fopen("/sys/bus/event_source/devices/uprobe/type", "r");
+	struct perf_event_attr attr;
+	uint64_t offset;
+	unsigned type;
+	char link[32];
+	int fd, file = wp_proc_open_code(pid, addr, &offset);
+
+	assert_true(file >= 0);
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%u", &type), 1);
+	(void)fclose(f);
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
+	wp_attr_uprobe(&attr, type, link, offset);
+	attr.inherit = 1;
+	fd = wp_perf_open(&attr, pid, -1);
+	(void)close(file);
+	return fd;
+}
+
+TEST(inherited_they_make_fork_fail)
+{
+	int go[2], status, fd;
+	pid_t pid, child;
+	char c;
+
+	NEEDS_UPROBES;
+	assert_int_equal(pipe(go), 0);
+	if ((pid = fork()) == 0) {
+		(void)!read(go[0], &c, 1);
+		child = fork();
+		_exit(child >= 0 ? 0 : errno);
+	}
+	fd = open_inherited(pid);
+	assert_int_equal(write(go[1], "", 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(fd >= 0);
+	(void)close(fd);
+	(void)close(go[0]);
+	(void)close(go[1]);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), EINVAL);
+}
+
+static volatile uint64_t stopped_at;
+
+static void
+note_place(int sig, siginfo_t *info, void *context)
+{
+	const ucontext_t *u = context;
+
+	(void)sig;
+	(void)info;
+#if defined(__x86_64__)
+	stopped_at = (uint64_t)u->uc_mcontext.gregs[REG_RIP];
+#else
+	stopped_at = u->uc_mcontext.pc;
+#endif
+}
+
+TEST(a_stop_by_one_is_late)
+{
+	const uint64_t addr = (uint64_t)(uintptr_t)begins_with_nop;
+	const struct sigaction action = {
+		.sa_sigaction = note_place, .sa_flags = SA_SIGINFO,
+	};
+	const struct f_owner_ex owner = {F_OWNER_TID, gettid()};
+	struct sigaction before;
+	int fd;
+
+	NEEDS_UPROBES;
+	assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
+	fd = wp_uprobe_open_signal(gettid(), addr);
+	assert_true(fd >= 0);
+	assert_int_equal(fcntl(fd, F_SETSIG, SIGUSR1), 0);
+	assert_int_equal(fcntl(fd, F_SETOWN_EX, &owner), 0);
+	assert_int_equal(fcntl(fd, F_SETFL, O_ASYNC), 0);
+	begins_with_nop();
+	(void)close(fd);
+	(void)sigaction(SIGUSR1, &before, NULL);
+	assert_in_range(stopped_at, addr + 1, addr + 4);
 }
 
 RUN_LIVE_TESTS()

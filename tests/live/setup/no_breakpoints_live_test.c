@@ -225,8 +225,10 @@ TEST(where_they_cannot_serve_either)
 	struct outcome o;
 
 	refused(LIST("-x", "place0", "--stop"), "uprobes, which do without "
-	    "breakpoints, are not for --stop\n");
-	refused(LIST("-x", "place0", "-f"), " are not for -f\n");
+	    "breakpoints, stop a thread one instruction too late for "
+	    "--stop\n");
+	refused(LIST("-x", "place0", "-f"), " are not inherited by the "
+	    "children of -f\n");
 	refused(LIST("-x", "place11+2"), "are where an instruction surely "
 	    "begins: at a function, a line, or another place that its code "
 	    "leads to\n");
