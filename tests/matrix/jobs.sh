@@ -456,6 +456,35 @@ children()
 	watch 7 -f -w word -- acts father 3 && hits 33
 }
 
+# refused_on_arm PATTERN WATCHCTL-OPTION...: in one line; 77: it is
+refused_on_arm()
+{
+	refused "$@" || return
+	echo "not made for arm64 yet, which a line says"
+	return 77
+}
+
+children_stop()
+{
+	[ -z "$arm" ] || {
+		refused_on_arm '-f does not go with --stop' -f --stop -w word \
+		    -- acts father 3
+		return
+	}
+	watch 7 -f --stop -w word -- acts father 3 && hits 33
+}
+
+heap()
+{
+	[ -z "$arm" ] || {
+		refused_on_arm 'x86-64 alone' --heap -- overflow
+		return
+	}
+	watch 3 --heap -- overflow &&
+	    equal overflows "$(lines '"kind":"overflow",.*"size":40,"offset":43,')" 1 &&
+	    equal "by one_past" "$(hit_lines '"function":"one_past')" 1
+}
+
 record()
 {
 	rm -f data
@@ -519,6 +548,31 @@ narrow_verdict()
 	watch 66 -w counter --error-exitcode 66 --allow set --allow add \
 	    --allow compare -- narrow_libc /jobs.sh &&
 	    equal "stray hits" "$(hit_lines '"stray":true')" 3
+}
+
+narrow_arm()
+{
+	not_on_amd "they run on arm64 alone" || return
+	/bin/narrow_arm < /dev/null
+	[ $? -eq 7 ] || {
+		echo "this kernel runs none"
+		return 77
+	}
+	for way in "" --stop --inside; do
+		refused '64-bit' $way -w counter -- narrow_arm || return
+	done
+	rm -f in
+	mkfifo in
+	/bin/narrow_arm < in &
+	victim=$!
+	exec 3> in
+	for way in "" --stop; do
+		refused "process $victim is a 32-bit program" $way -w counter \
+		    -p $victim || return
+	done
+	exec 3>&-
+	wait $victim
+	equal "the program's status" $? 7
 }
 
 killed()

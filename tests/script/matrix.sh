@@ -177,12 +177,15 @@ amd64_root()
 	common_root "$root" "$(command -v busybox)"
 	cp "$TOP/watchctl/watchctl" "$TOP/watchctl/watchctl-explain" \
 	    "$TOP/tests/victim/counter" "$TOP/tests/victim/acts" "$root/bin"
+	mkdir -p "$root/lib/watchctl"
+	cp "$TOP/lib/heapguard/libwatchpoint-heap.so" "$root/lib/watchctl"
 	cp "$(command -v setpriv)" "$root/usr/bin"
 	cp "$TOP/lib/watchpoint/libwatchpoint.so.0" "$root/lib"
 	narrow_programs
 	# shellcheck disable=SC2086
 	cc $flags -o "$root/bin/truth" "$here/truth.c" \
 	    "$TOP/lib/watchpoint/libwatchpoint.a"
+	cc $flags -O2 -w -o "$root/bin/overflow" "$here/overflow.c"
 	cc $flags -O2 -w -o "$root/bin/tails" "$here/tails.c"
 	cc $flags -O2 -w -g0 -o "$root/bin/tails_bare" "$here/tails.c"
 	for library in watchpoint explain; do
@@ -279,6 +282,10 @@ arm64_root()
 		    "$TOP/tests/victim/$victim.c"
 	done
 	$cross $flags -o "$root/bin/forms" "$here/forms_aarch64.c"
+	clang --target=arm-linux-gnueabihf -march=armv7-a -marm -O1 -g -static \
+	    -nostdlib -fuse-ld=lld -o "$root/bin/narrow_arm" \
+	    "$here/narrow_arm.c"
+	$cross $flags -O2 -w -o "$root/bin/overflow" "$here/overflow.c"
 	$cross $flags -O2 -w -o "$root/bin/tails" "$here/tails.c"
 	$cross $flags -O2 -w -g0 -o "$root/bin/tails_bare" "$here/tails.c"
 	(cd "$work/arm64.build" && rm -f ./*.o support.a &&

@@ -197,11 +197,10 @@ find(struct run *run, struct program *program, struct wp_cause *why)
 	const struct wp_patience patience = {goes_on, &waiting};
 	const pid_t pid = program->process->pid;
 	const unsigned first = loader_count(pid);
-	struct wp_cause cause;
 	struct loader loader;
 	uint64_t base = 0;
 	bool early = true, all = false;
-	int at, status, err = run_learn(run, program->process, true, &cause);
+	int at, status, err = run_learn(run, program->process, true, why);
 
 	if (err < 0)
 		return err;
@@ -221,7 +220,7 @@ find(struct run *run, struct program *program, struct wp_cause *why)
 			run->command_status = status;
 		if (at < 0)
 			return explain_late(&waiting, at, why);
-		if ((err = run_learn(run, program->process, true, &cause)) < 0)
+		if ((err = run_learn(run, program->process, true, why)) < 0)
 			return err;
 		early = at == 0 && loader_count(pid) == first;
 		all = !early && loader_is_consistent(pid);

@@ -171,6 +171,9 @@ run_learn(struct run *run, struct process *process, bool executed,
 {
 	const int err = run_learn_records(run, process->pid, executed);
 
+	if (err == 0 && !wp_cpu_watches_narrow() &&
+	    wp_proc_is_narrow(process->pid))
+		return wp_cause_set(cause, WP_CAUSE_NARROW, process->pid);
 	if (err == -ESRCH)
 		return wp_cause_set(cause, WP_CAUSE_GONE, process->pid);
 	if (err == -EACCES || err == -EPERM)

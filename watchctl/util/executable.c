@@ -15,6 +15,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "os/trap_cpu.h"
 #include "util/complain.h"
 #include "proc/proc.h"
 #include "proc/regular_file.h"
@@ -224,7 +225,8 @@ check_elf(const char *path, int fd, const union elf *elf, bool *narrow)
 
 	if (!describe(fd, elf, &program))
 		return complain("%s: not a 64-bit program of this processor, "
-		    "as libwatchpoint is: leave out --inside", path);
+		    "as libwatchpoint is: %s", path, wp_cpu_watches_narrow() ?
+		    "leave out --inside" : "use a 64-bit build of it");
 	if (!find_header(&program, PT_INTERP, &at))
 		return complain("%s: statically linked, and so takes no "
 		    "library to watch it from inside: leave out --inside",

@@ -15,6 +15,7 @@
 #include "attach/target_private.h"
 #include "os/array.h"
 #include "os/clock.h"
+#include "os/trap_cpu.h"
 #include "proc/proc.h"
 
 /* Open rings that BPF programs write to.  Returns 0; -errno if the kernel's own
@@ -319,6 +320,8 @@ wp_target_check(pid_t pid, struct wp_cause *cause)
 		    status.tgid, status.tgid);
 	if (status.kernel_thread)
 		return wp_cause_set(cause, WP_CAUSE_KERNEL_THREAD, pid);
+	if (!wp_cpu_watches_narrow() && wp_proc_is_narrow(pid))
+		return wp_cause_set(cause, WP_CAUSE_NARROW, pid);
 	if ((err = has_threads(pid)) > 0)
 		return 0;
 	if (is_shortage(err))

@@ -77,6 +77,8 @@
 	    "its parent (a zombie): nothing is left to watch")		\
 	X(KERNEL_THREAD, EPERM, "process %d is a kernel thread: it "	\
 	    "has no memory of its own to watch")			\
+	X(NARROW, ENOTSUP, "process %d is a 32-bit program, which is "	\
+	    "not watched on this processor: use a 64-bit build of it")	\
 	X(SELF, EINVAL, "process %d is this one: watchctl cannot "	\
 	    "attach to itself")						\
 	X(NO_SLOT, ENOSPC, "no free slot in thread %d: %u of the "	\

@@ -20,3 +20,11 @@ wp_cpu_traps_kernel(void)
 {
 	return false;
 }
+
+/* Those make every atomic access by ldrex and strex, which would never succeed
+   on a word that is watched, and their code is not decoded here. */
+bool
+wp_cpu_watches_narrow(void)
+{
+	return false;
+}

@@ -21,4 +21,7 @@ bool wp_cpu_kernel_steps(void);
    trapped. */
 bool wp_cpu_traps_kernel(void);
 
+/* Whether 32-bit programs can be watched. */
+bool wp_cpu_watches_narrow(void);
+
 #endif

@@ -19,3 +19,9 @@ wp_cpu_traps_kernel(void)
 {
 	return true;
 }
+
+bool
+wp_cpu_watches_narrow(void)
+{
+	return true;
+}

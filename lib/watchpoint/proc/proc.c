@@ -571,15 +571,30 @@ auxv_number(const char *at, size_t word)
 	return number;
 }
 
+/* A type is small, and the first value is not 0, so the upper half shows the
+   width. */
+static size_t
+auxv_word(const char *text)
+{
+	return auxv_number(text, sizeof(uint64_t)) > UINT32_MAX ?
+	    sizeof(uint32_t) : sizeof(uint64_t);
+}
+
+bool
+wp_proc_is_narrow(pid_t pid)
+{
+	char text[4096 + 1] = {0};
+
+	return proc_slurp(wp_proc_living(pid), "auxv", text, sizeof(text)) > 0 &&
+	    auxv_word(text) == sizeof(uint32_t);
+}
+
 int
 wp_proc_auxv(pid_t pid, uint64_t type, uint64_t *value)
 {
 	char text[4096 + 1] = {0};
 	ssize_t n = proc_slurp(wp_proc_living(pid), "auxv", text, sizeof(text));
-	/* a type is small, and the first value is not 0, so the upper half
-	   shows the width */
-	const size_t word = auxv_number(text, sizeof(uint64_t)) > UINT32_MAX ?
-	    sizeof(uint32_t) : sizeof(uint64_t);
+	const size_t word = auxv_word(text);
 
 	if (n < 0)
 		return (int)n;

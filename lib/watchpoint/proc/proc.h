@@ -206,6 +206,9 @@ int wp_proc_program(pid_t pid, uint64_t *program);
 /* The name of a thread, at most 15 bytes and a NUL. */
 int wp_proc_comm(pid_t pid, pid_t tid, char comm[64]);
 
+/* Whether it is a 32-bit program; false also if that cannot be read. */
+bool wp_proc_is_narrow(pid_t pid);
+
 /* A value of the auxiliary vector (AT_*). */
 int wp_proc_auxv(pid_t pid, uint64_t type, uint64_t *value);
 
