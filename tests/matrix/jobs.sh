@@ -451,6 +451,12 @@ odd()
 	    watch 0 -w byte+6:3 -- truth bytes && hits 3
 }
 
+executes()
+{
+	watch 7 --if-missing skip -w counter -- sh -c 'exec counter 1 10' &&
+	    bumps 10
+}
+
 children()
 {
 	watch 7 -f -w word -- acts father 3 && hits 33

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "os/clock.h"
+#include "os/trap_cpu.h"
 #include "proc/proc.h"
 #include "ptrace/ptrace.h"
 #include "pending/exec_tracer.h"
@@ -187,9 +188,9 @@ find_static(struct run *run, struct program *program,
 	return 0;
 }
 
-/* Let it map its libraries, one step after the other, until nothing is missing
-   or the program begins.  0 or -errno with or without a cause: -ECHILD, it has
-   ended; -EINTR, the run ends. */
+/* Where stops by events are possible, let it map its libraries, one step after
+   the other, until nothing is missing or the program begins.  0 or -errno with
+   or without a cause: -ECHILD, it has ended; -EINTR, the run ends. */
 static int
 find(struct run *run, struct program *program, struct wp_cause *why)
 {
@@ -209,7 +210,7 @@ find(struct run *run, struct program *program, struct wp_cause *why)
 		program->hook = loader.hook;	/* it has a loader */
 	/* what is there is to be watched before any constructor runs */
 	while (resolve_unless_absent(run, program, early) >
-	    (all ? program->nwaiting : 0)) {
+	    (all ? program->nwaiting : 0) && !wp_cpu_kernel_steps()) {
 		const uint64_t stop[] = {loader.hook, loader.entry};
 
 		/* what was looked for before may have taken long */
