@@ -308,6 +308,19 @@ say_starved(struct live_broker *live, struct wp_cause *cause)
 		    strlen(why) + 1, "%s", why);
 }
 
+/* Why no explainer reads symbols.  What kept it from being started has a line
+   of its own. */
+static const char *
+why_none(const struct broker *broker)
+{
+	if (broker->ran)
+		return "reading symbols ends the process that does it; give an "
+		    "address";
+	return broker->deaths > 0 ? "watchctl-explain, which reads symbols, "
+	    "does not run here: see watchctl doctor" : "watchctl-explain, "
+	    "which reads symbols, was not started; give an address";
+}
+
 int
 live_broker_resolve(struct live_broker *live, pid_t pid,
     const struct spec *spec,
@@ -330,11 +343,7 @@ live_broker_resolve(struct live_broker *live, pid_t pid,
 	live->broker.answers.starved = false;
 	err = broker_ask(&live->broker, &message, lost);
 	if (err == -ECHILD) {
-		(void)spec_refuse(spec, live->broker.ran ?
-		    "reading symbols ends "
-		    "the process that does it; give an address" :
-		    "watchctl-explain, which reads symbols, does not run "
-		    "here: see watchctl doctor", cause);
+		(void)spec_refuse(spec, why_none(&live->broker), cause);
 		if (cause != NULL)
 			cause->err = ECHILD;
 		return err;
