@@ -287,6 +287,9 @@ no_member(struct evaluation *e, const struct node *node,
 		buffer_puts(&why, members.n > MEMBERS_SHOWN ? ", ..." : "");
 	} else
 		buffer_puts(&why, ", nor is any other known of it");
+	/* its declared type may be only the beginning of what it is */
+	if (e->spec->allocator != NULL)
+		buffer_puts(&why, "; give +OFF:LEN for what its type has not");
 	nearest_free(&members.near);
 	buffer_free(&members.all);
 	return evaluate_fail_with(e, node->at, &why);

@@ -395,7 +395,8 @@ TEST(bad_input)
 		{"alloc:item_neu", "no symbol 'item_neu'"},
 		{"alloc:item_new:64", "take 8 slots"},
 		{"alloc:item_new->valeu", "struct item has no member 'valeu', "
-		    "nearest: value (column 17)"},
+		    "nearest: value; give +OFF:LEN for what its type has not "
+		    "(column 17)"},
 		{"alloc:item_new#2->more.x", "'item_new#2->more' is of type "
 		    "long[5]: that has no members (column 24)"},
 		{"alloc:item_new->", "a member's name is expected"},
