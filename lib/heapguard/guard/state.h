@@ -12,7 +12,7 @@
 
 enum {
 	HG_RING = 1 << 14,	/* blocks in a thread's quarantine */
-	HG_SITES = 1 << 13,	/* remembered callers of a thread */
+	HG_SITES = 1 << 14,	/* remembered callers of a thread */
 	HG_SPARE = 1 << 10,	/* free ledger entries of a thread */
 	HG_CALLERS_MAX = 1 << 16,
 };
