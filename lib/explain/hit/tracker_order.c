@@ -72,22 +72,11 @@ withdraw_later(struct ex_tentative *tentative)
 	tentative->later = 0;
 }
 
+/* Values from tickets do not depend on times, and are kept: tickets would show a
+   writer without hits, too. */
 void
-ex_tracked_unseen(struct ex_tracked *w)
+ex_tracked_contradict(struct ex_tracked *w)
 {
-	withdraw_all(w);
-	w->unseen = true;
-}
-
-/* A hit found something else than the previous hit had left: either something
-   writes to the watch without hits, or times are not in the order of the
-   accesses.  Values from tickets do not depend on times, and are kept: tickets
-   would show such a writer, too. */
-static void
-doubt(struct ex_tentative *tentative)
-{
-	struct ex_tracked *w = tentative->tracked;
-
 	if (w == NULL)
 		return;
 	withdraw_all(w);
@@ -121,7 +110,7 @@ derive(struct ex_hit *hit, struct ex_tentative *tentative)
 		break;
 	case EX_CONTRADICTED:
 		if ((ex_operand_bits(hit) & ~tentative->loaded) != 0)
-			doubt(tentative);
+			ex_tracked_contradict(tentative->tracked);
 		hit->old.known &= tentative->loaded;
 		break;
 	case EX_NOT_DERIVED:
@@ -141,7 +130,7 @@ take_found(struct ex_tentative *tentative, const uint8_t *bytes)
 	if (!ex_tracked_agree(&found, &hit->old)) {
 		hit->old.known = 0;
 		tentative->loaded = 0;
-		doubt(tentative);
+		ex_tracked_contradict(tentative->tracked);
 	}
 	tentative->loaded |= found.known;
 	tentative->shown |= found.known;
@@ -276,7 +265,7 @@ take_before(struct ex_tentative *tentative, const struct ex_value *before,
 	if (!read && tentative->tracked != NULL && tentative->tracked->unseen)
 		return;
 	if (!ex_tracked_agree(before, &hit->old)) {
-		doubt(tentative);
+		ex_tracked_contradict(tentative->tracked);
 		return;
 	}
 	ex_tracked_put_bytes(&hit->old, before, before->known);
@@ -310,7 +299,7 @@ take_back(struct ex_tentative *tentative)
 	old = ex_value_number(&hit->old, (unsigned)at, effect->size);
 	if (ex_effect_derive(effect, old, &then) == EX_DERIVED && then != new) {
 		hit->old.known = tentative->loaded = 0;
-		doubt(tentative);
+		ex_tracked_contradict(tentative->tracked);
 	}
 }
 

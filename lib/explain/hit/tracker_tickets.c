@@ -157,7 +157,8 @@ ex_ticket_use(struct ex_tracked *w, struct ex_tentative *tentative)
 	}
 	if (it->refuted) {
 		ex_tentative_withdraw(tentative);
-		ex_tracked_unseen(w);
+		w->numbered = false;
+		ex_tracked_contradict(w);
 		return;
 	}
 	if (it->known && !it->tainted) {

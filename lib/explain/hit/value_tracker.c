@@ -408,7 +408,7 @@ take_reading(const struct ex_value_tracker *s, struct ex_tracked *w,
 
 	if (is_assumed(s, tentative) && !ex_tracked_agree(&hit->new, got)) {
 		ex_tentative_withdraw(tentative);
-		ex_tracked_unseen(w);
+		ex_tracked_contradict(w);
 	}
 	if (!ex_tracked_is_blind(s, w, hit->time)) {
 		w->later = got->known & ~w->value.known;

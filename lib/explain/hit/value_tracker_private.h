@@ -79,8 +79,10 @@ bool ex_hit_is_exact(const struct ex_hit *);
 /* Take back values that rest on the order of hits. */
 void ex_tentative_withdraw(struct ex_tentative *);
 
-/* Something writes to the watch without hits: their order shows nothing. */
-void ex_tracked_unseen(struct ex_tracked *);
+/* A hit found something else than the previous hit had left: either something
+   writes to the watch without hits, and their order shows nothing, or times are
+   not in the order of the accesses.  NULL: nothing is tracked. */
+void ex_tracked_contradict(struct ex_tracked *);
 
 /* --- tracker_concurrent.c --- */
 
