@@ -202,14 +202,13 @@ ring_records_until(struct run *run, uint64_t time)
 }
 
 void
-ring_records_settle(struct run *run)
+ring_records_settle(struct run *run, bool watched)
 {
 	struct ring_run *ring = run->own;
 	const uint64_t ready = ring_records_until(run, wp_clock_ns());
 
-	if (ready == 0)
-		return;
-	if (ring->recorder != NULL && recorder_has_hits(ring->recorder))
+	if (ready != 0 && watched && ring->recorder != NULL &&
+	    recorder_has_hits(ring->recorder))
 		(void)release(run, "exit", ready);
 }
 

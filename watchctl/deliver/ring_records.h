@@ -22,7 +22,7 @@ uint64_t ring_records_until(struct run *, uint64_t time);
 
 /* The same for all records, and for those that a recorder keeps: hits of a
    previous program cannot be explained with the mappings of the next one. */
-void ring_records_settle(struct run *);
+void ring_records_settle(struct run *, bool watched);
 
 /* After the last hit that is wanted: take only the ends of processes. */
 void ring_records_skip(struct run *);

@@ -361,8 +361,9 @@ stop_lend(struct run *run, const struct process *process)
 }
 
 static void
-stop_settle(struct run *run)
+stop_settle(struct run *run, bool watched)
 {
+	(void)watched;
 	(void)feed(run->own, UINT64_MAX, true);
 	(void)session_flush(&run->session, wp_clock_ns());
 }

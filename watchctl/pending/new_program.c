@@ -515,12 +515,10 @@ run_explain_before(struct run *run, pid_t pid)
 	for (size_t i = 0; i < run->nprocesses; i++)
 		watched = watched || (run->process[i].pid == pid &&
 		    run->process[i].n > 0 && !run->process[i].disarmed);
-	/* of a child of a watched process, its fork(2); but what --last keeps
-	   is not reported because another process executes a program */
-	if ((!watched && (!run->options->follow || run->options->last != 0)) ||
-	    run->remote == NULL)
+	/* of a child of a watched process, its fork(2) */
+	if ((!watched && !run->options->follow) || run->remote == NULL)
 		return watched;
-	run->ops->settle(run);
+	run->ops->settle(run, watched);
 	(void)session_flush(&run->session, UINT64_MAX);
 	remote_session_catch_up(run->remote, EXPLAIN_MS);
 	return watched;

@@ -72,9 +72,10 @@ struct run_ops {
 	int (*attach)(struct run *, const struct process *, struct wp_cause *);
 	/* The number of threads that were covered at the beginning. */
 	unsigned (*threads)(const struct run *);
-	/* Take all records that exist: a process executes another program
-	   now. */
-	void (*settle)(struct run *);
+	/* Take all records that exist, because a process executes another
+	   program now; if it has been watched, also report what --last
+	   keeps. */
+	void (*settle)(struct run *, bool watched);
 	/* Let a held process continue, armed with its watches if it has any; be
 	   notified when it executes another program or calls its loader's
 	   hook.  0 or -errno with a cause. */

@@ -448,7 +448,7 @@ settle_before(struct run *run, pid_t pid)
 	for (size_t i = 0; i < run->nprocesses; i++)
 		known = known || run->process[i].pid == pid;
 	if (known && run->options->last != 0)
-		run->ops->settle(run);
+		run->ops->settle(run, true);
 }
 
 int
