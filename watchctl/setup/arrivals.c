@@ -179,33 +179,26 @@ open_programs(struct arrivals *a)
 	return wp_events_open(&a->events, &attr, 0, 0, -1, a->rings);
 }
 
-static bool
-check_processors(struct arrivals *a)
-{
-	return wp_events_check_processors(&a->events,
-	    PERF_FORMAT_TOTAL_TIME_RUNNING, a->rings);
-}
-
-/* What the new events had to report may be lost. */
 static void
-open_missing(struct arrivals *a)
+open_missing(void *arg)
 {
+	struct arrivals *a = arg;
 	const size_t n = a->events.n;
 
 	if (open_programs(a) == 0 && a->moves != 0 && open_moves(a) < 0)
 		wp_events_close(&a->events, n);
-	if (a->events.n > n)
-		a->search = a->lost = true;
 }
 
 struct wp_rings *
 arrivals_rings(struct arrivals *a, bool look)
 {
-	if (a != NULL && look && check_processors(a)) {
-		open_missing(a);
-		(void)check_processors(a);
-	}
-	return a == NULL ? NULL : a->rings;
+	if (a == NULL)
+		return NULL;
+	/* what happened on a processor before may be lost */
+	if (look && wp_events_check_processors(&a->events,
+	    PERF_FORMAT_TOTAL_TIME_RUNNING, a->rings, open_missing, a))
+		a->search = a->lost = true;
+	return a->rings;
 }
 
 static int

@@ -77,24 +77,21 @@ open_mappings(struct mappers *m)
 	return wp_events_open(&m->events, &attr, 0, 0, -1, m->rings);
 }
 
-static bool
-check_processors(struct mappers *m)
+static void
+open_missing(void *arg)
 {
-	return wp_events_check_processors(&m->events,
-	    PERF_FORMAT_TOTAL_TIME_RUNNING, m->rings);
+	(void)open_mappings(arg);
 }
 
 struct wp_rings *
 mappers_rings(struct mappers *m, bool look)
 {
-	const size_t n = m == NULL ? 0 : m->events.n;
-
-	if (m != NULL && look && check_processors(m)) {
-		(void)open_mappings(m);
-		(void)check_processors(m);
-		m->search = m->search || m->events.n > n;
-	}
-	return m == NULL ? NULL : m->rings;
+	if (m == NULL)
+		return NULL;
+	if (look && wp_events_check_processors(&m->events,
+	    PERF_FORMAT_TOTAL_TIME_RUNNING, m->rings, open_missing, m))
+		m->search = true;
+	return m->rings;
 }
 
 static int

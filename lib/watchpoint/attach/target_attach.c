@@ -520,22 +520,11 @@ attach_process(struct wp_target *target, pid_t pid, size_t first, size_t n,
 /* with this many threads, holding them and opening events takes too long */
 enum { MANY_THREADS = 256 };
 
-/* Events of threads need no check, because they follow the thread to any
-   processor. */
-static bool
-check_processors(struct wp_target *target)
-{
-	struct wp_events *events = &target->events;
-
-	return events->n > 0 && events->event[events->n - 1].tid < 0 &&
-	    wp_events_check_processors(events,
-	    wp_attr_format(&target->options), target->rings);
-}
-
 /* Open the events that processors lack.  If that fails, these are uncovered. */
 static void
-open_missing(struct wp_target *target)
+open_missing(void *arg)
 {
+	struct wp_target *target = arg;
 	const struct wp_events *events = &target->events;
 	size_t first = SIZE_MAX, end = 0;
 
@@ -552,15 +541,21 @@ open_missing(struct wp_target *target)
 		    end - first, -1);
 }
 
+static void
+check_processors(struct wp_target *target)
+{
+	(void)wp_events_check_processors(&target->events,
+	    wp_attr_format(&target->options), target->rings, open_missing,
+	    target);
+}
+
 void
 wp_target_check_processors(struct wp_target *target)
 {
 	if (pthread_mutex_trylock(&target->changing) != 0)
 		return;
-	if (!target->stopped && check_processors(target)) {
-		open_missing(target);
-		(void)check_processors(target);
-	}
+	if (!target->stopped)
+		check_processors(target);
 	(void)pthread_mutex_unlock(&target->changing);
 }
 
@@ -571,7 +566,7 @@ open_processors(struct wp_target *target, size_t first, size_t n)
 	    n, -1);
 
 	if (err == 0)
-		(void)check_processors(target);
+		check_processors(target);
 	return err;
 }
 

@@ -173,8 +173,9 @@ is_dead(const struct wp_event *event, uint64_t format)
 	    one.running == two.running;
 }
 
-bool
-wp_events_check_processors(struct wp_events *events, uint64_t format,
+/* Returns whether there are any. */
+static bool
+leave_out_dead(struct wp_events *events, uint64_t format,
     struct wp_rings *rings)
 {
 	bool any = false;
@@ -188,6 +189,22 @@ wp_events_check_processors(struct wp_events *events, uint64_t format,
 		any = any || dead;
 	}
 	return any;
+}
+
+/* Events of threads need no check, because they follow the thread to any
+   processor. */
+bool
+wp_events_check_processors(struct wp_events *events, uint64_t format,
+    struct wp_rings *rings, void (*open)(void *), void *arg)
+{
+	const size_t n = events->n;
+
+	if (n == 0 || events->event[n - 1].tid >= 0 ||
+	    !leave_out_dead(events, format, rings))
+		return false;
+	open(arg);
+	(void)leave_out_dead(events, format, rings);
+	return events->n > n;
 }
 
 void

@@ -61,10 +61,11 @@ int wp_event_read(const struct wp_event *, uint64_t format,
    whose processor no event can hit.  A processor that is offline has no events,
    and those of one that goes offline are dead for good, even if it comes back.
    This reads the last event of each ring, which must be enabled and have this
-   read_format.  Result: whether a ring is left out; opening the events again
-   opens those that its processor lacks, once it is online. */
+   read_format.  If a ring is left out, `open' is called: it opens the events
+   again, of which those are opened that a processor lacks that is online.
+   Result: whether it opened any. */
 bool wp_events_check_processors(struct wp_events *, uint64_t format,
-    struct wp_rings *);
+    struct wp_rings *, void (*open)(void *), void *);
 
 /* The events of a thread follow each other: those of its slots from first on,
    then its references.  Result: the index behind them. */
