@@ -21,6 +21,7 @@
 #include "session/explained_session.h"
 #include "session/replay.h"
 #include "option/options.h"
+#include "space/space.h"
 
 enum { ROUNDS = 25, STARTS = 15, LIVE_ROUNDS = 5 };
 #define SHORTER LIST("counter", "1", "1000")

@@ -15,6 +15,7 @@
 #include "bpf/ticket.h"
 #include "record/perfdata.h"
 #include "report/report.h"
+#include "space/space.h"
 
 enum { PASSES = 31, HITS = 10000 };
 

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "module/module.h"
+#include "space/space.h"
 
 #define CAPTURE_STACK 32768
 

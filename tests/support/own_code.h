@@ -8,6 +8,7 @@
 #include <Zydis/Zydis.h>
 
 #include "capture.h"
+#include "space/space.h"
 
 struct own_code {
 	struct ex_space *space;

@@ -22,6 +22,7 @@
 #include "explainer/log_frames.h"
 #include "explainer/questions.h"
 #include "explainer/sandbox.h"
+#include "space/space.h"
 #include "stack/stack.h"
 #include "module/module.h"
 #include "session/explained_session.h"

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "insn/insn.h"
+#include "space/space.h"
 #include "stop/value_sample.h"
 
 /* The findings about a hit. */

@@ -21,6 +21,7 @@
 #include "session/environment.h"
 #include "session/explained_session.h"
 #include "report/summary.h"
+#include "space/space.h"
 #include "spec/spec.h"
 #include "processes/live_maps.h"
 

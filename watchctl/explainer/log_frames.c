@@ -10,6 +10,7 @@
 
 #include "explainer/ask.h"
 #include "explainer/questions.h"
+#include "space/space.h"
 #include "symbol/symbol.h"
 #include "util/complain.h"
 #include "util/visible.h"

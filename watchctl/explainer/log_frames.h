@@ -5,8 +5,12 @@
 #ifndef LOG_FRAMES_H
 #define LOG_FRAMES_H
 
+#include <stdbool.h>
+#include <sys/types.h>
+
 #include "broker/message.h"
-#include "module/module.h"
+
+struct ex_space;
 
 /* All zero except the space, which is one of recordings. */
 struct log_frames {

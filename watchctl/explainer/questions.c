@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "explainer/ask.h"
+#include "space/space.h"
 #include "symbol/symbol.h"
 #include "spec/find_symbol.h"
 #include "spec/spec.h"

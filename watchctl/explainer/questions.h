@@ -4,8 +4,12 @@
 #ifndef QUESTIONS_H
 #define QUESTIONS_H
 
+#include <stdbool.h>
+
 #include "broker/message.h"
-#include "module/module.h"
+
+struct ex_process;
+struct ex_space;
 
 /* Learn the state of processes from records (processes/synthetic_records.h). */
 void questions_learn(struct ex_space *, const void *records, size_t len);

@@ -15,9 +15,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "module/module.h"
 #include "os/clock.h"
 #include "processes/synthetic_records.h"
 #include "proc/proc.h"
+#include "space/space.h"
 #include "unwind/unwind.h"
 
 /* reading maps may take 1/SPARED of the time */

@@ -5,7 +5,9 @@
 #ifndef LIVE_MAPS_H
 #define LIVE_MAPS_H
 
-#include "module/module.h"
+#include "record/record.h"
+
+struct ex_space;
 
 /* Identifies a process's program and its mappings when it begins to be
    watched. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "space/space.h"
 #include "util/complain.h"
 #include "report/last_hits.h"
 #include "policy/allocator.h"

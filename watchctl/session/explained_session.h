@@ -6,6 +6,7 @@
 #define EXPLAINED_SESSION_H
 
 #include "session/session.h"
+#include "space/space.h"
 
 /* The state of a report that another process began and did not finish. */
 struct session_resume {

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "session/explained_session.h"
+#include "space/space.h"
 #include "util/complain.h"
 #include "symbol/symbol.h"
 #include "os/slot.h"

@@ -10,6 +10,8 @@
 
 #include "spec/spec.h"
 
+struct ex_module;
+
 /* Find the object of spec->expression.  0 or -errno with a cause; -ENOENT as of
    spec_resolve. */
 int evaluate(const struct spec *, struct ex_process *, bool early,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "space/space.h"
 #include "util/visible.h"
 
 /* --- what is wrong --- */

@@ -17,9 +17,10 @@
 #define SPEC_H
 
 #include "os/cause.h"
-#include "module/module.h"
 #include "spec/expression.h"
 #include "watchpoint.h"
+
+struct ex_process;
 
 struct spec {
 	char *text;		/* as given, malloc'd */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "insn/uprobe_place.h"
+#include "space/space.h"
 #include "symbol/code_place.h"
 #include "symbol/symbol.h"
 #include "spec/evaluate.h"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "space/space.h"
 #include "symbol/demangle.h"
 #include "symbol/symbol.h"
 #include "type/declaration.h"

@@ -2,6 +2,7 @@
 #include "hit/access.h"
 
 #include "hit/sample_group.h"
+#include "space/space.h"
 
 /* What the access is known to do; neither if that is not known. */
 static void

@@ -7,6 +7,8 @@
 
 #include "hit/hit.h"
 
+struct ex_space;
+
 /* "write", "read", "execute"; "access": unknown which. */
 const char *ex_access_text(const struct ex_hit *);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "insn/spilled.h"
+#include "space/space.h"
 #include "symbol/code_place.h"
 #include "debug/debug_info.h"
 #include "debug/die.h"

@@ -10,8 +10,9 @@
 #ifndef EX_ARGUMENT_H
 #define EX_ARGUMENT_H
 
-#include "module/module.h"
 #include "record/record.h"
+
+struct ex_process;
 
 enum { EX_ARGUMENTS_MAX = 32, EX_ARGUMENT_TEXT = 256 };
 

@@ -26,6 +26,7 @@
 #include "bpf/counter_reading.h"
 #include "hit/stack_listener.h"
 #include "hit/sample_group.h"
+#include "space/space.h"
 #include "syscall/syscall_wrapper.h"
 #include "hit/value_tracker.h"
 

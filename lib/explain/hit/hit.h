@@ -19,6 +19,9 @@
 #include "os/counter.h"
 #include "stop/value_sample.h"
 
+struct ex_process;
+struct ex_space;
+
 /* A watch, as it is reported. */
 struct ex_watch {
 	unsigned id;		/* 1, 2, ...: in the order given */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "space/space.h"
 
 enum { NOTICED_MAX = 1024 };
 

@@ -9,6 +9,9 @@
 #include "hit/hit.h"
 #include "hit/value_tracker.h"
 
+struct ex_process;
+struct ex_space;
+
 struct ex_stack_listener {
 	const struct ex_listener *listener;	/* NULL: there is none */
 	struct ex_space *space;

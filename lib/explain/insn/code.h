@@ -12,7 +12,9 @@
 
 #include "insn/effect.h"
 #include "insn/sweep.h"
-#include "module/module.h"
+#include "record/record.h"
+
+struct ex_process;
 
 /* General registers by their numbers in x86's encoding. */
 enum {

@@ -11,8 +11,10 @@
 #define EX_INSN_H
 
 #include "insn/effect.h"
-#include "module/module.h"
+#include "record/record.h"
 #include "watchpoint.h"
+
+struct ex_process;
 
 /* The certainty of the answer. */
 enum ex_confidence {

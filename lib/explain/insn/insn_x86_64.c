@@ -24,6 +24,7 @@
 
 #include "insn/code.h"
 #include "insn/insn.h"
+#include "space/space.h"
 #include "symbol/symbol.h"
 #include "unwind/regs.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "module/module_private.h"
+#include "space/space.h"
 #include "symbol/symbol.h"
 
 enum {

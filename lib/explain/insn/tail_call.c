@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "insn/tail_graph.h"
+#include "space/space.h"
 #include "symbol/line.h"
 #include "symbol/symbol.h"
 

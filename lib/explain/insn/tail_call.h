@@ -16,7 +16,8 @@
 #define EX_TAIL_CALL_H
 
 #include "base/table.h"
-#include "module/module.h"
+
+struct ex_process;
 
 #define EX_TAIL_MAX 16		/* functions between a frame and the next */
 

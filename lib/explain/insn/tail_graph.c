@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "module/module_private.h"
+#include "space/space.h"
 #include "symbol/fde.h"
 #include "symbol/symbol.h"
 

@@ -6,6 +6,8 @@
 #include "insn/tail_call.h"
 #include "module/module_private.h"
 
+struct ex_process;
+
 #define NODES_MAX 64
 #define EDGES_MAX 512
 #define CODE_MAX (1U << 18)	/* most bytes of all nodes that are examined */

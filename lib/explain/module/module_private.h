@@ -149,14 +149,6 @@ const struct ex_segment *ex_module_segment(struct ex_module *, uint64_t vaddr);
 bool ex_module_base(struct ex_module *, uint64_t start, uint64_t pgoff,
     uint64_t *base);
 
-/* Names of code that a process generated; NULL: it cannot have any.  They
-   belong to the process. */
-struct ex_jit *ex_process_jit(const struct ex_process *);
-
-/* What object.c caches in a process; release, unless NULL, frees it with the
-   process. */
-void **ex_process_objects(struct ex_process *, void (*release)(void *));
-
 /*
  * A cache in a module: size bytes, zero at first. release frees what they own,
  * before they are freed with the module.  NULL: out of memory.

@@ -22,6 +22,7 @@
 #include "proc/proc.h"
 #include "proc/regular_file.h"
 #include "proc/roots.h"
+#include "space/space.h"
 
 /* The build id of a path, from the table of a recording. */
 struct named_id {

@@ -6,6 +6,7 @@
 #define EX_FILES_H
 
 #include "module/module_private.h"
+#include "space/space.h"
 
 struct ex_files;
 

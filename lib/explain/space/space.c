@@ -17,6 +17,7 @@
 #include "space/kernel_symbols.h"
 #include "space/maps.h"
 #include "proc/proc.h"
+#include "space/space.h"
 
 #define ENDED_MAX 1024	/* ended threads that are remembered */
 #define COMM_MAX 64	/* size of a thread's name */

@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "space/space.h"
 #include "stack/hot_stack.h"
 #include "stack/stack_cache.h"
 #include "insn/tail_call.h"

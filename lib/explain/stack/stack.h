@@ -17,6 +17,9 @@
 #include "os/known_stack.h"
 #include "unwind/unwind.h"
 
+struct ex_process;
+struct ex_space;
+
 struct ex_stacks;	/* the distinct backtraces of a space */
 
 struct ex_stack {

@@ -13,7 +13,9 @@
 #ifndef EX_SYSCALL_NUMBER_H
 #define EX_SYSCALL_NUMBER_H
 
-#include "module/module.h"
+#include "record/record.h"
+
+struct ex_process;
 
 /* The number of the call that returns to the pc; < 0: not known. */
 int ex_syscall_number(struct ex_process *, const struct ex_sample *);

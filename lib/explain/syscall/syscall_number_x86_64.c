@@ -9,6 +9,7 @@
 #include "insn/sweep.h"
 #include "insn/tail_call.h"
 #include "module/module_private.h"
+#include "space/space.h"
 #include "symbol/symbol.h"
 #include "unwind/cfi.h"
 

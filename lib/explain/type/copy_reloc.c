@@ -3,6 +3,7 @@
 
 #include "module/module_private.h"
 #include "module/section.h"
+#include "space/space.h"
 #include "symbol/symbol.h"
 
 struct copied {

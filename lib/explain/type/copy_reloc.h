@@ -11,6 +11,8 @@
 
 #include "type/subobject.h"
 
+struct ex_process;
+
 /* Whether a variable is copied to a module's vaddr. */
 bool ex_copy_reloc(struct ex_module *, uint64_t vaddr);
 

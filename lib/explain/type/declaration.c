@@ -8,6 +8,7 @@
 
 #include "debug/die.h"
 #include "module/module_private.h"
+#include "space/space.h"
 #include "symbol/symbol.h"
 #include "type/copy_reloc.h"
 #include "type/qualified.h"

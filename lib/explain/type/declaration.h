@@ -10,6 +10,8 @@
 
 #include "type/type_layout.h"
 
+struct ex_process;
+
 enum { EX_DIMENSIONS = 3 };
 
 struct ex_type {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "module/module_private.h"
+#include "space/space.h"
 #include "type/copy_reloc.h"
 #include "type/subobject.h"
 #include "type/type_name.h"

@@ -19,8 +19,9 @@
 #include <stdint.h>
 
 #include "base/number.h"
-#include "module/module.h"
 #include "type/declaration.h"
+
+struct ex_process;
 
 struct ex_object {
 	const char *path;	/* "conn.state" */

@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "module/module_private.h"
+#include "space/space.h"
 #include "symbol/symbol.h"
 #include "type/declared_object.h"
 #include "type/subobject.h"

@@ -32,6 +32,7 @@
 #include <string.h>
 
 #include "module/module_private.h"
+#include "space/space.h"
 #include "symbol/symbol.h"
 #include "unwind/cfi.h"
 #include "unwind/expr.h"

@@ -9,8 +9,9 @@
 #ifndef EX_UNWIND_H
 #define EX_UNWIND_H
 
-#include "module/module.h"
 #include "unwind/reads.h"
+
+struct ex_process;
 
 /* Why a backtrace ends where it does. */
 enum ex_end {

@@ -17,6 +17,7 @@
 #include "command.h"
 #include "insn/insn.h"
 #include "shot.h"
+#include "space/space.h"
 #include "symbol/symbol.h"
 
 #define AREA	4096		/* bytes that the forms act on */

@@ -19,6 +19,7 @@
 #include "command.h"
 #include "insn/insn.h"
 #include "probe/probe.h"
+#include "space/space.h"
 
 #define STEPS		60000	/* at most, in one program */
 #define WANTED		5000	/* accesses compared in one program, */

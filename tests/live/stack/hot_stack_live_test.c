@@ -24,6 +24,7 @@
 #include "child.h"
 #include "hit/hit.h"
 #include "record/record.h"
+#include "space/space.h"
 #include "ticketed.h"
 #include "unwind/unwind.h"
 

@@ -11,6 +11,7 @@
 #include "kernel_symbol.h"
 #include "capture.h"
 #include "hit/hit.h"
+#include "space/space.h"
 
 #define MS UINT64_C(1000000)
 

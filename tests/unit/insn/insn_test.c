@@ -10,6 +10,7 @@
 
 #include "capture.h"
 #include "insn/insn.h"
+#include "space/space.h"
 
 enum {
 	AX = PERF_REG_X86_AX, BX = PERF_REG_X86_BX, CX = PERF_REG_X86_CX,

@@ -18,6 +18,7 @@
 #include "command.h"
 #include "module/module_private.h"
 #include "scratch.h"
+#include "space/space.h"
 
 TEST_KEEPS(kept, struct ex_space *, ex_space_free)
 

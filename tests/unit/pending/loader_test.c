@@ -17,6 +17,7 @@
 #include "processes/synthetic_records.h"
 #include "pending/loader.h"
 #include "ptrace/ptrace.h"
+#include "space/space.h"
 #include "symbol/symbol.h"
 
 /* A variable of that name is not where to stop. */

@@ -11,6 +11,7 @@
 #include "child.h"
 #include "proc/proc.h"
 #include "processes/live_maps.h"
+#include "space/space.h"
 
 static volatile bool *go;
 

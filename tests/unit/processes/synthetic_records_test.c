@@ -15,6 +15,7 @@
 #include "processes/synthetic_records.h"
 #include "module/module.h"
 #include "os/slot.h"
+#include "space/space.h"
 
 /* What was given, in all. */
 struct seen {

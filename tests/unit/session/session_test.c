@@ -15,6 +15,7 @@
 #include "said.h"
 #include "scratch.h"
 #include "session/explained_session.h"
+#include "space/space.h"
 
 /* Where the watched regions are; nothing is ever there. */
 enum { WORD = 0x10000, OTHER = 0x20000 };

@@ -11,6 +11,7 @@
 #include "mounted.h"
 #include "scratch.h"
 #include "space/kernel_symbols.h"
+#include "space/space.h"
 
 /* A function's address as the kernel lists it; 0: unknown or not shown. */
 static uint64_t

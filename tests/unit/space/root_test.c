@@ -7,6 +7,7 @@
 
 #include "module/module.h"
 #include "proc/roots.h"
+#include "space/space.h"
 
 
 /* in place of what asks */

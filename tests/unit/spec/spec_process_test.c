@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "processes/synthetic_records.h"
+#include "space/space.h"
 #include "spec/spec.h"
 
 /* What is asked for.  Used, so that the compiler keeps them. */

@@ -7,6 +7,7 @@
 #include <malloc.h>
 
 #include "capture.h"
+#include "space/space.h"
 #include "stack/stack_cache.h"
 #include "unwind/unwind.h"
 

@@ -10,6 +10,7 @@
 
 #include "kernel_symbol.h"
 #include "capture.h"
+#include "space/space.h"
 #include "stack/stack.h"
 
 #define OWN __attribute__((noinline))

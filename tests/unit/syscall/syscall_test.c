@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "space/space.h"
 #include "syscall/syscall.h"
 #include "syscall/syscall_number.h"
 #include "syscall/syscall_table.h"

@@ -13,6 +13,7 @@
 #include "capture.h"
 #include "module/module_private.h"
 #include "scratch.h"
+#include "space/space.h"
 #include "symbol/symbol.h"
 #include "type/declared_object.h"
 

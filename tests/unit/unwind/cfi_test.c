@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "capture.h"
+#include "space/space.h"
 #include "unwind/cfi.h"
 
 /* Each row begins at a label of its own, row_NAME. */

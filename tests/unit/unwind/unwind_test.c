@@ -15,6 +15,7 @@
 
 #include "capture.h"
 #include "command.h"
+#include "space/space.h"
 #include "unwind/regs.h"
 #include "unwind/unwind.h"
 
