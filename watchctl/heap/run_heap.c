@@ -46,7 +46,7 @@ static const struct preloaded_library library = {
 struct heap_run {
 	struct serve serve;		/* with the session, of all runs */
 	struct heap_evidence evidence;	/* of the first */
-	struct heap_sample sample;	/* if there is but that one */
+	struct heap_sample sample;	/* if there is only one */
 	struct heap_input input;
 	pid_t command;
 	char library[PATH_MAX];

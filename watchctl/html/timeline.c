@@ -1,4 +1,4 @@
-/* timeline: bins, of which each two are joined when they are too few. */
+/* timeline: bins, which are joined in pairs when there are too few. */
 #include "html/timeline.h"
 
 #include <math.h>

@@ -74,8 +74,8 @@ put_summary(struct report *r, const struct summary_row *row)
 	return json_line_end(r);
 }
 
-/* With --count, write the hits on a watch that a thread made; NULL: that
-   threads which are not known made. */
+/* With --count, write the hits on a watch that a thread made; NULL: those of
+   threads that are not known. */
 static int
 put_count(struct report *r, const struct ex_watch *watch,
     const struct wp_thread_count *thread, uint64_t count)

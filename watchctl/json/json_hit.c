@@ -259,7 +259,7 @@ json_hit(struct report *r, const struct ex_hit *hit)
 	if (written == 0 && r->stacks_once && ex_hit_after_free(hit) &&
 	    hit->part->freed_at != NULL)
 		written = json_name_stack(r, hit->part->freed_at);
-	if (written != 0)	/* a hit without its backtrace is none */
+	if (written != 0)	/* without its backtrace it is no hit */
 		return written;
 	b = json_line_begin(r, "hit");
 	field_dec(b, "seq", hit->seq);

@@ -1,7 +1,6 @@
 /* json_line: lines, and the fields that many of them have. */
 #include "json/json.h"
 
-/* Seconds since the run began, from a time on the records' clock. */
 void
 json_field_time(struct buffer *b, const char *name, const struct report *r,
     uint64_t time)

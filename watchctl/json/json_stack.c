@@ -8,9 +8,6 @@
 
 enum { KEPT_MAX = 16 << 20 };	/* bytes of backtraces kept at most */
 
-/* Put the id of a backtrace.  Where it must lead to frames, a number is added
-   that tells backtraces with the same id apart: they are the same places at
-   other addresses. */
 void
 json_field_stack(struct buffer *b, const char *name, const struct report *r,
     const struct ex_stack *stack)
@@ -100,7 +97,6 @@ json_put_stack(struct buffer *b, const struct report *r,
 	put_frames(b, stack);
 }
 
-/* Write the line of a backtrace, unless it has been written. */
 int
 json_name_stack(struct report *r, const struct ex_stack *stack)
 {

@@ -54,7 +54,7 @@ buffer_puts(struct buffer *b, const char *text)
 /* Append a character n times. */
 void buffer_fill(struct buffer *, char, size_t n);
 
-/* Append a number: decimal, hex with 0x, and and both with at least this many
+/* Append a number: decimal, hex with 0x, and both with at least this many
    digits, at most 16 of hex. */
 void buffer_dec(struct buffer *, uint64_t);
 void buffer_hex(struct buffer *, uint64_t);

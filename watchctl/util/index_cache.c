@@ -19,8 +19,8 @@
 #define ALL_MAX (UINT64_C(1) << 29)	/* and of all of them */
 #define SUFFIX ".index"
 #define UNFINISHED ".new"
-#define ABANDONED 3600			/* seconds after which one that is not
-					   finished will not be */
+#define ABANDONED 3600			/* seconds after which an unfinished one
+					   is given up */
 
 enum { KEY_MAX = 128, NAME_SIZE = KEY_MAX + 32 };
 
@@ -93,7 +93,7 @@ open_cache(bool make)
 	return fd;
 }
 
-/* Put the file name for a build id.  False: the key is none. */
+/* Put the file name for a build id.  False: it is no such id. */
 static bool
 put_name(char name[NAME_SIZE], const char *key)
 {

@@ -8,8 +8,8 @@
 
 /*
  * Debug information shrinks to a third or a fifth of its size, its tables of
- * addresses sometimes to a fortieth.  zlib could say a thousand times as much
- * as it is given, and xz seven thousand times.
+ * addresses sometimes to a fortieth.  What zlib unpacks may be a thousand times
+ * as long as its input, and what xz unpacks seven thousand times.
  */
 #define RATIO_MAX UINT64_C(64)
 #define SMALL (UINT64_C(16) << 20)	/* bytes that anything may become */
@@ -49,7 +49,7 @@ xz_block(const uint8_t *block, size_t len, uint64_t *size)
 	return 0;
 }
 
-/* The unpacked size of an xz stream; UINT64_MAX: it is none. */
+/* The unpacked size of an xz stream; UINT64_MAX: it is not one. */
 static uint64_t
 xz_size(const uint8_t *bytes, size_t len)
 {

@@ -20,7 +20,7 @@
 #include "proc/regular_file.h"
 
 #define PLACES_USUAL ":.debug:/usr/lib/debug"
-#define CHECKED_MAX ((off_t)1 << 30)	/* bytes of a file that is summed */
+#define CHECKED_MAX ((off_t)1 << 30)	/* bytes, if its checksum decides */
 
 enum { ID_MAX = 64 };			/* bytes of a build id */
 

@@ -21,11 +21,11 @@
 #include "base/array.h"
 #include "module/debug_file.h"
 
-#define PAGE 4096u	/* the least there is: what segments are rounded to */
+#define PAGE 4096u	/* the smallest; segments are rounded to pages */
 
 static void (*observe)(const char *path);
-static const struct ex_module *observed;	/* last; NULL: none that is
-						   there */
+static const struct ex_module *observed;	/* last; NULL: none, or it was
+						   freed */
 
 struct ex_module *
 ex_module_new(const char *path, const struct ex_file_id *id)

@@ -13,7 +13,7 @@
 
 struct wp_cpus {
 	bool has[WP_CPUS_MAX];
-	unsigned end;		/* the highest number that it has, and 1 */
+	unsigned end;		/* the highest number that it has, plus 1 */
 };
 
 /* A list as the kernel writes it, such as "0-3,8".  Result: how many

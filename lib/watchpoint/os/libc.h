@@ -53,8 +53,8 @@ wp_libc_alone(void)
 	return &__libc_single_threaded != NULL && __libc_single_threaded != 0;
 }
 
-/* gettid(2), which some C libraries remember: it is another one in a thread
-   that was made by clone(2). */
+/* gettid(2), which some C libraries remember, although a thread that was made
+   by clone(2) has another one. */
 static inline pid_t
 wp_libc_tid(void)
 {

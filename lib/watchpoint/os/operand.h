@@ -36,8 +36,8 @@ wp_operand_hits(const struct wp_operand *operand, const struct wp_slot *slot)
 }
 
 /* Whether it is one of a pair of which the second stores only if nothing came
-   in between.  A trap does, so that with a watch on its word a program tries
-   that for ever. */
+   in between.  A trap comes in between, so with a watch on that word a program
+   would try for ever. */
 bool wp_operand_is_exclusive(uint32_t code);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * perf_event: <linux/perf_event.h>, where the system's is older than Linux 5.13
- * with what came until then.  Whether the kernel knows it is found by trying.
+ * perf_event: <linux/perf_event.h>; where the system's is older than Linux 5.13,
+ * with what was added until then.  Whether the kernel knows it is found by trying.
  */
 #ifndef WP_PERF_EVENT_H
 #define WP_PERF_EVENT_H

@@ -11,8 +11,8 @@ struct wp_tracepoint {
 	uint32_t offset;	/* of a field of 4 bytes, in its raw bytes */
 };
 
-/* One by its name ("GROUP/NAME"), and where it has a field of 4 bytes.  0 or
-   -errno: the file system is not mounted, or there is no such one. */
+/* Find one by its name ("GROUP/NAME"), and where it has a field of 4 bytes.  0
+   or -errno: the file system is not mounted, or there is no such one. */
 int wp_tracepoint_find(struct wp_tracepoint *, const char *name,
     const char *field);
 

@@ -2,8 +2,9 @@
  * probe_cpus: fires a watch on each processor.
  *
  * Each processor has its own debug registers, and a hypervisor may give them to
- * some of its processors only, or take them and trap nothing.  A thread for
- * each, at the same time, so that it does not take long on a busy machine.
+ * some of its processors only, or take them and trap nothing.  The watches are
+ * fired by one thread for each processor at the same time, so that it does not
+ * take long on a busy machine.
  */
 #include <pthread.h>
 #include <sched.h>

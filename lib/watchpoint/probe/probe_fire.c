@@ -5,8 +5,8 @@
  * what came is compared with what must come.  An event that opens is no proof:
  * some hypervisors and emulators accept breakpoints that never fire.
  *
- * Signal safety: the handler disables its event, for on processors that trap
- * before the access (arm64) returning would trap again and again.
+ * Signal safety: the handler disables its event, because on processors that
+ * trap before the access (arm64) returning would trap again and again.
  */
 #include <fcntl.h>
 #include <linux/bpf.h>
