@@ -60,7 +60,7 @@ learn(struct learned *l, const struct ex_hit *hit, struct taken *taken)
 	*taken = (struct taken){hit->watch, POLICY_WRITER_NAMED};
 	if (hit->stack != NULL && is_loaders(hit->stack))
 		return 0;
-	taken->writer = policy_writer(l->policy, hit->stack, &name);
+	taken->writer = policy_writer_of(l->policy, hit->stack, &name);
 	if (taken->writer == POLICY_WRITER_NAMED)
 		err = policy_file_add(&l->file, hit->watch->spec,
 		    hit->watch->access, buffer_text(&name));

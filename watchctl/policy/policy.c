@@ -112,7 +112,7 @@ judge_writer(struct policy *p, const struct ex_stack *stack)
 		policy_use(p, line);
 	else if (allows(p, POLICY_ALLOW))
 		return UNKNOWN;
-	writer = policy_writer(p, stack, &name);
+	writer = policy_writer_of(p, stack, &name);
 	buffer_free(&name);
 	if (line == NULL)
 		return writer == POLICY_WRITER_MISSING ? UNKNOWN : STRAY;

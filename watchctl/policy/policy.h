@@ -78,7 +78,7 @@ enum policy_writer {
 	POLICY_WRITER_MISSING	/* another function may be missing in the
 				   backtrace */
 };
-enum policy_writer policy_writer(struct policy *, const struct ex_stack *,
+enum policy_writer policy_writer_of(struct policy *, const struct ex_stack *,
     struct buffer *);
 
 /* All findings of stray or of unjudged hits, in order of their first hits;

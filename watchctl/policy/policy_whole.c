@@ -15,7 +15,7 @@
 #include "policy/culprit_name.h"
 
 /* Whether an allowed function may have jumped to the function at a place. */
-struct asked {
+struct jump_asked {
 	const struct ex_module *module;	/* NULL: to any function, by an
 					   indirect jump */
 	uint64_t vaddr;
@@ -86,7 +86,7 @@ modules_of(const struct ex_stack *stack, struct ex_module *out[MODULES_MAX],
 static int
 compare_asked(const void *a, const void *b)
 {
-	const struct asked *x = a, *y = b;
+	const struct jump_asked *x = a, *y = b;
 	int order = ex_compare((uintptr_t)x->module,
 	    (uintptr_t)y->module);
 
@@ -117,10 +117,11 @@ may_jump_anywhere(struct policy *p, struct ex_module *const *modules,
 /* Whether an allowed function may have jumped to the function of the frame from
    one of n modules.  The answer is cached. */
 static bool
-may_jump(struct policy *p, const struct asked *key,
+may_jump(struct policy *p, const struct jump_asked *key,
     struct ex_module *const *modules, unsigned n)
 {
-	struct asked **found = tfind(key, &p->asked, compare_asked), *asked;
+	struct jump_asked **found = tfind(key, &p->asked, compare_asked);
+	struct jump_asked *asked;
 	bool may;
 
 	if (found != NULL)
@@ -159,7 +160,7 @@ static bool
 may_be_missing(struct policy *p, const struct ex_stack *stack)
 {
 	struct ex_module *modules[MODULES_MAX];
-	struct asked key = {.rules = p->rules}, anywhere = key;
+	struct jump_asked key = {.rules = p->rules}, anywhere = key;
 	const unsigned n = modules_of(stack, modules, &key.modules);
 
 	anywhere.modules = key.modules;
@@ -220,7 +221,7 @@ is_innermost(const struct ex_stack *stack, const struct ex_frame *culprit)
 }
 
 enum policy_writer
-policy_writer(struct policy *p, const struct ex_stack *stack,
+policy_writer_of(struct policy *p, const struct ex_stack *stack,
     struct buffer *name)
 {
 	const struct ex_frame *culprit = stack == NULL ? NULL :

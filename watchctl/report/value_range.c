@@ -83,7 +83,7 @@ are_alike(const struct range_value *a, const struct range_value *b)
 static void
 widen(struct value_range *range, const struct range_value *v)
 {
-	enum ex_number_order order = EX_ORDER_NONE;
+	enum ex_order order = EX_ORDER_NONE;
 
 	if (are_alike(&range->least, v) && are_alike(&range->largest, v))
 		order = ex_number_order(&v->number, &range->least.number);

@@ -143,7 +143,7 @@ static bool
 compare(enum ex_operator operator, const struct ex_number *a,
     const struct ex_number *b)
 {
-	const enum ex_number_order order = ex_number_order(a, b);
+	const enum ex_order order = ex_number_order(a, b);
 
 	switch (operator) {
 	case EX_LESS:

@@ -53,10 +53,10 @@ bool ex_number_apply(enum ex_operator, const struct ex_number *left,
     const struct ex_number *right, struct ex_number *);
 
 /* The order of two numbers of one type.  NaN has none. */
-enum ex_number_order {
+enum ex_order {
 	EX_ORDER_LESS, EX_ORDER_EQUAL, EX_ORDER_ABOVE, EX_ORDER_NONE,
 };
-static inline enum ex_number_order
+static inline enum ex_order
 ex_number_order(const struct ex_number *a, const struct ex_number *b)
 {
 	const bool less = a->is_float ? a->real < b->real : a->is_signed ?

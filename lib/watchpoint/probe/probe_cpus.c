@@ -15,7 +15,7 @@
 
 enum { STACK = 64 << 10 };
 
-struct shot {
+struct cpu_shot {
 	int cpu;
 	pthread_t thread;
 	bool tried;		/* the watch was set and the store made there */
@@ -28,7 +28,7 @@ shoot(void *arg)
 {
 	const size_t size = CPU_ALLOC_SIZE(WP_CPUS_MAX);
 	cpu_set_t *only = CPU_ALLOC(WP_CPUS_MAX);
-	struct shot *shot = arg;
+	struct cpu_shot *shot = arg;
 	int got;
 
 	if (only == NULL)
@@ -48,7 +48,7 @@ shoot(void *arg)
 /* Prepare a shot for each processor that this thread may run on.  Result: how
    many. */
 static unsigned
-find_processors(struct shot *shots)
+find_processors(struct cpu_shot *shots)
 {
 	const size_t size = CPU_ALLOC_SIZE(WP_CPUS_MAX);
 	cpu_set_t *all = CPU_ALLOC(WP_CPUS_MAX);
@@ -66,7 +66,7 @@ find_processors(struct shot *shots)
 
 /* A processor for which no thread can be created is not tried. */
 static void
-shoot_all(struct shot *shots, unsigned n)
+shoot_all(struct cpu_shot *shots, unsigned n)
 {
 	pthread_attr_t attr;
 	unsigned begun = 0;
@@ -84,7 +84,7 @@ shoot_all(struct shot *shots, unsigned n)
 void
 wp_probe_cpus(struct wp_probe_cpus *out)
 {
-	struct shot *shots = calloc(WP_CPUS_MAX, sizeof(*shots));
+	struct cpu_shot *shots = calloc(WP_CPUS_MAX, sizeof(*shots));
 	unsigned n;
 
 	*out = (struct wp_probe_cpus){.silent = -1};

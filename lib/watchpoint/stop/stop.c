@@ -93,12 +93,12 @@ all_go_on(struct wp_stops *stops)
    passed on and its handler makes a hit too, the next stop comes when the
    handler ends, and so on without end; so a merged signal without a hit
    disables the signal. */
-static enum wp_stop_at
+static enum wp_stopped_at
 take_stop(struct wp_stops *stops, struct wp_stop_thread *thread,
     const struct wp_trace *trace)
 {
 	enum wp_stop_signal what = WP_STOP_SIGNAL_ITS_OWN;
-	enum wp_stop_at at;
+	enum wp_stopped_at at;
 
 	if (trace->made != 0)
 		take_made(stops, thread->process, trace->made);
@@ -126,7 +126,7 @@ stopped(void *arg, struct wp_thread *traced, const struct wp_trace *trace)
 	struct wp_stop_thread *thread = (struct wp_stop_thread *)traced;
 	const pid_t pid = traced->pid, tid = traced->tid;
 	struct wp_stops *stops = arg;
-	const enum wp_stop_at at = take_stop(stops, thread, trace);
+	const enum wp_stopped_at at = take_stop(stops, thread, trace);
 
 	stops->holds = false;
 	wp_stop_look_at_scouts(stops);

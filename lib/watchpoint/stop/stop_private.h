@@ -220,14 +220,14 @@ void wp_stop_look_at_signals(struct wp_stops *);
 void wp_stop_drain(struct wp_stops *);
 
 /* What happened just before a thread stopped. */
-enum wp_stop_at {
+enum wp_stopped_at {
 	WP_STOP_AT_NOTHING,
 	WP_STOP_AT_HIT,
 	WP_STOP_AT_CALL,	/* a hit of the kernel, in a system call */
 };
 
 /* Give the waiting samples of a stopped thread their values. */
-enum wp_stop_at wp_stop_join(struct wp_stops *, struct wp_stop_thread *);
+enum wp_stopped_at wp_stop_join(struct wp_stops *, struct wp_stop_thread *);
 
 /* The samples of a thread wait no longer. */
 void wp_stop_give_up(struct wp_stops *, pid_t tid);

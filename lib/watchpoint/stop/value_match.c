@@ -476,7 +476,7 @@ is_lent(const struct look *look, bool (*shares)(pid_t tid, pid_t child))
 	    process->unsure;
 }
 
-enum wp_stop_at
+enum wp_stopped_at
 wp_stop_join(struct wp_stops *stops, struct wp_stop_thread *thread)
 {
 	struct look look = {.stops = stops, .thread = thread, .call = -1};
