@@ -282,8 +282,9 @@ arrivals_announce(struct run *run)
 {
 	const struct arrivals *a = run->arrivals;
 
-	if (run->options->exe != NULL)
-		report_hidden(run);
+	if (a == NULL)		/* mappers find processes by what they map */
+		return;
+	report_hidden(run);
 	if (run->options->cgroup == NULL || a->moves != 0)
 		return;
 	session_warn(&run->session, "processes that are moved into the control "
