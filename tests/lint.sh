@@ -10,9 +10,10 @@ flags="$flags -Iwatchctl -Itests/support"
 
 sources()
 {
-	# what is for arm64 is checked there; headers of Python and MPI may be
+	# what is for Arm is checked there; headers of Python and MPI may be
 	# missing
 	find "$@" -name '*.c' ! -path 'tests/victim/*' ! -name '*_aarch64.c' \
+	    ! -name '*_arm.c' \
 	    ! -path 'examples/pytest/*' ! -path 'examples/fleet/*'
 }
 

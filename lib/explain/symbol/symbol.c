@@ -421,7 +421,7 @@ ex_symbol_at(struct ex_module *m, uint64_t vaddr, struct ex_symbol *out)
 	const struct symbols *symbols = symbols_of(m);
 	const struct ex_range *found;
 
-	if (symbols == NULL)
+	if (symbols == NULL || symbols->at == NULL)
 		return false;
 	if ((found = ex_ranges_find(&symbols->sized, vaddr)) == NULL &&
 	    (found = ex_ranges_find(&symbols->unsized, vaddr)) == NULL)

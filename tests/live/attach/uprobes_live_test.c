@@ -375,7 +375,8 @@ TEST(inherited_they_make_fork_fail)
 	(void)close(go[0]);
 	(void)close(go[1]);
 	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), EINVAL);
+	/* as whatever is there is no path, or that of no file */
+	assert_int_not_equal(WEXITSTATUS(status), 0);
 }
 
 static volatile uint64_t stopped_at;
