@@ -13,9 +13,9 @@ struct scan {
 	unsigned depth;
 };
 
-/* Characters that need no escape in a string. */
+/* Characters of ASCII that need no escape in a string. */
 static const bool plain[256] = {
-	[0x20 ... 0x21] = true, [0x23 ... 0x5b] = true, [0x5d ... 0xff] = true,
+	[0x20 ... 0x21] = true, [0x23 ... 0x5b] = true, [0x5d ... 0x7f] = true,
 };
 
 static bool scan_value(struct scan *);
@@ -57,6 +57,21 @@ scan_escape(struct scan *s)
 	return true;
 }
 
+/* Characters that are no ASCII, if there are any. */
+static bool
+scan_utf8(struct scan *s)
+{
+	while (s->at < s->end && (*s->at & 0x80) != 0) {
+		const size_t len = visible_utf8(s->at,
+		    (size_t)(s->end - s->at));
+
+		if (len == 0)
+			return false;
+		s->at += len;
+	}
+	return true;
+}
+
 static bool
 scan_string(struct scan *s)
 {
@@ -65,6 +80,11 @@ scan_string(struct scan *s)
 	for (;;) {
 		while (s->at < s->end && plain[(unsigned char)*s->at])
 			s->at++;
+		if (s->at < s->end && (*s->at & 0x80) != 0) {
+			if (!scan_utf8(s))
+				return false;
+			continue;
+		}
 		if (scan_char(s, '"'))
 			return true;
 		if (!scan_char(s, '\\') || !scan_escape(s))

@@ -2,6 +2,7 @@
 #include "util/visible.h"
 
 #include <stdint.h>
+#include <string.h>
 
 /* One character of a text. */
 struct character {
@@ -31,6 +32,17 @@ scan(const char *text)
 	    (code >= 0xd800 && code <= 0xdfff))
 		return c;
 	return (struct character){code, len, true};
+}
+
+size_t
+visible_utf8(const char *text, size_t len)
+{
+	char copy[5] = "";
+	struct character c;
+
+	memcpy(copy, text, len < 4 ? len : 4);
+	c = scan(copy);
+	return c.valid ? c.len : 0;
 }
 
 /* Whether a terminal obeys or hides the character rather than showing it. */

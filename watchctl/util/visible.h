@@ -25,6 +25,10 @@ void visible_put_max(struct buffer *, const char *text, size_t max);
    becomes U+FFFD. */
 void visible_put_json(struct buffer *, const char *text);
 
+/* The length of the character at text, which has len bytes, at least 1; 0: it is
+   not UTF-8. */
+size_t visible_utf8(const char *text, size_t len);
+
 /* Whether a text is harmless to a terminal: its only control characters are
    line ends, tabs and, where allowed, colours. */
 bool visible_is_harmless(const char *text, size_t len, bool colour);

@@ -21,6 +21,7 @@ static const char *const whole[] = {
 	"{\"a\":\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e4\\ud83d\\ude00\"}",
 	"{\"a\":true,\"b\":false,\"c\":null}", "{\"\":\"\"}",
 	"{\"a\" : [ 1 , 2 ] , \"b\" : { } }", "{\"a\":\"\xc3\xa4\"}",
+	"{\"a\":\"x\xe2\x82\xac\xf0\x9f\x98\x80\\n\"}",
 };
 
 static const char *const wrong[] = {
@@ -31,6 +32,8 @@ static const char *const wrong[] = {
 	"{\"a\":\"\\u12g4\"}", "{\"a\":\"\\u123\"}", "{\"a\":\"\n\"}",
 	"{\"a\":[1,]}", "{\"a\":[1}", "{\"a\":{]}", "{}{}", "{} x",
 	"{\"a\":\"", "{\"a\":\"\\", "{\"a\":1e5e}", "{\"a\":[1 2]}",
+	"{\"a\":\"\xf9\"}", "{\"a\":\"\xc3\"}", "{\"\x80\":1}",
+	"{\"a\":\"\xed\xa0\x80\"}", "{\"a\":\"\xe2\x82",
 };
 
 TEST(what_is_json)
@@ -44,8 +47,7 @@ TEST(what_is_json)
 }
 
 /* Cut anywhere, or with one byte changed: as jansson has it, but for what it
-   refuses beyond that (a NUL in a string, a number that it cannot hold, bytes
-   that are not UTF-8). */
+   refuses beyond that (a NUL in a string, a number that it cannot hold). */
 TEST(as_another_reader_has_it)
 {
 	static const char line[] = "{\"type\":\"hit\",\"seq\":12,\"time\":1.25,"
