@@ -12,6 +12,8 @@ trap 'rm -rf "$scratch"' EXIT
 export GOCACHE="${GOCACHE:-$scratch/cache}" GOPATH="$scratch/path" GOFLAGS=-mod=mod \
     GOTOOLCHAIN=local GOPROXY=off
 mkdir "$scratch/count" "$scratch/calls"
+# a sanitizer's library can be put into no other program
+[ ! -x "$TOP/watchctl/watchctl" ] || WATCHCTL=$TOP/watchctl/watchctl
 
 cat > "$scratch/count/main.go" <<'EOF'
 package main

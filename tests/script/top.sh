@@ -43,11 +43,12 @@ screen()
 {
 	tmux capture-pane -p -t top
 }
-# await TEXT: until the screen has it
+# await TEXT: until the screen has it; again, while others watch everything
 await()
 {
 	tries=0
 	until screen | grep -q -e "$1"; do
+		! screen | grep -q 'no free slot' || start "$started"
 		tries=$((tries + 1))
 		[ $tries -lt 600 ] || {
 			echo "no '$1' on:"
@@ -80,7 +81,8 @@ keys()
 # start COMMAND: at the prompt
 start()
 {
-	keys "clear; $1" Enter
+	started=$1
+	keys "clear; $started" Enter
 }
 # The terminal echoes and has lines, and the prompt has it.
 restored()
