@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "insn/insn.h"
+#include "module/module.h"
 #include "space/space.h"
 
 #ifdef __aarch64__	/* static checkers also read it on other processors */
