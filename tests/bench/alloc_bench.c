@@ -21,25 +21,14 @@
 enum { RUNS = 9, PAIRS = 20000, SOME = 1000 };
 #define PAIR 1000.0		/* ns, of a million a second */
 
-/* ns for a malloc and its free, with so many rounds of work between: the least
-   of some, since others want the processors, too. */
+/* ns for a malloc and its free, with so many rounds of work between. */
 static double
 ask(struct running *v, int rounds)
 {
-	double least = 0, ns;
 	char line[64];
 
 	(void)snprintf(line, sizeof(line), "heap %d %d\n", PAIRS, rounds);
-	for (int i = 0; i < RUNS; i++) {
-		char answer[64];
-
-		say(v, line);
-		hear(v, answer, sizeof(answer));
-		assert_int_equal(sscanf(answer, "done %lf", &ns), 1);
-		if (i == 0 || ns < least)
-			least = ns;
-	}
-	return least;
+	return bench_least(v, line, RUNS);
 }
 
 /* The rounds with which it makes a million a second. */

@@ -47,6 +47,10 @@ void bench_compare(struct bench_way *, size_t n, unsigned rounds,
 /* Have a victim act, which then prints "done".  Seconds. */
 double bench_go(struct running *);
 
+/* Have a victim act some times, which then prints "done NS": the least, since
+   others want the processors, too. */
+double bench_least(struct running *, const char *what, unsigned times);
+
 /* Have a victim end. */
 void bench_end(struct running *);
 

@@ -13,21 +13,11 @@
 
 enum { RUNS = 9, ARGUMENTS = 32 };
 
-/* us for a call, the least of some: others want the processors, too. */
+/* us for a call. */
 static double
 ask(struct running *v, const char *what)
 {
-	double least = 0, ns;
-	char line[64];
-
-	for (int i = 0; i < RUNS; i++) {
-		say(v, what);
-		hear(v, line, sizeof(line));
-		assert_int_equal(sscanf(line, "done %lf", &ns), 1);
-		if (i == 0 || ns < least)
-			least = ns;
-	}
-	return least / 1e3;
+	return bench_least(v, what, RUNS) / 1e3;
 }
 
 /* place0 to place11, the first ones of which have the slots. */

@@ -15,21 +15,11 @@
 
 enum { RUNS = 7, ROUNDS = 5 };
 
-/* ms of processor time; the least, since others want the processors, too */
+/* ms of processor time */
 static double
 ask(struct running *v)
 {
-	double least = 0, ns;
-	char line[64];
-
-	for (int i = 0; i < RUNS; i++) {
-		say(v, "w 20000\n");
-		hear(v, line, sizeof(line));
-		assert_int_equal(sscanf(line, "done %lf", &ns), 1);
-		if (i == 0 || ns < least)
-			least = ns;
-	}
-	return least / 1e6;
+	return bench_least(v, "w 20000\n", RUNS) / 1e6;
 }
 
 static double

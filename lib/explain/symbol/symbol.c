@@ -389,6 +389,15 @@ give_up(struct ex_module *m, struct symbols *symbols)
 	ex_module_no_memory(m);
 }
 
+static bool
+symbols_fill(struct ex_module *m, struct symbols *symbols)
+{
+	if (!add_symbols(m, symbols) || !symbols_sort(symbols))
+		return false;
+	symbols_unique(symbols);
+	return symbols_index(m, symbols);
+}
+
 /* The table of the module; empty if there are no symbols, or too many for the
    memory that may be used.  NULL if there is no memory at all. */
 static struct symbols *
@@ -403,12 +412,7 @@ symbols_of(struct ex_module *m)
 	symbols->module = m;
 	if (!ex_module_open(m))
 		return symbols;
-	if (!add_symbols(m, symbols) || !symbols_sort(symbols)) {
-		give_up(m, symbols);
-		return symbols;
-	}
-	symbols_unique(symbols);
-	if (!symbols_index(m, symbols))
+	if (!symbols_fill(m, symbols))
 		give_up(m, symbols);
 	return symbols;
 }

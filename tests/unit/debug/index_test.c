@@ -4,10 +4,10 @@
  */
 #include "test.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <zlib.h>
 
+#include "child.h"
 #include "debug/index.h"
 #include "units.h"
 
@@ -119,20 +119,6 @@ lie(void)
 	scratch_write_bytes("index", bytes, len);
 }
 
-/* How many are open. */
-static unsigned
-descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir) != NULL)
-		n++;
-	(void)closedir(dir);
-	return n;
-}
-
 /* --- it is used --- */
 
 static const char *const ways[] = {
@@ -173,14 +159,14 @@ TEST_WITH(no_module_holds_a_descriptor, nothing_kept, NULL)
 		scratch_run("%s", i < COUNT(ways) ? ways[i] :
 		    more[i - COUNT(ways)]);
 		for (int k = 0; k < 2; k++) {
-			const unsigned before = descriptors();
+			const unsigned before = open_descriptors();
 			struct ex_module *m = module_of("p");
 
 			assert_true(has_variable(m, "last_v", last_name));
 			assert_int_equal(line_of(m, "last"), 6);
-			assert_int_equal(descriptors(), before);
+			assert_int_equal(open_descriptors(), before);
 			ex_module_free(m);
-			assert_int_equal(descriptors(), before);
+			assert_int_equal(open_descriptors(), before);
 		}
 	}
 }
