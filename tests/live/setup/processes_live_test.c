@@ -505,8 +505,9 @@ await_in_file(const char *path, const char *text)
 {
 	char grep[512];
 
-	(void)snprintf(grep, sizeof(grep), "until grep -q '%s' %s; do "
-	    "sleep 0.01; done", text, path);
+	(void)snprintf(grep, sizeof(grep), "timeout 60 sh -c 'until "
+	    "grep -q \"$0\" \"$1\"; do sleep 0.01; done' '%s' %s",
+	    text, path);
 	assert_int_equal(system(grep), 0);
 }
 
