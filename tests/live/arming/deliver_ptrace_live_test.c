@@ -495,7 +495,7 @@ lose_both(void)
 	_exit(count_lines(said, " may go unreported: the helper, ") == 0);
 }
 
-TEST(without_it_and_its_tracer_that_is_said)
+TEST(without_helper_and_tracer_a_line_says_so)
 {
 	(void)setenv("WATCHPOINT_OUTPUT", "/dev/null", 1);
 	assert_int_equal(child_wait(start_program(lose_both, "ptrace")), 0);
@@ -778,7 +778,7 @@ lose_all_without_handler(void)
 	_exit(31);
 }
 
-TEST(their_death_does_no_harm)
+TEST(the_death_of_helper_and_tracer_does_no_harm)
 {
 	(void)setenv("WATCHPOINT_OUTPUT", "/dev/null", 1);
 	assert_int_equal(child_wait(start_program(lose_all_without_handler,

@@ -101,7 +101,7 @@ TEST(the_lock_excludes)
 
 /* A use has 24 bits of a serial, beside the copy's number; one whose 24 are 0
    would be nobody's. */
-TEST(serials_are_never_nothing)
+TEST(a_serial_number_is_never_zero)
 {
 	uint32_t serial;
 
@@ -240,7 +240,7 @@ each(struct calls *calls, int (*fn)(void *, pid_t), void (*undo)(void *))
 	return result;
 }
 
-TEST(a_single_thread_is_called_once)
+TEST(a_callback_runs_once_in_a_single_thread)
 {
 	static struct calls calls;
 

@@ -144,7 +144,7 @@ TEST(holds_more_than_the_rings)
 	finish();
 }
 
-TEST(gives_them_as_they_come)
+TEST(delivers_records_in_order_of_arrival)
 {
 	struct pollfd p;
 	uint64_t before;
@@ -199,7 +199,7 @@ expect_account(void)
 	    sizeof(struct wp_mmap2_record));
 }
 
-TEST(loses_what_finds_no_room_and_counts_it)
+TEST(counts_what_it_has_no_room_for)
 {
 	begin(WP_DRAIN_MIN);
 	fill_memory();

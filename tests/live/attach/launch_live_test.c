@@ -522,7 +522,7 @@ TEST(abandons_without_a_trace)
 }
 
 /* A target that goes lets its command go on. */
-TEST(lets_go_unwatched)
+TEST(releases_a_command_unwatched)
 {
 	struct launched l;
 
@@ -570,7 +570,7 @@ TEST(reports_why_it_cannot)
 	}
 }
 
-TEST(holds_on_when_it_cannot_arm)
+TEST(keeps_holding_when_it_cannot_arm)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_BREAKPOINT, .size = sizeof(attr),
@@ -601,7 +601,7 @@ TEST(holds_on_when_it_cannot_arm)
 	wp_target_free(l.target);
 }
 
-TEST(bears_commands_that_are_killed)
+TEST(survives_commands_that_are_killed)
 {
 	struct wp_proc_status state_now;
 	struct wp_cause cause = {0};

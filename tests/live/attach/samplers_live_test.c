@@ -310,7 +310,7 @@ make_filter(const char *format)
 
 /* A hit for which the condition is surely false is all there but for its stack;
    others have that, too. */
-TEST(unwanted_hits_have_no_stack)
+TEST(rejected_hits_have_no_stack)
 {
 	static const struct {
 		const char *condition;
@@ -520,7 +520,7 @@ know_more(unsigned number, void *arg)
 }
 
 /* The newest are. */
-TEST(so_many_stacks_are_known_together)
+TEST(as_many_stacks_are_known_as_fit)
 {
 	static struct written written[WP_KNOWN_WAYS + 2];
 
@@ -758,7 +758,7 @@ TEST(the_verifier_accepts_every_shape)
 	wp_rings_close(rings);
 }
 
-TEST(reads_have_no_program)
+TEST(reads_are_delivered_without_a_program)
 {
 	const struct perf_event_attr attr = attr_of(slot(HW_BREAKPOINT_RW,
 	    &word, 8), (struct wp_options){.stack = 64});
@@ -781,7 +781,7 @@ store_often(unsigned n)
 
 /* Full rings lose hits, which is counted.  The first sample after that comes
    through a ring in which the kernel cannot say so; yet a record says it. */
-TEST(a_loss_is_said_before_the_next_sample)
+TEST(a_loss_is_reported_before_the_next_sample)
 {
 	const struct wp_options options = {.stack = 4096};
 	struct perf_event_attr attr = attr_of(slot(HW_BREAKPOINT_W, &word, 8),
@@ -932,7 +932,7 @@ shoot_amid(struct shot *s, bool program)
 
 /* So a program that itself reads what is watched would make hits that nobody
    delivers. */
-TEST(amid_a_program_no_other_runs_and_no_sample_is_written)
+TEST(no_program_runs_inside_another_and_no_sample_is_written)
 {
 	struct shot s;
 

@@ -146,7 +146,7 @@ TEST(what_may_be_of_other_code_is_left_out)
 
 /* Nor what was seen while nothing was known of the mapping; and nothing is
    certain before all is known up to then. */
-TEST(a_look_is_certain_once_mappings_are_known)
+TEST(a_reading_is_certain_once_mappings_are_known)
 {
 	NEEDS_ARRAYS;
 	know(OTHER, 1);
@@ -210,7 +210,7 @@ TEST(a_call_ends_where_its_mapping_does)
 }
 
 /* With other numbers: what is counted by old ones is nobody's. */
-TEST(it_begins_anew_with_the_stacks_that_are_known)
+TEST(counting_restarts_with_the_known_stacks)
 {
 	NEEDS_ARRAYS;
 	know(OTHER, 1);
@@ -240,7 +240,7 @@ TEST(it_begins_anew_with_the_stacks_that_are_known)
 }
 
 /* Where programs may still be at the table, what they add to is done with. */
-TEST(a_table_that_is_not_left_is_not_cleared)
+TEST(a_table_still_in_use_is_not_cleared)
 {
 	NEEDS_ARRAYS;
 	know(OTHER, 1);

@@ -813,7 +813,7 @@ is_end(enum wp_cause_code code)
 	    code == WP_CAUSE_ZOMBIE;
 }
 
-TEST(bears_processes_that_end)
+TEST(survives_processes_that_end)
 {
 	unsigned before = open_descriptors();
 
@@ -913,7 +913,7 @@ TEST(attaches_without_holding)
 }
 
 /* It makes threads faster than they can be looked at: that has an end. */
-TEST(does_not_look_for_ever)
+TEST(searches_for_threads_for_a_limited_time)
 {
 	void *(*fn)(void *) = chain;
 	pid_t pid = child_start(make_threads, &fn), tracer;
@@ -933,7 +933,7 @@ TEST(does_not_look_for_ever)
 }
 
 /* As a test that fails leaves them. */
-TEST(who_is_traced_ends_after_its_tracer)
+TEST(a_traced_process_ends_after_its_tracer)
 {
 	pid_t pid = child_start(write_slowly, NULL), tracer;
 
@@ -1211,7 +1211,7 @@ TEST(what_is_turned_off_is_marked_once)
 }
 
 /* What nobody has read is not known, whatever the memory held before. */
-TEST(knows_nothing_before)
+TEST(knows_no_events_before_attaching)
 {
 	const struct wp_options options = {.count = true};
 	const struct wp_watched *watched;

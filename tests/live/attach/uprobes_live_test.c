@@ -278,7 +278,7 @@ refused(const char *const *more, const char *words)
 }
 
 /* One line says why. */
-TEST(where_they_cannot_serve)
+TEST(uprobes_that_are_refused)
 {
 	const char *argv[ARGS];
 	struct running w;
@@ -354,7 +354,7 @@ open_inherited(pid_t pid)
 	return fd;
 }
 
-TEST(inherited_they_make_fork_fail)
+TEST(inherited_uprobes_make_fork_fail)
 {
 	int go[2], status, fd;
 	pid_t pid, child;
@@ -395,7 +395,7 @@ note_place(int sig, siginfo_t *info, void *context)
 #endif
 }
 
-TEST(a_stop_by_one_is_late)
+TEST(a_stop_by_a_uprobe_is_late)
 {
 	const uint64_t addr = (uint64_t)(uintptr_t)begins_with_nop;
 	const struct sigaction action = {

@@ -127,7 +127,7 @@ TEST(says_nothing_to_a_file)
 }
 
 /* Nothing that it tries works, and everything else does. */
-TEST(what_it_may_not_do_fails)
+TEST(what_the_explainer_may_not_do_fails)
 {
 	struct running w;
 	struct outcome o;
@@ -150,7 +150,7 @@ static const struct {
 };
 
 /* One module is left aside, and no hit is missing. */
-TEST(its_death_is_survived)
+TEST(the_explainers_death_is_survived)
 {
 	struct running w[COUNT(deaths)];
 	const size_t n = tried(COUNT(deaths), 2);
@@ -168,7 +168,7 @@ TEST(its_death_is_survived)
 }
 
 /* What it sends without end is not kept without end, and it is replaced. */
-TEST(too_much_is_not_kept)
+TEST(memory_beyond_the_limit_ends_the_explainer)
 {
 	static const char *const what[] = {"floods", "babbles"};
 	struct running w;
@@ -200,7 +200,7 @@ start_spec(const char *what, struct running *w, const char *mode,
 	    victim("counter"), "2", "300"));
 }
 
-TEST(what_a_spec_may_not_do_fails)
+TEST(resolving_a_spec_may_not_do_more)
 {
 	struct running w;
 	struct outcome o;
@@ -278,7 +278,7 @@ kill_reader(pid_t pid, pid_t *reader)
 
 /* Whoever kills one says nothing about what it is reading, unless that happens
    again there. */
-TEST(one_that_is_killed_blames_nothing_at_first)
+TEST(a_killed_explainer_blames_no_module_at_first)
 {
 	struct running w;
 	struct outcome o;
@@ -400,7 +400,7 @@ start_report(struct running *w)
 	return pid;
 }
 
-TEST(it_has_nothing)
+TEST(the_explainer_has_no_privileges)
 {
 	struct running w;
 	struct outcome o;
@@ -597,7 +597,7 @@ put_instead(const char *text)
 }
 
 /* At the start: nothing is watched, and the reason and the way out are said. */
-TEST(one_that_does_not_run_is_named)
+TEST(an_explainer_that_does_not_start_is_named)
 {
 	static const char *const modes[] = {"--count", "--stop"};
 	char *copy = strdup(scratch_path("watchctl"));
@@ -620,7 +620,7 @@ TEST(one_that_does_not_run_is_named)
 }
 
 /* Later on: the program goes on, and the account has what was reported. */
-TEST(one_that_does_not_run_any_more_is_survived)
+TEST(an_explainer_that_starts_no_more_is_survived)
 {
 	static const char *const modes[] = {"--user-only", "--stop"};
 	char *copy = strdup(scratch_path("watchctl")), line[64];

@@ -159,7 +159,7 @@ hear_until(struct running *w, const char *type, struct outcome *o)
 	} while (strstr(line, kind) == NULL);
 }
 
-TEST(a_signal_tells_what_was_not_told_yet)
+TEST(a_signal_reports_what_was_not_reported_yet)
 {
 	struct target t;
 	struct running w;
@@ -433,7 +433,7 @@ TEST(until_in_each_way)
 	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "until");
 }
 
-TEST(a_condition_that_is_none_there)
+TEST(a_condition_that_is_bad_in_the_target)
 {
 	struct outcome o;
 

@@ -371,7 +371,7 @@ expect_incomplete(const struct outcome *o, unsigned whole, const char *why)
 }
 
 /* A limit of so many blocks of 512 bytes, and of none. */
-TEST(a_report_that_finds_no_room)
+TEST(a_report_on_a_full_disk)
 {
 	static const struct {
 		const char *mode;
@@ -403,7 +403,7 @@ TEST(a_report_that_finds_no_room)
 }
 
 /* Then the status says what nobody reads. */
-TEST(an_account_that_finds_no_room)
+TEST(an_account_on_a_full_disk)
 {
 	char command[2 * PATH_MAX];
 	struct outcome o;

@@ -103,7 +103,7 @@ TEST(storm_of_threads)
 	    "word", more ? 300 : 100);
 }
 
-TEST(so_many_hits)
+TEST(ends_after_as_many_hits_as_asked)
 {
 	const char *const argv[] = {victim("counter"), "1", "300", NULL};
 	struct target t;
@@ -374,17 +374,17 @@ expect_unhindered(const char *more, bool killed)
 
 /* Nor does it keep threads that are created, or signals, children or the
    programs that these execute. */
-TEST(who_does_not_read_hinders_nobody)
+TEST(a_reader_that_does_not_read_stops_no_thread)
 {
 	expect_unhindered(NULL, false);
 }
 
-TEST(nor_if_the_explainer_is_killed)
+TEST(an_unread_report_survives_the_explainer)
 {
 	expect_unhindered(NULL, true);
 }
 
-TEST(nor_children_that_are_watched)
+TEST(an_unread_report_stops_no_child)
 {
 	expect_unhindered("-f", false);
 }
@@ -675,7 +675,7 @@ TEST(hits_of_a_program_that_has_ended)
 	}
 }
 
-TEST(a_program_ends_though_watchctl_stands)
+TEST(a_program_ends_although_watchctl_is_stopped)
 {
 	struct outcome o;
 
@@ -821,7 +821,7 @@ expect_spared(pid_t pid)
 	expect_outlasting(pid);
 }
 
-TEST(who_kills_watchctl_by_name_spares_them)
+TEST(killing_watchctl_by_name_spares_its_tracers)
 {
 	const char *const argv[] = {victim("acts"), "writer", "1", NULL};
 	struct target t;
@@ -860,13 +860,13 @@ is_said_to_block(uint64_t mask)
 }
 
 /* It blocks all there are while its C library makes a thread. */
-TEST(who_makes_a_thread_does_not_block_the_signal)
+TEST(a_thread_that_creates_another_does_not_block_the_signal)
 {
 	assert_true(is_said_to_block(UINT64_C(1) << (SIGTRAP - 1)));
 	assert_false(is_said_to_block(UINT64_MAX));
 }
 
-TEST(what_registers_cannot)
+TEST(what_debug_registers_cannot_do)
 {
 	const char *const argv[] = {victim("acts"), "writer", "1", NULL};
 	struct target t;
@@ -918,18 +918,18 @@ main(void)
 		little_memory_by_debug_registers,
 #endif
 		hits_of_a_program_that_has_ended,
-		a_program_ends_though_watchctl_stands, another_program,
+		a_program_ends_although_watchctl_is_stopped, another_program,
 		the_tracer_killed, a_commands_tracer_killed,
 		the_tracer_killed_at_a_hit,
-		who_kills_watchctl_by_name_spares_them,
-		who_makes_a_thread_does_not_block_the_signal,
-		what_registers_cannot,
+		killing_watchctl_by_name_spares_its_tracers,
+		a_thread_that_creates_another_does_not_block_the_signal,
+		what_debug_registers_cannot_do,
 		a_command_that_cannot_be_watched_does_not_run, NULL,
 	};
 	const CMUnitTestFunction by_events[] = {
 		each_hit_with_its_values, nothing_is_lost_of_threads,
 		storm_of_threads, children_too, a_command,
-		stopped_and_continued, nor_children_that_are_watched, NULL,
+		stopped_and_continued, an_unread_report_stops_no_child, NULL,
 	};
 	int failed = run_live_tests(.except = by_registers,
 	    .before_all = scratch_make, .after_all = scratch_remove);

@@ -188,7 +188,7 @@ TEST(moves_while_held)
 
 /* Two objects that the same pointer leads to: each write to it is recorded for
    both. */
-TEST(two_move_while_held)
+TEST(two_pointers_move_while_held)
 {
 	struct moving m;
 	struct outcome o;
@@ -311,7 +311,7 @@ TEST(changed_and_changed_back)
 }
 
 /* It is looked at while the process runs, at the latest at the end. */
-TEST(the_same_is_written)
+TEST(a_pointer_is_written_unchanged)
 {
 	expect_status(NULL, false, "s\nk\n", "4", 0);
 }

@@ -391,7 +391,7 @@ hit_once_more(void *arg)
 	CHECK(strstr(wp_stray_missed_text(), "by a thread") != NULL);
 }
 
-TEST(an_event_that_is_not_armed_again_is_told_of)
+TEST(an_event_that_is_not_armed_again_is_reported)
 {
 	program(hit_once_more, NULL);
 }
@@ -416,7 +416,7 @@ call_in_thread(void *arg)
 	return NULL;
 }
 
-TEST(threads_to_come_make_steps_too)
+TEST(later_threads_step_too)
 {
 	struct wp_watch *w = open_watch(.label = "target");
 	pthread_t thread[THREADS];
@@ -462,7 +462,7 @@ static int
 with_none(void)
 {
 	return run_live_tests(.except = (const CMUnitTestFunction[]){
-	    by_sigtrap_is_refused, threads_to_come_make_steps_too, NULL},
+	    by_sigtrap_is_refused, later_threads_step_too, NULL},
 	    .before_each = reset, .after_each = close_all);
 }
 
@@ -479,7 +479,7 @@ with_helper(void)
 {
 	whose = WP_ALL_THREADS;
 	return run_live_tests(.only = (const CMUnitTestFunction[]){
-	    threads_to_come_make_steps_too, each_execution_is_one_hit, NULL},
+	    later_threads_step_too, each_execution_is_one_hit, NULL},
 	    .before_each = reset, .after_each = close_all);
 }
 

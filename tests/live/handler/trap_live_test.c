@@ -600,7 +600,7 @@ store_one_or_the_other(void *arg)
 
 /* Threads that hit neighbours at the same time are not taken for one that hits
    both; but a thread that is kept from its handler may be. */
-TEST(neighbours_are_told_apart)
+TEST(neighbouring_watches_are_distinguished)
 {
 	const unsigned all = THREADS * (TIMES / 4) / 2;
 	struct wp_watch *one = open_watch(.addr = &word[0]);
@@ -660,7 +660,7 @@ TEST(overlapping_watches_miss_nothing)
 }
 
 /* It would make up for one that is lost. */
-TEST(no_access_is_accounted_for_twice)
+TEST(no_access_is_counted_twice)
 {
 	struct wp_watch *w = open_watch(.addr = &word[0], .len = 16);
 
@@ -1038,7 +1038,7 @@ jump_rudely(const struct wp_hit *hit, void *arg)
 }
 
 /* Not as documented: but the next hit is one. */
-TEST(a_handler_that_was_left_rudely_is_forgotten)
+TEST(a_handler_left_by_longjmp_is_forgotten)
 {
 	struct wp_watch *w = open_watch(.addr = &word[0],
 	    .handler = jump_rudely);
@@ -1113,7 +1113,7 @@ TEST(a_hit_may_abort)
  * No helper.
  */
 
-TEST(a_hit_without_helper_is_lines)
+TEST(a_hit_without_helper_is_reported_in_plain_lines)
 {
 	struct wp_watch *w = open_watch(.addr = &word[0], .label = "config",
 	    .action = WP_PRINT, .flags = WP_STRAY);

@@ -251,7 +251,7 @@ TEST(what_is_allowed_is_no_finding)
 }
 
 /* A rule for each kind, and what a run without damage is. */
-TEST(a_finding_is_told_to_ci)
+TEST(a_finding_is_reported_to_ci)
 {
 	char junit[] = "/tmp/run_heap_live_test.XXXXXX";
 	const int fd = mkstemp(junit);
@@ -287,7 +287,7 @@ shell_guards(struct outcome *o, const char *before, const char *options,
 	run(o, LIST("/bin/sh", "-c", command));
 }
 
-TEST(what_has_read_a_pipe_does_not_run_again)
+TEST(a_command_that_has_read_a_pipe_does_not_run_again)
 {
 	struct outcome o;
 
@@ -365,7 +365,7 @@ TEST(after_a_signal_that_ends_there_is_no_further_run)
 }
 
 /* Whoever is left is ended after ten seconds. */
-TEST(a_further_run_leaves_nobody_behind)
+TEST(a_further_run_leaves_no_process_behind)
 {
 	char name[] = "/tmp/run_heap_live_test.XXXXXX";
 	const int fd = mkstemp(name);
@@ -398,7 +398,7 @@ int
 main(void)
 {
 	static const CMUnitTestFunction slow[] = {
-		a_further_run_leaves_nobody_behind, NULL,
+		a_further_run_leaves_no_process_behind, NULL,
 	};
 
 	return run_live_tests(.before_all = scratch_make,

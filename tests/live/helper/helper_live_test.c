@@ -189,7 +189,7 @@ act(void *arg)
 	exit(0);
 }
 
-TEST(what_was_not_delivered_is_told_at_the_end)
+TEST(what_was_not_delivered_is_reported_at_the_end)
 {
 	for (size_t i = 0; i < COUNT(scenes); i++) {
 		const struct scene *scene = &scenes[i];

@@ -466,7 +466,7 @@ watches_a_wide_block(void)
 }
 
 /* And nothing is left of it. */
-TEST(a_block_that_cannot_be_watched_is_said)
+TEST(a_block_that_cannot_be_watched_is_reported)
 {
 	struct outcome o;
 
@@ -543,7 +543,7 @@ opens_and_closes(void)
 	store(4);
 }
 
-TEST(a_watch_is_told_of_before_its_first_hit)
+TEST(a_watch_is_announced_before_its_first_hit)
 {
 	static const char *const types[] = {
 		"start", "watch", "hit", "hit", "watch", "hit",
@@ -840,7 +840,7 @@ exits_while_blocked(void)
 	store(3);
 }
 
-TEST(what_comes_late_says_so)
+TEST(late_hits_are_marked)
 {
 	const json_t *hit;
 	struct outcome o;
@@ -890,7 +890,7 @@ is_frozen(void)
 	quad.a = 5;
 }
 
-TEST(stray_accesses_are_marked_and_told)
+TEST(stray_accesses_are_marked_and_reported)
 {
 	static const char *const texts[] = {"stray", "stray", "hit"};
 	struct outcome o;
@@ -1047,7 +1047,7 @@ is_not_alone(void)
 }
 
 /* A watch on one thread does not see what the others write. */
-TEST(others_are_not_seen)
+TEST(writes_of_other_processes_are_not_seen)
 {
 	static const char *const old[] = {"0x0", "", ""};
 	struct outcome o;
@@ -1089,7 +1089,7 @@ shares_its_memory(void)
 	(void)waitpid(pid, NULL, 0);
 }
 
-TEST(others_that_have_the_memory_are_not_seen)
+TEST(writes_of_processes_that_share_the_memory_are_not_seen)
 {
 	struct outcome o;
 
@@ -1102,7 +1102,7 @@ TEST(others_that_have_the_memory_are_not_seen)
 
 /* The first hit's old value is known, too, and the next after what no hit shows
    of: but what a handler wrote. */
-TEST(old_values_are_those_there_were)
+TEST(old_values_are_right)
 {
 	static const struct {
 		void (*program)(void);
@@ -1293,7 +1293,7 @@ has_a_deaf_thread(void)
 	(void)pthread_join(thread, NULL);
 }
 
-TEST(deafness_is_noticed)
+TEST(a_blocked_signal_is_noticed)
 {
 	struct outcome o;
 
@@ -1475,7 +1475,7 @@ stores_nothing(void)
 	(void)open_watch(.label = "word");
 }
 
-TEST(in_words_there_is_no_more_than_hits)
+TEST(text_has_hits_only)
 {
 	struct outcome o;
 
@@ -1510,7 +1510,7 @@ stores_often(void)
 }
 
 /* Hits that find no room are lost, but their threads go on, and it is said. */
-TEST(nobody_need_read_the_report)
+TEST(a_report_need_not_be_read)
 {
 	struct running r = {.in = -1};
 	struct outcome o;

@@ -86,7 +86,7 @@ count_said(const struct outcome *o, const char *text)
 
 /* The constructor's store and those of main, each before what the program says
    next; both say it on stderr. */
-TEST(hits_come_before_what_is_next)
+TEST(a_hit_is_reported_before_the_next_instruction)
 {
 	static const char *const order[] = {
 		"watching state", "#1   write  state", "mark prepared",
@@ -109,7 +109,7 @@ TEST(hits_come_before_what_is_next)
 	}
 }
 
-TEST(the_report_is_as_ever)
+TEST(the_report_has_its_usual_form)
 {
 	const json_t *start, *watch;
 	struct outcome o;
@@ -278,7 +278,7 @@ TEST(a_report_that_nobody_reads)
 
 /* --- whether it can be vouched for --- */
 
-TEST(strays_and_what_was_not_seen)
+TEST(strays_and_unseen_accesses)
 {
 	static const struct {
 		const char *allow, *act[2];
@@ -561,7 +561,7 @@ refuse_rings(void)
 		_exit(1);
 }
 
-TEST(what_is_not_heard_of)
+TEST(accesses_without_a_report)
 {
 	int status;
 	pid_t pid = fork();
@@ -599,7 +599,7 @@ TEST(the_watch_of_children_may_end_before)
 }
 
 /* All of it, not the one access whose signal is pending. */
-TEST(what_a_deaf_program_does_is_counted)
+TEST(what_a_program_does_with_signals_blocked_is_counted)
 {
 	static const char *const deliveries[] = {"sigtrap", "async", "ptrace"};
 	static const char *const ends[] = {"store", "leave"};
@@ -632,7 +632,7 @@ TEST(a_program_that_disables_all_descriptors)
 
 /* Nor is an access that was not reported taken for one that another watch's
    hits made: their instructions show what they touched. */
-TEST(nothing_makes_up_for_what_was_not_told)
+TEST(unreported_accesses_are_not_made_up_for)
 {
 	static const char *const with[] = {"alone", "together"};
 
@@ -753,7 +753,7 @@ TEST(another_program_lives)
 
 /* Neither is a program another one because it takes long to end, or to begin: a
    loader that audits keeps the library waiting. */
-TEST(a_program_is_itself_from_beginning_to_end)
+TEST(a_program_is_unchanged_from_beginning_to_end)
 {
 	static const struct {
 		const char *audit, *act, *end;
@@ -888,7 +888,7 @@ expect_refused(const char *const *options, const char *const *command,
 	assert_string_equal(o.out, "");
 }
 
-TEST(what_cannot_be_done_is_not_begun)
+TEST(an_impossible_watch_starts_no_command)
 {
 	expect_refused(LIST("-w", "nosuch"), LIST(guest), 125,
 	    "no symbol 'nosuch'");
@@ -993,7 +993,7 @@ TEST(copies_of_the_library_keep_apart)
 }
 #endif
 
-TEST(tools_do_what_they_do)
+TEST(other_tools_work_under_it)
 {
 	static const struct {
 		const char *command[3], *watch;
@@ -1039,7 +1039,7 @@ static int
 run_part(unsigned part)
 {
 	const CMUnitTestFunction by_registers[] = {
-		strays_and_what_was_not_seen, children_are_watched_too,
+		strays_and_unseen_accesses, children_are_watched_too,
 		a_child_that_begins_slowly_is_watched, macros_and_children,
 		children_survive_the_helper, children_that_are_not_watched,
 		the_watch_of_children_may_end_before, NULL,

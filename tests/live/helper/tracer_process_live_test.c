@@ -237,13 +237,13 @@ hold_others(void *arg)
 		shared->result = -4;
 }
 
-TEST(all_others_are_held)
+TEST(all_other_threads_are_held)
 {
 	run_program(hold_others);
 	assert_int_equal(shared->result, 0);
 }
 
-TEST(the_held_go_on_without_a_helper)
+TEST(held_threads_continue_without_a_helper)
 {
 	pid_t helper = start_helper();
 	pid_t program = start_program(hold_others, channel);
@@ -657,7 +657,7 @@ have_two_threads(void *arg)
 	wp_close(w);
 }
 
-TEST(threads_have_four_each)
+TEST(each_thread_has_four_slots)
 {
 	run_program(have_two_threads);
 	assert_int_equal(shared->step, 0);

@@ -268,7 +268,7 @@ TEST(drops_what_is_unchanged)
 /* A store and the jump behind it touch the same pointer: the store is the one
    that changed it, or left something else than where the thread is.  The jump,
    which goes on elsewhere, cannot be known. */
-TEST(tells_a_store_from_a_jump)
+TEST(distinguishes_a_store_from_a_jump)
 {
 	static const struct {
 		const char *option, *delivery, *source;
@@ -372,7 +372,7 @@ act(const char *name, const char *access, const char *more, struct outcome *o)
 }
 
 /* The sample's copy of the stack is read by the kernel. */
-TEST(takes_no_sample_for_an_access)
+TEST(does_not_count_samples_as_accesses)
 {
 	struct outcome o;
 	json_t *hit;
@@ -393,7 +393,7 @@ TEST(takes_no_sample_for_an_access)
 
 /* Code that is no longer the file's is not explained by that.  The program
    patches itself when it is told: the hits before that have been explained. */
-TEST(believes_no_changed_code)
+TEST(does_not_trust_changed_code)
 {
 	struct running w;
 	struct target t;
@@ -574,7 +574,7 @@ check_race(const char *log, const struct watched *w, struct access_tally *t)
 
 static struct access_tally tally;
 
-TEST(invents_nothing_in_a_race)
+TEST(claims_no_wrong_value_in_a_race)
 {
 	static const char *const options[][4] = {
 		{"-w", "word"}, {"-w", "word", "--stop"},
@@ -622,7 +622,7 @@ check_flat(const char *threads, bool recorded)
 	assert_true(tally.old >= tally.stores / 10);
 }
 
-TEST(knows_what_threads_replaced_that_never_rest)
+TEST(knows_what_busy_threads_replaced)
 {
 	struct wp_target *target = ticketed_target();
 
@@ -637,7 +637,7 @@ TEST(knows_what_threads_replaced_that_never_rest)
 /* Two threads write at the same time after a pause, for which each of them is
    settled: the one reported first need not have been it.  And many at once.
    From inside, the program's own counts show it, so pauses need not be long. */
-TEST(invents_nothing_inside)
+TEST(claims_no_wrong_value_inside)
 {
 	static const char *const option[] = {"-w", "word", "--inside", NULL};
 	static const char *const args[][3] = {
@@ -884,7 +884,7 @@ watch_unseen(struct watched *w, const char *const *by, const char *access,
 
 /* What others left is never reported as what the program's last access did; and
    a write that changed something is not left out. */
-TEST(knows_nothing_of_what_it_did_not_see)
+TEST(claims_nothing_after_unseen_writes)
 {
 	static const char *const modes[] = {"vfork", "kernel", "alias",
 	    "peers", "past"};
@@ -908,7 +908,7 @@ TEST(knows_at_a_stop_what_was_added_to)
 	assert_int_equal(check_unseen(&w, w.o.out), 12);
 }
 
-TEST(knows_nothing_of_what_it_did_not_see_inside)
+TEST(claims_nothing_after_unseen_writes_inside)
 {
 	static const char *const modes[] = {"vfork", "kernel", "alias",
 	    "peers", "past"};
@@ -928,7 +928,7 @@ TEST(knows_nothing_of_what_it_did_not_see_inside)
 }
 
 /* Two processes that take turns, each watched from when they shared it. */
-TEST(knows_nothing_of_what_processes_share)
+TEST(claims_nothing_of_shared_memory)
 {
 	static const char *const modes[][2] = {
 		{NULL, NULL}, {"--stop", NULL}, {"--user-only", NULL},
@@ -1017,7 +1017,7 @@ warns_of_another(const struct outcome *o)
 
 /* What the other one writes is seen only if that is watched, and then by
    another watch. */
-TEST(knows_nothing_of_what_another_had_before)
+TEST(claims_nothing_of_memory_shared_beforehand)
 {
 	static const char *const by[] = {NULL, "--stop", "-f",
 	    "--delivery=ring", NULL};
@@ -1054,7 +1054,7 @@ TEST(does_not_warn_of_what_is_about_to_execute)
 	assert_true(silent);
 }
 
-TEST(knows_nothing_of_what_another_had_before_afterwards)
+TEST(claims_nothing_of_memory_shared_beforehand_in_a_recording)
 {
 	static const char *const by[] = {NULL, "-f"};
 	const char *recording = scratch_path("beside");
@@ -1143,7 +1143,7 @@ TEST(one_processor_is_in_order)
 }
 
 /* A recording has no memory to be read. */
-TEST(invents_nothing_afterwards)
+TEST(claims_no_wrong_value_in_a_recording)
 {
 	struct outcome o, report;
 	struct watched w = {.lines = NULL};
@@ -1239,7 +1239,7 @@ TEST(a_damaged_recording_proves_no_order)
 }
 
 /* Writes that are 10 ms apart are in order, whoever makes them. */
-TEST(reports_values_of_calm_threads)
+TEST(reports_values_of_threads_that_rarely_hit)
 {
 	static const char *const options[][4] = {
 		{"-w", "word"}, {"-w", "word", "--inside"},
@@ -1261,7 +1261,7 @@ TEST(reports_values_of_calm_threads)
 
 /* --- a process that ran before --- */
 
-TEST(knows_what_there_was)
+TEST(knows_initial_values)
 {
 	const char *const argv[] = {victim("counter"), "1", "50", NULL};
 	struct running v, w;

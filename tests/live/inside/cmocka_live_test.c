@@ -258,7 +258,7 @@ expect_said(const struct outcome *o, const char *what)
 		    said ? "true" : "not true", o->out, o->err);
 }
 
-TEST(suites_turn_red)
+TEST(suites_fail)
 {
 	for (size_t i = 0; i < COUNT(runs); i++) {
 		struct outcome o;
@@ -286,7 +286,7 @@ TEST(the_report_is_in_the_xml)
 }
 
 /* Without a helper there are addresses, and a red test all the same. */
-TEST(it_takes_no_helper)
+TEST(cmocka_needs_no_helper)
 {
 	struct outcome o;
 

@@ -369,7 +369,7 @@ TEST(toggled_while_others_hit)
 	crew_end(&crew);
 }
 
-TEST(one_in_so_many)
+TEST(one_hit_in_a_period)
 {
 	const struct wp_attr attr = WATCH(&word, .period = 100);
 	struct wp_watch *w;
@@ -381,7 +381,7 @@ TEST(one_in_so_many)
 	wp_close(w);
 }
 
-TEST(no_more_than_so_many)
+TEST(no_more_hits_than_the_limit)
 {
 	const struct wp_attr attr = WATCH(&word, .limit = 5);
 	struct wp_watch *w;
@@ -445,7 +445,7 @@ count_call(const struct wp_hit *hit, void *arg)
 	(void)atomic_fetch_add(&t->hits, 1);
 }
 
-TEST(executed_once_and_not_yet)
+TEST(an_execution_is_reported_once_and_before_it)
 {
 	const struct wp_attr attr = {
 		.size = sizeof(attr), .addr = (void *)(uintptr_t)store_first,
@@ -499,7 +499,7 @@ TEST(executed_and_written_at_once)
 	assert_string_equal(order, "xwxw");
 }
 
-TEST(reads_hit_where_asked_for)
+TEST(reads_are_hits_where_wanted)
 {
 	const struct wp_attr attr = WATCH(&word, .access = WP_ACCESS);
 	struct wp_watch *w;
@@ -649,7 +649,7 @@ TEST(unaligned_over_two_slots)
 }
 
 /* A period is of each slot, and makes one hit of those that come together. */
-TEST(one_in_so_many_over_two_slots)
+TEST(one_hit_in_a_period_over_two_slots)
 {
 	struct wp_attr attr = WATCH(&quad[1], .period = 3);
 	struct wp_watch *w;
@@ -1024,7 +1024,7 @@ expect_refused(const struct wp_attr *attr, int err, const char *cause)
 	assert_null(w);
 }
 
-TEST(regions_that_cannot_be)
+TEST(impossible_regions)
 {
 	static _Alignas(64) volatile char many[64];
 	struct wp_attr attr = WATCH(&word);
@@ -1082,7 +1082,7 @@ TEST(no_more_descriptors)
 	wp_close(w);
 }
 
-TEST(moves_that_cannot_be)
+TEST(impossible_moves)
 {
 	struct wp_watch *w;
 
@@ -1121,7 +1121,7 @@ ticks_of(int fd)
 
 /* The program closes everything, and opens something of its own under the same
    number: that is left alone. */
-TEST(numbers_that_are_used_again)
+TEST(descriptors_that_are_reused)
 {
 	struct perf_event_attr clock = {
 		.type = PERF_TYPE_SOFTWARE, .size = sizeof(clock),

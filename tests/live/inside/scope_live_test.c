@@ -77,7 +77,7 @@ TEST(a_write_in_the_block_is_stray)
 	assert_string_equal(wp_stray_text(), "");
 }
 
-TEST(so_is_another_threads)
+TEST(another_threads_write_is_stray)
 {
 	WP_FREEZE(word) {
 		run_thread(write_in_thread);
@@ -235,7 +235,7 @@ by_a_handler(void)
 	wp_stray_reset();
 }
 
-TEST(however_it_is_left)
+TEST(a_block_may_be_left_in_any_way)
 {
 	void (*const ways[])(void) = {
 		by_return, by_break, by_goto,
@@ -264,7 +264,7 @@ freeze_in_thread(void *unused)
 }
 
 /* Also when the one that opened it leaves first. */
-TEST(freezes_of_the_same_share_a_register)
+TEST(freezes_of_one_object_share_a_register)
 {
 	pthread_t thread;
 
@@ -284,7 +284,7 @@ TEST(freezes_of_the_same_share_a_register)
 	expect_thawed(2);
 }
 
-TEST(a_freeze_that_cannot_be_had_is_counted)
+TEST(an_impossible_freeze_is_counted)
 {
 	static volatile uint64_t taken[WP_SLOTS_MAX];
 	volatile unsigned ran = 0;
@@ -311,7 +311,7 @@ TEST(a_freeze_that_cannot_be_had_is_counted)
 	expect_thawed(0);
 }
 
-TEST(what_is_too_long_is_counted)
+TEST(a_freeze_that_is_too_long_is_counted)
 {
 	static char text[1024];
 
@@ -323,7 +323,7 @@ TEST(what_is_too_long_is_counted)
 
 /* It is no permit: that a permitted write was made is still known where it
    ends. */
-TEST(what_is_not_in_force_permits_nothing)
+TEST(a_permit_without_a_freeze_permits_nothing)
 {
 	static volatile char too_large[1024];
 
@@ -376,7 +376,7 @@ TEST(a_watched_block_gives_up_its_register)
 #endif
 }
 
-TEST(a_watch_is_once)
+TEST(one_object_is_watched_once)
 {
 	assert_int_equal(WP_WATCH(word), 0);
 	assert_int_equal(WP_WATCH(word), 0);

@@ -140,7 +140,7 @@ watch_on_it(const char *mode, bool before)
 			assert_int_equal(number_of(line, "cpu"), cpu);
 }
 
-TEST(watches_are_on_it_at_once)
+TEST(a_new_processor_is_watched_at_once)
 {
 	static const char *const modes[] = {NULL, "--count", "--stop", "-f"};
 
@@ -185,7 +185,7 @@ run_on_it(const char *const *options, bool before)
 	expect_hits(&o, done);
 }
 
-TEST(a_command_is_watched_on_it_at_once)
+TEST(a_command_is_watched_on_a_new_processor_at_once)
 {
 	const char *const *const options[] = {
 		LIST("-f"), LIST("--stop", "-f"), LIST("--inside"),

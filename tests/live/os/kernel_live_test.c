@@ -613,7 +613,7 @@ TEST(nothing_is_throttled_and_every_hit_is_counted)
 	shot_end(&s);
 }
 
-TEST(lost_hits_are_told_with_the_next_record)
+TEST(lost_hits_are_reported_with_the_next_record)
 {
 	cpu_set_t before;
 	int times = 2000;
@@ -1404,7 +1404,7 @@ TEST(a_child_that_executes_a_program_is_no_gap)
 }
 
 /* Where a thread ends, its events on other processors are not looked at. */
-TEST(the_time_enabled_of_the_ended_is_not_kept)
+TEST(the_time_enabled_of_ended_threads_is_not_kept)
 {
 	struct perf_event_attr attr = attr_of(slot(HW_BREAKPOINT_W, area, 8),
 	    (struct wp_options){0});
@@ -1700,7 +1700,7 @@ a_thread_has_one_tracer(void *pid)
 	_exit(wp_hold_process(&hold, *(pid_t *)pid) == -EPERM ? 0 : 1);
 }
 
-TEST(who_is_traced_cannot_be_held)
+TEST(a_traced_process_cannot_be_held)
 {
 	struct wp_hold hold = {0};
 	struct puppet p;
@@ -2006,7 +2006,7 @@ hold_for_ever(void *arg)
 		(void)pause();
 }
 
-TEST(the_held_go_on_when_the_holder_is_killed)
+TEST(held_threads_continue_when_the_holder_is_killed)
 {
 	struct puppet p;
 	pid_t holder;

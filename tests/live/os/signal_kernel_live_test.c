@@ -1321,7 +1321,7 @@ plant(struct wp_hold *hold, pid_t pid)
 	assert_int_equal(wp_trace_registers(pid, two, 3), 0);
 }
 
-TEST(planted_registers_signal_their_thread)
+TEST(debug_registers_signal_their_thread)
 {
 	static const enum deed by_others[] = {THREAD_STORES, CHILD_STORES};
 	static const enum deed deeds[] = {STORE, STORE_SECOND, STORE_BOTH};
@@ -1355,7 +1355,7 @@ registers_hit(pid_t tid)
 	    offsetof(struct user, u_debugreg[6]), 0) & 15;
 }
 
-TEST(a_tracer_is_told_which_registers_hit)
+TEST(a_tracer_learns_which_registers_hit)
 {
 	static const struct {
 		enum deed deed;
@@ -1381,7 +1381,7 @@ TEST(a_tracer_is_told_which_registers_hit)
 	child_kill(pid);
 }
 
-TEST(a_planted_hit_cannot_be_blocked_or_ignored)
+TEST(a_debug_register_signal_cannot_be_blocked_or_ignored)
 {
 	struct wp_hold hold;
 
@@ -1586,7 +1586,7 @@ have_unseen_child_that_executes(void *unused)
 	need(shared->n == 1);
 }
 
-TEST(executing_makes_it_seen)
+TEST(execve_makes_such_a_child_seen)
 {
 	run_child(have_unseen_child_that_executes, NULL);
 }
@@ -1630,7 +1630,7 @@ have_unseen_grandchild(void *arg)
 	}
 }
 
-TEST(its_child_comes_back_to_a_subreaper_only)
+TEST(such_a_childs_child_returns_to_a_subreaper_only)
 {
 	for (enum reaper r = NO_REAPER; r <= REAPER_BUT_THEN; r++) {
 		shared->n = 0;

@@ -134,14 +134,14 @@ TEST(of_a_static_command)
 	expect_brood("brood_static", LIST("--stop"));
 }
 
-TEST(of_a_narrow_command)
+TEST(of_a_32_bit_command)
 {
 	skip_unless_narrow_runs(victim("brood_narrow"));
 	expect_brood("brood_narrow", LIST(VOUCHED));
 }
 
 /* Beside what all threads have in common. */
-TEST(and_one_that_all_have)
+TEST(a_variable_that_all_threads_share_besides)
 {
 	struct outcome o;
 	size_t i, n = 0;

@@ -172,7 +172,7 @@ TEST(with_stops_in_a_child_it_is_doubted)
 		fail_msg("status %d: %s", o.status, o.err);
 }
 
-TEST(with_stops_an_extension_of_python)
+TEST(with_stops_a_python_extension)
 {
 	struct outcome o;
 
@@ -242,7 +242,7 @@ TEST(in_a_child_that_executes_nothing_it_is_doubted)
 }
 
 /* Nobody prepared it for this; its file is named as Python names it. */
-TEST(an_extension_of_python)
+TEST(a_python_extension)
 {
 	struct outcome o;
 
@@ -263,7 +263,7 @@ expect_doubt(const char *spec, const char *why)
 	assert_holds(o.err, why);
 }
 
-TEST(what_never_comes)
+TEST(a_module_that_is_never_mapped)
 {
 	expect_doubt("nothing!word", "nothing was ever watched");
 }
@@ -480,7 +480,7 @@ TEST(for_a_short_time)
 }
 
 /* A variable of a library that an extension brings. */
-TEST(of_a_python_that_runs)
+TEST(of_a_running_python)
 {
 	struct running r;
 	struct outcome o;
@@ -510,7 +510,7 @@ expect_refused(const char *pid, const char *why, const char *const options[])
 		fail_msg("not '%s': %s", why, o.err);
 }
 
-TEST(what_a_process_that_runs_cannot_wait_for)
+TEST(what_a_running_process_cannot_wait_for)
 {
 	struct target t;
 	struct running r;
@@ -530,7 +530,7 @@ TEST(what_a_process_that_runs_cannot_wait_for)
 	let_go(&r, 7);
 }
 
-TEST(what_never_comes_to_a_process_that_runs)
+TEST(a_module_that_a_running_process_never_maps)
 {
 	struct running r;
 	struct outcome o;
@@ -545,7 +545,7 @@ TEST(what_never_comes_to_a_process_that_runs)
 }
 
 /* It goes on without watchctl. */
-TEST(a_process_that_runs_survives_it)
+TEST(a_running_process_survives_watchctl)
 {
 	struct running r, w;
 	struct outcome o;

@@ -96,7 +96,7 @@ TEST(a_shell_executes_what_is_watched)
 	}
 }
 
-TEST(what_is_not_there_yet_is_pending)
+TEST(a_symbol_that_is_not_mapped_yet_is_pending)
 {
 	struct outcome o;
 	const json_t *watch;
@@ -266,7 +266,7 @@ TEST(nothing_was_ever_watched)
 
 /* One that cannot be watched, for want of slots, is left alone: the next one is
    watched as if it had not been. */
-TEST(one_that_cannot_be_watched)
+TEST(a_program_that_cannot_be_watched)
 {
 	for (size_t i = 0; i < COUNT(modes); i++) {
 		struct outcome o;

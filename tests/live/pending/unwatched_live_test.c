@@ -234,7 +234,7 @@ make_orphan(const struct puppet *p)
 }
 
 /* Of one program it is known what its child is to have. */
-TEST(the_maker_is_killed)
+TEST(the_creator_is_killed)
 {
 	struct puppet p;
 	struct running w;
@@ -251,7 +251,7 @@ TEST(the_maker_is_killed)
 	expect_hits(&o, 1);
 }
 
-TEST(one_of_two_makers_is_killed)
+TEST(one_of_two_creators_is_killed)
 {
 	struct puppet p, other;
 	struct running w;
@@ -288,7 +288,7 @@ make_puppet(void *arg)
 }
 
 /* Then what was killed is not known by who has its child. */
-TEST(the_parent_is_not_the_maker)
+TEST(the_parent_is_not_the_creator)
 {
 	struct puppet p;
 	struct running w;
@@ -349,7 +349,7 @@ may_number(void)
 /* A process executes another program and ends, and before watchctl looks, a
    child of another one that is watched has its number, and ends.  That takes a
    privilege: without, there is no such child. */
-TEST(an_end_of_another_with_the_same_number)
+TEST(another_process_with_the_same_number_ends)
 {
 	struct puppet p, other;
 	struct running w;
@@ -402,9 +402,9 @@ main(int argc, char **argv)
 	/* by debug registers, too, where -f is refused; what is refused stays
 	   so */
 	failed += run_live_tests(.before_all = be_refused, .except =
-	    (const CMUnitTestFunction[]){the_maker_is_killed,
-	    one_of_two_makers_is_killed, the_parent_is_not_the_maker,
-	    an_end_of_another_with_the_same_number, NULL});
+	    (const CMUnitTestFunction[]){the_creator_is_killed,
+	    one_of_two_creators_is_killed, the_parent_is_not_the_creator,
+	    another_process_with_the_same_number_ends, NULL});
 	(void)close(holder.ask[1]);	/* then it ends */
 	return failed;
 }

@@ -141,7 +141,7 @@ need_compiler(void)
 	"writer = one.cc!store::table<std::pair<int, long>, 3>::put\n"
 
 /* Learned in two runs; the same by another build, by --stop and --inside. */
-TEST(learned_and_held_against)
+TEST(learned_and_enforced)
 {
 	static const char *const modes[] = {"", "--stop", "--inside",
 	    "--delivery ring"};
@@ -177,7 +177,7 @@ TEST(learned_and_held_against)
 	expect_in("err", " 1 stray by 1 writer\n", true);
 }
 
-TEST(what_nothing_used_is_said)
+TEST(unused_rules_are_reported)
 {
 	need_compiler();
 	scratch_write("q", "[watch]\nspec = g_config[0]\nwriter = one.cc!set\n"

@@ -75,7 +75,7 @@ is_power_of_two(uint64_t n)
 	return n != 0 && (n & (n - 1)) == 0;
 }
 
-TEST(features_hang_together)
+TEST(features_are_consistent)
 {
 	struct wp_features features;
 	unsigned slots;

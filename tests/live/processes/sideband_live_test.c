@@ -151,7 +151,7 @@ do_step(int step)
 	await(shared->done == step);
 }
 
-TEST(hears_of_mappings_and_children)
+TEST(records_mappings_and_children)
 {
 	const pid_t pid = child_start(run_threads, NULL);
 	uint64_t before;
@@ -217,7 +217,7 @@ map_and_create(void *threads)
 	await_step(3);
 }
 
-TEST(many_mappings_are_in_the_way_of_no_child)
+TEST(many_mappings_hide_no_child)
 {
 	pid_t lent;
 	const pid_t pid = child_start(map_and_create, NULL);
@@ -251,7 +251,7 @@ TEST(too_many_threads_are_not_all_known)
 	assert_int_equal(child_wait(pid), 0);
 }
 
-TEST(knows_nothing_of_nobody)
+TEST(knows_nothing_of_a_process_that_is_gone)
 {
 	sideband_open(&side, 0x7ffffff0);
 	assert_null(side.tasks.rings);

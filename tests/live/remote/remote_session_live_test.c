@@ -515,7 +515,7 @@ finish_with(struct running *w, struct outcome *o)
 	assert_holds(o->err, "\"hits\":600,\"reported\":600,\"lost\":0");
 }
 
-TEST(what_it_may_not_do_fails)
+TEST(what_the_explainer_may_not_do_fails)
 {
 	struct running w[MODES_MAX];
 	struct outcome o;
@@ -532,7 +532,7 @@ TEST(what_it_may_not_do_fails)
 }
 
 /* One module is left aside. */
-TEST(its_death_is_survived)
+TEST(the_explainers_death_is_survived)
 {
 	static const char *const what[] = {"crash", "memory"};
 	struct running w[COUNT(what)][MODES_MAX];

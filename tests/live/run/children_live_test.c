@@ -65,7 +65,7 @@ expect(const char *mode, const char *const *options, const char *act,
 		    "", act, o.status, status, o.err);
 }
 
-TEST(who_ends_in_the_program_is_named_and_doubted)
+TEST(a_child_that_ends_in_the_program_is_named_and_doubted)
 {
 	static const char *const acts[] = {"fork", "vfork-end", "grandchild"};
 
@@ -116,7 +116,7 @@ enum { TRIES = 50 };
 
 /* Neither look for who has the memory sees it.  Where another program runs
    meanwhile, that waits for the next time. */
-TEST(who_is_made_while_they_are_attached_is_doubted)
+TEST(a_child_created_while_attaching_is_doubted)
 {
 	pid_t none = 0, held = child_start(lend, &none);
 	const pid_t lender = child_start(lend, &held);
@@ -145,14 +145,14 @@ TEST(who_is_made_while_they_are_attached_is_doubted)
 		fail_msg("status %d: %s", o.status, o.err);
 }
 
-TEST(who_goes_on_in_the_program_is_named_and_doubted)
+TEST(a_child_that_continues_in_the_program_is_named_and_doubted)
 {
 	for (size_t m = 0; m < COUNT(modes); m++)
 		expect(modes[m], VOUCHED, "leave", DOUBTED,
 		    "goes on in the same program");
 }
 
-TEST(who_executes_another_is_of_no_interest)
+TEST(a_child_that_executes_another_program_does_not_matter)
 {
 	static const char *const acts[] = {
 		"execute", "late", "leave-other", "system", "popen", "spawn",
@@ -164,7 +164,7 @@ TEST(who_executes_another_is_of_no_interest)
 			expect(modes[m], VOUCHED, acts[i], OWN, NULL);
 }
 
-TEST(with_f_they_are_watched)
+TEST(with_f_children_are_watched)
 {
 	const char *const *options = LIST("-f", "--allow", "main",
 	    "--error-exitcode", "66");
@@ -178,7 +178,7 @@ TEST(with_f_they_are_watched)
 
 /* What they execute is another program, which is not watched, or has no such
    symbol. */
-TEST(with_f_what_they_execute_is_doubted)
+TEST(with_f_what_children_execute_is_doubted)
 {
 	static const struct {
 		const char *act;
@@ -208,7 +208,7 @@ TEST(with_f_what_they_execute_is_doubted)
 }
 
 /* Until the end that was asked for, they are watched. */
-TEST(with_f_they_may_outlive_the_watch)
+TEST(with_f_children_may_outlive_the_watch)
 {
 	struct outcome o;
 
@@ -220,7 +220,7 @@ TEST(with_f_they_may_outlive_the_watch)
 
 /* Without a status that has to vouch for the run, only children that still live
    are seen. */
-TEST(what_is_not_vouched_for_keeps_its_status)
+TEST(without_vouching_the_status_is_kept)
 {
 	for (size_t m = 0; m < COUNT(modes); m++) {
 		expect(modes[m], LIST("--allow", "main"), "leave", OWN,
@@ -231,7 +231,7 @@ TEST(what_is_not_vouched_for_keeps_its_status)
 }
 
 /* A stray access is worse. */
-TEST(strays_come_first)
+TEST(a_stray_decides_the_status_first)
 {
 	expect(NULL, LIST("--allow", "nobody", "--error-exitcode", "66"),
 	    "fork", STRAY, "ended without executing another program");

@@ -189,7 +189,7 @@ expect_writers(const struct watched *all, const struct outcome *o)
 	assert_int_equal(by_shells, SHELLS);
 }
 
-TEST(who_writes_it)
+TEST(the_writer_is_named)
 {
 	struct watched all;
 	struct outcome o;

@@ -109,7 +109,7 @@ watch(struct running *w, pid_t pid)
 }
 
 /* The next explainer has said nothing of them. */
-TEST(stacks_are_known_until_who_knows_them_may_err)
+TEST(stacks_are_known_until_the_explainer_may_err)
 {
 	struct running w;
 	struct outcome o;

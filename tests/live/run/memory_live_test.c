@@ -173,20 +173,20 @@ fail_at_points(const struct mode *mode, const char *how)
 	}
 }
 
-TEST(one_fails)
+TEST(one_allocation_fails)
 {
 	for (size_t i = 0; i < COUNT(modes); i++)
 		fail_at_points(&modes[i], "FAIL_AT");
 }
 
-TEST(all_fail_from_one_on)
+TEST(all_allocations_fail_from_one_on)
 {
 	for (size_t i = 0; i < COUNT(modes); i++)
 		fail_at_points(&modes[i], "FAIL_FROM");
 }
 
 /* As a user has it: a limit. */
-TEST(large_ones_fail)
+TEST(large_allocations_fail)
 {
 	static const unsigned long over[] = {1000000, 10000, 1000};
 	struct account usual;
@@ -236,7 +236,7 @@ TEST(a_running_process_goes_on)
 
 /* Of the process nothing follows from it.  Its first byte is not mapped, so all
    ends with a refusal. */
-TEST(a_living_process_is_not_said_to_have_ended)
+TEST(a_living_process_is_not_reported_as_ended)
 {
 	static const char *const how[] = {"FAIL_AT", "FAIL_FROM"};
 	char pid[16], addr[32];

@@ -222,7 +222,7 @@ expect_good_end(void)
 	assert_int_equal(o.status, 7);
 }
 
-TEST(the_victim_alone)
+TEST(the_target_alone)
 {
 	expect_unharmed();
 	expect_good_end();

@@ -164,7 +164,7 @@ static const char *const chain[] = {
 	"level13", "level14", "level15", "work", NULL
 };
 
-TEST(ours_has_all)
+TEST(our_recording_is_complete)
 {
 	record_ours();
 	expect_report(chain);
@@ -172,7 +172,7 @@ TEST(ours_has_all)
 }
 
 /* perf unwinds by itself, from our registers, stacks and mappings. */
-TEST(perf_unwinds_ours)
+TEST(perf_unwinds_our_recording)
 {
 	struct outcome o;
 	const char *at;
@@ -191,13 +191,13 @@ TEST(perf_unwinds_ours)
 	assert_holds(o.out, "bump");
 }
 
-TEST(perfs_with_stacks)
+TEST(perfs_recording_with_stacks)
 {
 	record_perfs("--call-graph=dwarf");
 	expect_report(chain);
 }
 
-TEST(perfs_without_stacks)
+TEST(perfs_recording_without_stacks)
 {
 	static const char *const only[] = {"bump", NULL};
 
@@ -281,7 +281,7 @@ TEST(each_process_has_its_events)
 }
 
 /* Who records is killed: what was hit until then is there, and no more told. */
-TEST(one_that_is_not_finished)
+TEST(an_unfinished_recording)
 {
 	struct running w, v;
 	struct outcome o;
@@ -314,7 +314,7 @@ TEST(one_that_is_not_finished)
 
 /* Somebody cuts the file short while it is read: the pipe for the report is
    full long before its end. */
-TEST(one_that_is_cut_short_meanwhile)
+TEST(a_recording_that_is_cut_short_meanwhile)
 {
 	struct running w;
 	struct outcome o;
@@ -343,7 +343,7 @@ TEST(needs_no_breakpoints)
 	assert_string_equal(o.out, "");
 }
 
-TEST(a_damaged_one_says_so)
+TEST(a_damaged_recording_is_reported)
 {
 	struct outcome o;
 

@@ -158,7 +158,7 @@ finish_crowd(struct running *w, struct outcome *o)
 	return number_of(end, "hits");
 }
 
-TEST(its_hits_are_reported_and_no_others)
+TEST(only_hits_of_the_process_are_reported)
 {
 	struct target t;
 	struct running w;
@@ -201,7 +201,7 @@ TEST(hits_are_counted_by_thread)
 
 /* The kernel clears the word of the next program, at the same address, which is
    no hit of this one. */
-TEST(what_it_executes_is_watched_anew)
+TEST(a_program_that_it_executes_is_watched)
 {
 	struct target t;
 	struct running w;

@@ -218,7 +218,7 @@ refused(const char *const *options, const char *words)
 }
 
 /* One line has the reason of both. */
-TEST(where_they_cannot_serve_either)
+TEST(where_uprobes_are_refused_too)
 {
 	const char *argv[ARGS];
 	struct running w;

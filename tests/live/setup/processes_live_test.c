@@ -562,7 +562,7 @@ TEST(an_address_ends_with_its_program)
 }
 
 /* A process that ends has lost its watches a while before it has ended. */
-TEST(ending_is_no_execve)
+TEST(exit_is_not_taken_for_execve)
 {
 	for (int i = 0; i < 20; i++) {
 		struct outcome o;
@@ -575,7 +575,7 @@ TEST(ending_is_no_execve)
 }
 
 /* Nor if that takes long, since it frees much memory by that. */
-TEST(ending_for_long_is_no_execve)
+TEST(a_slow_exit_is_not_taken_for_execve)
 {
 	const char *const modes[] = {"-f", "--stop", "--inside"};
 	char command[128];
@@ -674,7 +674,7 @@ expect_each(const json_t *line, const struct target *t, const char *number)
 	assert_int_equal(number_of(line, "pid"), t->run.pid);
 }
 
-TEST(several_processes_are_told_apart)
+TEST(several_processes_are_distinguished)
 {
 	struct target t[2];
 	struct outcome o;
@@ -736,7 +736,7 @@ map_word(const char *addr)
 }
 
 /* Some end before they are looked at, some while they are attached. */
-TEST(those_that_vanish_are_skipped)
+TEST(processes_that_end_are_skipped)
 {
 	enum { SHORT = 24 };
 

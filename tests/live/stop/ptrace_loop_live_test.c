@@ -812,7 +812,7 @@ wait_in_vfork(void *arg)
 }
 
 /* A vfork parent cannot stop: it counts as armed, and is, when it wakes. */
-TEST(deep_sleepers_are_not_waited_for)
+TEST(uninterruptible_sleep_is_not_waited_for)
 {
 	pid_t pid = child_start(wait_in_vfork, NULL), tracer;
 

@@ -546,7 +546,7 @@ TEST(each_value_is_exact)
 	}
 }
 
-TEST(also_with_a_look_at_each)
+TEST(values_are_exact_with_a_read_at_each_stop)
 {
 	watch_child(count_up, 1, &calls_held);
 	assert_int_equal(watching.n, 1000);
@@ -554,7 +554,7 @@ TEST(also_with_a_look_at_each)
 		expect(&watching.delivered[i], i, i + 1);
 }
 
-TEST(what_was_stored_again)
+TEST(a_value_that_is_stored_again)
 {
 	watch_child(same_again, 1, &calls);
 	assert_int_equal(watching.n, 10);
@@ -756,7 +756,7 @@ shake_hands_by_turns(void *unused)
 	(void)pthread_join(thread, NULL);
 }
 
-TEST(nor_while_handlers_change)
+TEST(no_signal_is_lost_while_handlers_change)
 {
 	watch_child(shake_hands_by_turns, 1, &calls);
 	assert_int_equal(shared->lost, 0);
@@ -908,7 +908,7 @@ begin_and_pause(void *unused)
 }
 
 /* Whatever is done before the first step. */
-TEST(what_is_attached_goes_on)
+TEST(an_attached_process_continues)
 {
 	const pid_t pid = child_start(begin_and_pause, NULL);
 
@@ -1107,7 +1107,7 @@ end_first(void *unused)
 }
 
 /* The first thread has ended, others have not: nobody else can be held. */
-TEST(held_without_its_first)
+TEST(a_process_held_without_its_first_thread)
 {
 	watch_child(end_first, 1, &calls_hold);
 	assert_int_equal(watching.n, 1);
@@ -1230,7 +1230,7 @@ TEST(no_slot)
 }
 
 /* Ended early, the program runs on as it was. */
-TEST(let_go)
+TEST(a_process_is_released)
 {
 	pid_t pid;
 

@@ -89,7 +89,7 @@ c_start(struct target *t)
 	target_start(t, LIST(victim("expressions")));
 }
 
-TEST(agrees_with_gdb_about_c)
+TEST(agrees_with_gdb_on_c)
 {
 	static const char *const texts[] = {
 		"server.clients->len", "server.clients->next->len",
@@ -151,7 +151,7 @@ TEST(a_reference_is_one_without_mangled_names)
 	target_end(&t, 7);
 }
 
-TEST(agrees_with_gdb_about_cxx)
+TEST(agrees_with_gdb_on_cxx)
 {
 	static const char *const texts[] = {
 		"ns::object.weight", "ns::Class::total", "ns::object.total",
@@ -395,7 +395,7 @@ TEST(finds_a_short_name_among_many)
 }
 
 /* A name that no variable of the program has, but several of a library. */
-TEST(a_librarys_own_names_are_hardly_meant)
+TEST(names_inside_libraries_rank_last)
 {
 	struct outcome o;
 
@@ -485,7 +485,7 @@ TEST(reports_the_type_of_what_is_hit)
 	assert_int_equal(n, COUNT(changes));
 }
 
-TEST(shows_readers_the_type)
+TEST(shows_the_type_in_text)
 {
 	struct running w;
 	struct target t;
@@ -619,7 +619,7 @@ TEST(refuses_with_the_column)
 }
 
 /* Before its first instruction no pointer points anywhere. */
-TEST(wants_no_pointer_before_the_beginning)
+TEST(refuses_a_pointer_on_the_way_of_a_command)
 {
 	static const char *const specs[] = {
 		"server.clients->len", "heads[129]->state", "numbers[at][0]",

@@ -81,7 +81,7 @@ end_traced(void)
 	child_kill(pid);
 }
 
-TEST(they_were_on_if_they_are)
+TEST(registers_that_are_set_were_set_all_the_time)
 {
 	start_traced();
 	let_run(20000000);
@@ -103,7 +103,7 @@ TEST(they_were_on_if_they_are)
 }
 
 /* Each in its own way. */
-TEST(what_is_not_as_it_was_set_is_a_gap)
+TEST(a_register_that_was_changed_is_a_gap)
 {
 	for (int i = 0; i < 4; i++) {
 		struct wp_slot other[WP_DEBUG_REGISTERS];
@@ -145,7 +145,7 @@ TEST(the_last_look_is_before_the_end)
 	child_kill(pid);
 }
 
-TEST(nothing_is_known_of_one_that_was_not_looked_at)
+TEST(a_thread_that_was_not_examined_is_unknown)
 {
 	start_traced();
 	debugreg_time_lost(&timed, &uptime);

@@ -566,7 +566,7 @@ count(const char *text, const char *what)
 	return n;
 }
 
-TEST(is_read_by_gdb)
+TEST(gdb_reads_it)
 {
 	static char thread[32];
 	const char *const expected[] = {

@@ -453,7 +453,7 @@ TEST_WITH(leaves_no_half_of_one, scratch_enter, scratch_leave)
 
 /* --- pause --- */
 
-TEST(pauses_who_stands)
+TEST(pauses_a_stopped_process)
 {
 	struct session s = {0};
 	struct on_hit on_hit = {.what = ON_HIT_PAUSE};
@@ -474,7 +474,7 @@ TEST(pauses_who_stands)
 }
 
 /* It was not explained in time. */
-TEST(names_who_is_not_explained)
+TEST(names_a_thread_without_explanation)
 {
 	struct on_hit on_hit = {.what = ON_HIT_PAUSE};
 	struct on_hit_at hit = stopped_hit();

@@ -323,7 +323,7 @@ look_at_helper(void *arg)
 	CHECK(strcmp(ask_look(), expected) == 0);
 }
 
-TEST(a_helper_begins_as_new)
+TEST(a_helper_starts_with_a_clean_state)
 {
 	for (size_t i = 0; i < COUNT(scenes); i++) {
 		(void)begin(state);
@@ -468,7 +468,7 @@ TEST(a_child_is_adopted_by_the_helper)
 	(void)unsetenv("HELPER_DOES");
 }
 
-TEST(or_has_one_of_its_own)
+TEST(a_child_may_start_a_helper_of_its_own)
 {
 	program_and_helpers(fork_with_helper, NULL);
 }
@@ -586,7 +586,7 @@ join_nothing(void *arg)
 	CHECK(atomic_load(&wp_state.channel) == NULL);
 }
 
-TEST(what_is_no_channel_is_not_joined)
+TEST(a_file_that_is_no_channel_is_not_joined)
 {
 	program_and_helpers(join_nothing, NULL);
 }

@@ -335,7 +335,7 @@ TEST(ends_when_told_to)
 	assert_int_equal(wp_synth_process(process, end_at_map, NULL), -EIO);
 }
 
-TEST(reports_nothing_of_nobody)
+TEST(reports_nothing_of_a_process_that_is_gone)
 {
 	pid_t pid = child_start(have_all, NULL);
 	int calls = 0;

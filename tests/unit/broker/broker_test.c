@@ -79,7 +79,7 @@ make_recording(void **state)
 
 #if !SANITIZED	/* whose library must come first, and calls what it likes */
 /* Nothing that it tries works, and everything else does. */
-TEST(what_it_may_not_do_fails)
+TEST(what_the_explainer_may_not_do_fails)
 {
 	struct running w;
 	struct outcome o;

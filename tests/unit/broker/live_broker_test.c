@@ -128,7 +128,7 @@ TEST_WITH(says_why_a_name_means_nothing, begin, finish)
 }
 
 /* Its successor has been told the same. */
-TEST_WITH(its_death_is_survived, begin, finish)
+TEST_WITH(the_explainers_death_is_survived, begin, finish)
 {
 	expect_place("watched_words", watched_words, 24, "watched_words");
 	for (unsigned i = 0; i < 5; i++) {

@@ -298,7 +298,7 @@ TEST(fingerprints_are_of_names)
 }
 
 /* Two places of a function are one writer. */
-TEST(a_writer_is_there_once)
+TEST(a_writer_is_listed_once)
 {
 	struct ex_frame places[] = {made_plain_frames[0], made_plain_frames[0]};
 	struct finding each[] = {made_writer, made_writer};

@@ -127,7 +127,7 @@ TEST(finds_units)
 }
 
 /* Code without debug information is known to have none. */
-TEST(looks_no_further_than_aranges)
+TEST(reads_no_more_than_aranges_name)
 {
 	struct ex_module *m;
 	size_t all;
@@ -167,7 +167,7 @@ TEST(knows_not_all_of_shared_tables)
 
 /* clang writes names of all units, so that what is not among them is known to
    be nowhere; gdb does not. */
-TEST(looks_no_further_than_names)
+TEST(reads_no_more_than_names_name)
 {
 	static const struct {
 		const char *link;

@@ -138,7 +138,7 @@ try_all(void)
 	}
 }
 
-TEST(one_that_is_ahead_was_touched)
+TEST(an_event_that_is_ahead_was_hit)
 {
 	try_all();
 }
@@ -177,7 +177,7 @@ wait_for_end(void *arg)
 }
 
 /* With several threads: what stays ahead was touched, too. */
-TEST(what_others_account_for_is_theirs)
+TEST(hits_that_others_account_for_are_not_claimed)
 {
 	pthread_mutex_t end = PTHREAD_MUTEX_INITIALIZER;
 	pthread_t idle, other;
@@ -228,7 +228,7 @@ another_touches_one(void)
 
 /* Of two steps that touch two registers each nothing is left over, wherever the
    one's handler comes between what the other's does. */
-TEST(nothing_is_left_over_by_its_own)
+TEST(its_own_hits_leave_nothing_over)
 {
 	for (unsigned i = 1; i <= 4; i++) {
 		struct wp_watch *w = watch(1, 0, 2);

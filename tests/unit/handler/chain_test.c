@@ -306,7 +306,7 @@ TEST_WITH(the_scenarios_are_what_they_say, NULL, children_end)
 
 static struct wp_cause cause;
 
-TEST(who_has_the_signal_is_reported)
+TEST(the_owner_of_the_signal_is_reported)
 {
 	static const struct {
 		const struct wp_delivery *delivery;

@@ -47,7 +47,7 @@ heard(void)
 	return said;
 }
 
-TEST(a_text_gets_what_it_lacks)
+TEST(a_line_gets_its_prefix_and_newline)
 {
 	static const struct {
 		const char *text, *line;

@@ -55,7 +55,7 @@ TEST(a_32_bit_program_knows_how_often)
 	    7), wp_sig_wide(wp_sig_narrow(data), 7));
 }
 
-TEST(what_others_send_is_not_taken_for_it)
+TEST(signals_sent_by_others_are_not_hits)
 {
 	static const uint32_t others[] = {0, 1, 5, 0x0fffffff, 0x60000000};
 

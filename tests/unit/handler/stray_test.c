@@ -19,7 +19,7 @@ reset(void **state)
 	return 0;
 }
 
-TEST(the_last_one_is_kept)
+TEST(the_last_stray_is_kept)
 {
 	static char longer[2 * WP_REPLY_MAX];
 

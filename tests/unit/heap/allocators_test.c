@@ -56,7 +56,7 @@ TEST(all_that_an_allocator_has_may_be_used)
 	}
 }
 
-TEST(what_is_done_wrong_is_told)
+TEST(misuse_is_reported)
 {
 	static const struct wrong wrongs[] = {
 		{"jemalloc", "mismatch", "mismatch", 2},

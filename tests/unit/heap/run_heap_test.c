@@ -199,7 +199,7 @@ TEST(canaries_alone_find_what_is_past_the_end)
 	assert_int_equal(count_of(&o, "finding"), 0);
 }
 
-TEST(what_there_is_no_room_for_is_counted)
+TEST(damage_without_room_is_counted)
 {
 	struct outcome o;
 
@@ -211,7 +211,7 @@ TEST(what_there_is_no_room_for_is_counted)
 	assert_holds(o.err, "44 findings more are not reported");
 }
 
-TEST(of_what_is_alike_some_are_kept)
+TEST(some_of_many_like_findings_are_kept)
 {
 	struct outcome o;
 
@@ -323,7 +323,7 @@ TEST(a_program_that_a_shell_executes_is_guarded_too)
 }
 
 /* The child has loaded the guard when it opens the FIFO. */
-TEST(who_is_still_running_is_not_vouched_for)
+TEST(a_process_still_running_is_not_vouched_for)
 {
 	static const char *const commands[] = {
 		"mkfifo fifo; sh -c 'echo on > fifo; read never < fifo' "

@@ -27,7 +27,7 @@ begin(struct access_tally *t)
 	return w;
 }
 
-TEST(what_no_hit_is_was_missed)
+TEST(accesses_without_a_hit_were_missed)
 {
 	struct access_tally t;
 	uint64_t missed;
@@ -42,7 +42,7 @@ TEST(what_no_hit_is_was_missed)
 	assert_int_equal(missed, 0);
 }
 
-TEST(of_a_watch_that_was_never_hit_all_were)
+TEST(all_accesses_of_a_watch_without_hits_were_missed)
 {
 	struct access_tally t;
 	uint64_t missed;
@@ -52,7 +52,7 @@ TEST(of_a_watch_that_was_never_hit_all_were)
 	assert_int_equal(missed, 4);
 }
 
-TEST(nothing_is_known_where_a_step_is_not)
+TEST(nothing_is_claimed_where_a_step_is_unknown)
 {
 	struct access_tally t;
 	uint64_t missed;

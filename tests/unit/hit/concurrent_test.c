@@ -98,7 +98,7 @@ make(struct ex_concurrent *crowd, size_t c, size_t turn)
 	return n;
 }
 
-TEST(reports_what_is_so_in_all_orders)
+TEST(reports_what_holds_in_all_orders)
 {
 	struct ex_concurrent crowd;
 

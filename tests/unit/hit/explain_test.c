@@ -859,7 +859,7 @@ TEST(values_of_dropped_writes_count)
 	assert_int_equal(given.hit[1].old.known, 0xff);
 }
 
-TEST(many_threads_are_no_burden)
+TEST(many_threads_cost_little)
 {
 	enum { FEW = 10, MANY = 10000, SAMPLES = 200000 };
 	uint64_t few, many;

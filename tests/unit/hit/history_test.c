@@ -291,7 +291,7 @@ TEST(what_is_lost_is_not_guessed)
 }
 
 /* One thread at a time: nothing is in doubt. */
-TEST(a_single_thread_knows_all)
+TEST(all_is_known_of_a_single_thread)
 {
 	assert_int_equal(play((struct play){
 		.cpus = 1, .threads = 1, .kinds = mixed,
@@ -387,7 +387,7 @@ TEST(an_addition_refutes_what_was_there)
 }
 
 /* Marks and numbers that cannot be, as in a recording that was changed. */
-TEST(numbers_that_cannot_be)
+TEST(impossible_ticket_numbers)
 {
 	static const uint64_t numbers[] = {
 		1, 1, 3, 2, UINT64_MAX, UINT64_MAX / 2, 5, 4, 4, 1000000000000,
@@ -431,7 +431,7 @@ TEST(a_history_is_small_as_long_as_few_hit)
 
 /* The order of one thread's hits holds whatever other threads there are: room
    is made for all of these. */
-TEST(a_thread_is_kept_in_mind_among_many)
+TEST(a_thread_is_remembered_among_many)
 {
 	enum { MANY = 600 };
 	struct ex_history *h = ex_history_new();

@@ -199,7 +199,7 @@ TEST(an_access_ends_where_it_began)
 }
 
 /* A slot longer than is noted: what goes up goes on. */
-TEST(many_places_are_no_burden)
+TEST(many_places_cost_little)
 {
 	struct ex_sample_group a;
 	uint64_t n;

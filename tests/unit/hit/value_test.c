@@ -3,7 +3,7 @@
 
 #include "hit/value.h"
 
-TEST(knows_what_is_known)
+TEST(marks_known_bytes)
 {
 	static const struct {
 		uint32_t known;
@@ -43,7 +43,7 @@ TEST(is_a_number)
 	assert_int_equal(ex_value_number(&value, 0, 0), 0);
 }
 
-TEST(has_words_for_its_source)
+TEST(names_its_source)
 {
 	assert_null(ex_value_source_text(EX_VALUE_UNKNOWN));
 	assert_string_equal(ex_value_source_text(EX_VALUE_REGISTER),

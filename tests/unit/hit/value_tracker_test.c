@@ -174,7 +174,7 @@ tear_down(void **state)
 
 /* A jump found the address of where it went.  What a stop has read counts, as
    does what an ordered hit left. */
-TEST(tells_a_store_from_a_jump)
+TEST(distinguishes_a_store_from_a_jump)
 {
 	static const struct made before = {1000, 1, 0, STORE, 5, UNKNOWN, 5};
 	static const struct made then = {1010, 1, 0, STORE, 6, 5, 6};
@@ -685,7 +685,7 @@ TEST(reports_what_is_unchanged)
 
 /* --- what was there before, and memory --- */
 
-TEST(begins_with_what_there_was)
+TEST(begins_with_initial_values)
 {
 	static const struct {
 		uint64_t read, hit;	/* us */
@@ -706,7 +706,7 @@ TEST(begins_with_what_there_was)
 }
 
 /* A vector store, what is read after it, and the next hit. */
-TEST(reads_what_nothing_tells)
+TEST(reads_what_nothing_else_shows)
 {
 	static const struct {
 		uint64_t read, next;	/* us; the store is at 1000 */
@@ -884,7 +884,7 @@ stop_in(uint64_t crowd)
 }
 
 /* The crowd ends when the second one stops, which made its access first. */
-TEST(waits_for_a_crowd)
+TEST(waits_for_many_threads)
 {
 	for (size_t i = 0; i < COUNT(crowded); i++) {
 		const struct crowded *c = &crowded[i];

@@ -32,7 +32,7 @@ TEST(has_the_account_the_timelines_and_the_writers)
 	assert_lacks(m.text, "NaN");
 }
 
-TEST(names_for_whom_a_library_did_it)
+TEST(names_the_caller_of_a_library)
 {
 	static const struct ex_frame copied[] = {
 		{.pc = 8, .function = "memcpy", .module = &made_libc},
@@ -66,7 +66,7 @@ TEST(has_the_findings)
 	assert_holds(m.text, "<span class=\"tag\">stray</span>");
 }
 
-TEST(is_one_without_hits)
+TEST(is_complete_without_hits)
 {
 	const struct report_start nothing = {.pid = -1};
 	struct made_report m;

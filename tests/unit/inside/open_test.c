@@ -97,7 +97,7 @@ ask_cause(void *arg)
 	return (void *)(uintptr_t)wp_cause();
 }
 
-TEST(a_cause_is_the_threads_own)
+TEST(each_thread_has_its_own_cause)
 {
 	struct wp_attr attr = EMPTY(sizeof(attr));
 	struct wp_watch *w;

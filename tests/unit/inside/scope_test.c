@@ -116,7 +116,7 @@ TEST(the_argument_is_evaluated_once)
 }
 
 /* Whether a block is entered a million times on the same stack. */
-TEST(a_block_gives_its_place_back)
+TEST(a_block_releases_its_place)
 {
 	for (volatile unsigned i = 0; i < 1000000; i++)
 		WP_PERMIT(x)

@@ -692,7 +692,7 @@ TEST_WITH(knows_nothing_outside_modules, setup, teardown)
 	assert_string_equal(insn.text, "");
 }
 
-TEST(has_words_for_its_confidence)
+TEST(names_its_confidence)
 {
 	assert_string_equal(ex_confidence_text(EX_UNKNOWN), "unknown");
 	assert_string_equal(ex_confidence_text(EX_AMBIGUOUS), "ambiguous");

@@ -79,7 +79,7 @@ TEST(finds_every_instruction)
 	}
 }
 
-TEST(knows_it_again)
+TEST(finds_the_same_instruction_again)
 {
 	const struct own_code *f = *state;
 

@@ -546,7 +546,7 @@ TEST(compares_code_with_memory)
 	(void)close(fd);
 }
 
-TEST(bears_many)
+TEST(survives_many_mappings)
 {
 	struct ex_space *space = kept(ex_space_new(EX_RECORDED));
 	const uint64_t offset = code_of("a").offset;

@@ -193,7 +193,7 @@ TEST(a_new_one_is_sorted_bytewise)
 	policy_file_free(&f);
 }
 
-TEST(what_people_wrote_is_kept)
+TEST(comments_and_order_are_kept)
 {
 	static const char text[] = "; head\n\n[watch]\n# a SPEC\nspec = a\n"
 	    "# by tests\nallow = t*\n# why c\nwriter = c.c!c\n"

@@ -65,7 +65,7 @@ TEST(says_what_is_watched)
 	}
 }
 
-TEST(does_as_the_options_say)
+TEST(follows_the_options)
 {
 	for (unsigned bits = 0; bits < COMBINATIONS; bits++) {
 		const struct wp_options o = combination(bits);
@@ -317,7 +317,7 @@ TEST(one_layout_for_all_watches)
 
 /* --- wishes and what is possible --- */
 
-TEST(wishes_are_fitted)
+TEST(settings_are_brought_into_range)
 {
 	/* the callchain comes with the kernel's accesses: it names them */
 	static const struct {
@@ -372,7 +372,7 @@ TEST(rings_belong_to_events_that_never_fire)
 }
 
 /* Whatever it is measured by it lives and dies with. */
-TEST(references_are_as_what_they_measure)
+TEST(reference_events_are_like_those_they_measure)
 {
 	for (unsigned bits = 0; bits < COMBINATIONS; bits++) {
 		const struct wp_options o = combination(bits);

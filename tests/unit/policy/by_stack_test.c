@@ -3,7 +3,7 @@
 
 #include "policy/by_stack.h"
 
-TEST(keeps_what_is_put)
+TEST(keeps_what_is_added)
 {
 	static const unsigned indexes[] = {0, 63, 64, 5000, 70, 1, 10000};
 	enum { N = COUNT(indexes) };

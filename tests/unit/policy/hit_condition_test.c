@@ -412,7 +412,7 @@ TEST(each_backtrace_once)
 	done(s);
 }
 
-TEST(so_many_a_second)
+TEST(a_maximum_rate)
 {
 	struct hit_filter *s = hit_filter_with((struct options){.max_rate = 2},
 	    NULL);

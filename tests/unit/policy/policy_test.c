@@ -209,7 +209,7 @@ TEST(patterns)
 }
 
 /* Any of the frames, by any of the patterns. */
-TEST(anybody_who_calls)
+TEST(any_caller_may_be_allowed)
 {
 	static const char *const allow[] = {"nobody", "config_load", "set"};
 	static const struct {

@@ -106,7 +106,7 @@ TEST(reports_the_state)
 }
 
 /* A process whose child is still to go, and which goes with it. */
-TEST(reports_who_sleeps_deeply)
+TEST(reports_uninterruptible_sleep)
 {
 	pid_t pid = child_start(wait_for_a_vfork_child, NULL);
 	char name[64];
@@ -244,7 +244,7 @@ end_at_once(void *name)
 	(void)prctl(PR_SET_NAME, name);
 }
 
-TEST(knows_who_exits)
+TEST(recognizes_an_exiting_process)
 {
 	static char name[] = "a) Z 1 1 1 1 4 (";
 	pid_t pid = child_start(end_at_once, name);
@@ -303,7 +303,7 @@ TEST(knows_where_a_thread_is)
 	assert_true(wp_proc_cpu(getpid(), 1) < 0);
 }
 
-TEST(nothing_of_who_is_gone)
+TEST(reports_nothing_of_a_process_that_is_gone)
 {
 	static char name[] = "gone";
 	const pid_t pid = child_start(end_at_once, name);
@@ -824,7 +824,7 @@ TEST(looks_where_the_process_lives)
 	assert_int_equal(wp_proc_root(pid), -ESRCH);
 }
 
-TEST(hides_nobody_here)
+TEST(hides_no_process)
 {
 	assert_true(wp_proc_mounted());
 	assert_int_equal(wp_proc_check(NULL), 0);

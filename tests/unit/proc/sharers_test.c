@@ -75,7 +75,7 @@ is_found(pid_t pid, pid_t sharer)
 	return found;
 }
 
-TEST(finds_who_has_the_memory)
+TEST(finds_processes_that_share_the_memory)
 {
 	pid_t pid;
 
@@ -218,7 +218,7 @@ leave_soon(void *unused)
 
 /* One that is about to execute a program, or to end, is given a moment; on a
    machine with no time it may take longer. */
-TEST(who_leaves_soon_does_not_count)
+TEST(a_process_that_leaves_soon_does_not_count)
 {
 	bool stays = true;
 	pid_t pid;
@@ -296,7 +296,7 @@ sleep_as_nobody(void *ready)
 }
 
 /* However alike they are. */
-TEST(who_has_other_credentials_has_another_memory)
+TEST(other_credentials_mean_another_memory)
 {
 	char byte;
 	int ready[2], status;

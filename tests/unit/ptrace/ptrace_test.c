@@ -202,7 +202,7 @@ have_chains(void *arg)
 }
 
 /* No thread slips through by being made while the list is looked at. */
-TEST(nobody_slips_through)
+TEST(no_new_thread_escapes)
 {
 	pid_t pid = child_start(have_chains, NULL);
 
@@ -381,7 +381,7 @@ expect_standing(void)
 	    sizeof(before));
 }
 
-TEST(stopped_stays_stopped)
+TEST(a_stopped_process_remains_stopped)
 {
 	pid_t pid = start_process(2);
 	int status;
@@ -455,7 +455,7 @@ hold_and_release(void *arg)
 	return NULL;
 }
 
-TEST(deep_sleepers_do_not_hinder)
+TEST(uninterruptible_sleep_does_not_hinder)
 {
 	pid_t pid = child_start(wait_in_vfork, NULL);
 
@@ -813,7 +813,7 @@ maps_libc(pid_t pid)
 	return found;
 }
 
-TEST(commands_begin_held)
+TEST(commands_start_held)
 {
 	char *const argv[] = {(char *)"sh", (char *)"-c", (char *)"exit 7",
 	    NULL};
@@ -1001,7 +1001,7 @@ tell(bool held)
 	return text;
 }
 
-TEST(commands_are_as_without_us)
+TEST(commands_run_as_without_a_tracer)
 {
 	char *env[] = {(char *)"PATH=/usr/bin:/bin", (char *)"EMPTY=",
 	    (char *)"ODD=two words", (char *)"ODD=again", NULL};

@@ -939,7 +939,7 @@ TEST(short_build_ids)
 	}
 }
 
-TEST(unknown_types_are_told_apart)
+TEST(unknown_types_are_distinguished)
 {
 	static const uint32_t types[] = {0, PERF_RECORD_AUX_OUTPUT_HW_ID + 1,
 		63, 64, 68, 81, 1000, INT32_MAX, UINT32_MAX};
@@ -1091,7 +1091,7 @@ TEST(others_of_several_events)
 	assert_int_equal(decode(f, &b, &r), -ENOENT);
 }
 
-TEST(events_that_cannot_be_told_apart)
+TEST(events_that_cannot_be_distinguished)
 {
 	static const struct {
 		uint64_t a, b;
@@ -1193,7 +1193,7 @@ TEST(ids_of_a_single_event)
 	assert_int_equal(decode(f, &b, &r), 1);
 }
 
-TEST(records_of_a_nameless_event)
+TEST(records_of_an_event_without_an_id)
 {
 	struct perf_event_attr attr = attr_of(PERF_SAMPLE_IP);
 	struct ex_formats *f = kept(ex_formats_new());

@@ -434,7 +434,7 @@ TEST(reports_what_was_lost)
 }
 
 /* What else became of records is in the account. */
-TEST(accounts_for_all)
+TEST(accounts_for_every_hit)
 {
 	static const uint64_t each[] = {4, 5};
 
@@ -874,7 +874,7 @@ TEST(says_when_a_recording_cannot_be_written)
 }
 
 /* A session can be given up at any stage; a sanitizer sees what is left. */
-TEST(can_be_given_up)
+TEST(can_be_abandoned)
 {
 	const unsigned before = open_descriptors();
 	const char *path = scratch_path("given up");

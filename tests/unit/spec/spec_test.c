@@ -695,7 +695,7 @@ TEST(says_that_it_is_stripped)
 
 /* What a library has for itself may be the dynamic loader's while there is no
    other yet. */
-TEST(means_no_library_s_own_early)
+TEST(proposes_no_internal_names_of_libraries_first)
 {
 	static const struct {
 		const char *text;
@@ -888,7 +888,7 @@ static const struct {
 	{"made(1)", -EINVAL, "no function is called"},
 };
 
-TEST(says_what_is_no_object)
+TEST(reports_what_is_not_an_object)
 {
 	for (size_t i = 0; i < COUNT(no_places); i++) {
 		struct wp_cause cause = {.text = ""};

@@ -112,7 +112,7 @@ expect_none_with(uint32_t place)
 	assert_false(make());
 }
 
-TEST(there_is_none_of_what_is_not_compared)
+TEST(no_stack_with_words_that_are_not_compared)
 {
 	expect_none_with(AT_REG(BX));
 	expect_none_with(AT_REG(AX));
@@ -123,7 +123,7 @@ TEST(there_is_none_of_what_is_not_compared)
 	assert_false(make());
 }
 
-TEST(there_is_none_of_too_many_words)
+TEST(no_stack_with_too_many_words)
 {
 	for (uint32_t i = 0; i < WP_KNOWN_WORDS; i++) {
 		add(i * 8);
@@ -137,7 +137,7 @@ TEST(there_is_none_of_too_many_words)
 	assert_false(make());
 }
 
-TEST(what_makes_no_sense_is_found_out)
+TEST(inconsistent_stacks_are_rejected)
 {
 	const struct wp_known_stack good = {
 		.pid = 1, .n = 2, .place = {0, WP_KNOWN_REACH - 8},

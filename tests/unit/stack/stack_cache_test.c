@@ -147,7 +147,7 @@ TEST(compares_what_the_caller_says_and_the_sample_s_shape)
 }
 
 /* Of the one that was found last; at times that double. */
-TEST(says_what_comes_often)
+TEST(reports_frequent_stacks)
 {
 	struct ex_reads often = {0};
 	unsigned times = 0;

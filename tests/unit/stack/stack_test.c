@@ -299,7 +299,7 @@ TEST(numbers_those_of_one_id)
 	}
 }
 
-TEST(tells_ends_apart)
+TEST(distinguishes_how_stacks_end)
 {
 	static const uint64_t chain[] = { PERF_CONTEXT_USER, 0x5000 };
 	const struct ex_sample chained = {
@@ -341,7 +341,7 @@ TEST(remembers_nothing_of_other_generations)
 }
 
 /* A process that keeps changing its code: no key is good for long. */
-TEST(stands_many_generations)
+TEST(survives_many_generations)
 {
 	const uint64_t start = UINT64_C(1) << 40, pages = 70000;
 	const struct ex_stack *stack;
@@ -430,7 +430,7 @@ TEST(forgets)
 	stacks = all;
 }
 
-TEST(has_no_frames_of_nothing)
+TEST(has_no_frames_without_a_sample)
 {
 	const struct ex_sample sample = { .ip = 0 };
 	const struct ex_stack *stack;

@@ -64,7 +64,7 @@ TEST(asks_the_kernel)
 }
 
 /* A child of fork(2) has a memory of its own. */
-TEST(lets_fork_be)
+TEST(ignores_fork)
 {
 	struct wp_shared_vm lent = {.n = 0};
 	const pid_t pid = start_child(0);
@@ -77,7 +77,7 @@ TEST(lets_fork_be)
 }
 
 /* What there is no room for may be. */
-TEST(forgets_nobody)
+TEST(forgets_no_child)
 {
 	struct wp_shared_vm lent = {.n = 0};
 	pid_t pid;

@@ -849,7 +849,7 @@ claim(const char *file, const char *section, uint64_t size)
 #define ALONE " && objcopy --only-keep-debug p p.debug && strip p && "	\
 	"objcopy --add-gnu-debuglink=p.debug p"
 
-TEST(believes_claims_within_reason)
+TEST(limits_claimed_sizes)
 {
 	static const struct {
 		const char *flags, *file, *section;
@@ -889,7 +889,7 @@ TEST(believes_claims_within_reason)
 
 /* What is taken for true is not more than libelf makes of it, and more than
    this is never claimed by what compilers write. */
-TEST(knows_what_xz_streams_become)
+TEST(knows_the_size_of_xz_streams)
 {
 	static const struct {
 		const char *made;

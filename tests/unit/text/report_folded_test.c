@@ -58,7 +58,7 @@ TEST(folds)
 }
 
 /* The backtrace shows where the signal was unblocked. */
-TEST(blames_nobody_for_what_came_late)
+TEST(blames_no_function_for_late_hits)
 {
 	struct ex_hit hits[] = {made_hit(1), made_hit(2), made_hit(3)};
 	struct made_report m;

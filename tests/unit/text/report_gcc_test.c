@@ -7,7 +7,7 @@
 
 static const struct report_end ended = {.hits = 1};
 
-TEST(names_the_place_that_is_to_be_blamed)
+TEST(names_the_place_to_blame)
 {
 	static const struct ex_frame copied[] = {
 		{.function = "memcpy", .module = &made_libc, .file = "memcpy.S",

@@ -8,7 +8,7 @@
 #define STRING "std::__cxx11::basic_string<char, std::char_traits<char>, " \
 		"std::allocator<char> >"
 
-TEST(leaves_arguments_away)
+TEST(omits_arguments)
 {
 	static const struct {
 		const char *name, *shown;

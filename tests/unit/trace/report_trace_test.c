@@ -134,7 +134,7 @@ TEST(shows_what_hostile_names_hold)
 	assert_int_equal(t.hits, 1);
 }
 
-TEST(is_one_without_hits)
+TEST(is_complete_without_hits)
 {
 	const struct report_end lost = {.hits = 7, .lost = 7};
 	struct trace_contents t;

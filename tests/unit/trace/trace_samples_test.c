@@ -5,7 +5,7 @@
 
 #include "trace/trace_samples.h"
 
-TEST(gives_back_what_was_added)
+TEST(returns_what_was_added)
 {
 	static const struct trace_sample samples[] = {
 		{0, 1, 1, 1}, {5, 1, 1, 1}, {UINT64_MAX, INT_MAX, 2, UINT_MAX},

@@ -245,7 +245,7 @@ TEST(needs_a_cfa)
 	assert_int_equal(ex_expr_eval(&op, 1, &env, &value), -EINVAL);
 }
 
-TEST(stands_any_program)
+TEST(survives_any_program)
 {
 	Dwarf_Op op[16];
 	unsigned round, seed = 1;

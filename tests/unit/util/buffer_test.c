@@ -72,7 +72,7 @@ TEST(grows)
 	buffer_free(&b);
 }
 
-TEST(takes_back_what_is_not_whole)
+TEST(drops_incomplete_lines)
 {
 	struct buffer b = {0};
 

@@ -31,7 +31,7 @@ TEST(makes_text_visible)
 	    "\\u202e'\n");
 }
 
-TEST(says_what_helps)
+TEST(gives_the_way_out)
 {
 	char *said;
 

@@ -101,7 +101,7 @@ TEST(takes_build_ids_only)
 
 /* Nothing is kept in, or read from, what others may write, and no link is
    followed. */
-TEST(stays_at_home)
+TEST(stays_in_the_users_directory)
 {
 	assert_int_equal(keep(KEY, "one"), 0);
 	scratch_run("chmod g+w cache/watchctl");
@@ -132,7 +132,7 @@ TEST(stays_at_home)
 }
 
 /* Root leaves the directories of others alone. */
-TEST(is_the_users_own)
+TEST(belongs_to_the_user)
 {
 	if (geteuid() != 0) {
 		print_message("geteuid() is not 0: this is for root\n");

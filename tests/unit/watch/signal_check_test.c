@@ -58,7 +58,7 @@ expect(struct wp_channel *channel, const struct dealing *c, bool threads,
 		    why);
 }
 
-TEST(programs_that_are_deaf)
+TEST(programs_that_block_the_signal)
 {
 	static const struct dealing cases[] = {
 		{true, false, false, false, 0, 0, NULL, NULL},

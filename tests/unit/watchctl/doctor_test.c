@@ -374,7 +374,7 @@ tells(const char *text, const char *heading, const char *told)
 
 /* What users may do turns on privileges, what was refused, and which ways
    work. */
-TEST(reports_who_may)
+TEST(reports_permissions)
 {
 	static const struct {
 		const char *name;
@@ -480,7 +480,7 @@ TEST(reports_slots_only_when_known)
 	}
 }
 
-TEST(reckons_rings)
+TEST(estimates_rings)
 {
 	static const struct {
 		int mlock_kb;
