@@ -1,7 +1,7 @@
 #!/bin/sh
 # lint: one static checker over every source file of the project.
 #
-#   lint.sh arrows | documents | clang-tidy | cppcheck | mandoc | arm64
+#   lint.sh arrows | names | documents | clang-tidy | cppcheck | mandoc | arm64
 set -eu
 cd "$TOP"
 
@@ -20,6 +20,9 @@ sources()
 case $1 in
 arrows)
 	sh tests/arrows.sh
+	;;
+names)
+	sh tests/names.sh
 	;;
 documents)
 	sh tests/documents.sh

@@ -33,7 +33,7 @@ static const char prefix[] = ENVIRONMENT_PREFIX;
 
 /* The command's environment: ours without variables of an outer watchctl,
    followed by those of the hit. */
-struct environment {
+struct exec_environment {
 	char **all;	/* NULL-terminated; the strings belong to others */
 	char *own[ENVIRONMENT_MAX];	/* nown allocated strings */
 	size_t nown;
@@ -51,7 +51,7 @@ is_variable(const char *text, size_t len)
 }
 
 static void
-set_text(struct environment *e, const char *text)
+set_text(struct exec_environment *e, const char *text)
 {
 	char *copy = e->nown < ENVIRONMENT_MAX &&
 	    is_variable(text, strlen(text)) ? strdup(text) : NULL;
@@ -62,7 +62,7 @@ set_text(struct environment *e, const char *text)
 
 __attribute__((format(printf, 2, 3)))
 static void
-set(struct environment *e, const char *format, ...)
+set(struct exec_environment *e, const char *format, ...)
 {
 	char text[64];
 	va_list ap;
@@ -75,7 +75,7 @@ set(struct environment *e, const char *format, ...)
 
 /* Set what is known of a hit that has not been explained yet. */
 static void
-set_plain(struct environment *e, const struct on_hit_at *at)
+set_plain(struct exec_environment *e, const struct on_hit_at *at)
 {
 	set(e, "WATCHCTL_PID=%d", (int)at->pid);
 	set(e, "WATCHCTL_TID=%d", (int)at->tid);
@@ -84,7 +84,7 @@ set_plain(struct environment *e, const struct on_hit_at *at)
 }
 
 static void
-set_hit(struct environment *e, const struct on_hit_at *at)
+set_hit(struct exec_environment *e, const struct on_hit_at *at)
 {
 	const char *text = at->environment;
 
@@ -97,7 +97,7 @@ set_hit(struct environment *e, const struct on_hit_at *at)
 
 /* Returns 0 or -ENOMEM. */
 static int
-join(struct environment *e)
+join(struct exec_environment *e)
 {
 	size_t n = 0, all = 0;
 
@@ -114,7 +114,7 @@ join(struct environment *e)
 }
 
 static void
-environment_free(struct environment *e)
+environment_free(struct exec_environment *e)
 {
 	for (size_t i = 0; i < e->nown; i++)
 		free(e->own[i]);
@@ -201,7 +201,7 @@ int
 on_hit_exec(const char *command, const struct on_hit_at *at, int ms,
     int *status)
 {
-	struct environment e = {0};
+	struct exec_environment e = {0};
 	pid_t pid = -1;
 	int err;
 

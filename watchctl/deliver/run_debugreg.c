@@ -26,7 +26,7 @@ enum {
 };
 
 struct debugreg_run {
-	struct traced {
+	struct traced_process {
 		struct debugreg_tracer *tracer;
 		pid_t pid;
 		struct wp_uptime uptime;	/* once it has ended */
@@ -103,7 +103,7 @@ add(struct run *run, pid_t pid, struct wp_command *command,
     struct wp_cause *cause)
 {
 	struct debugreg_run *own = run->own;
-	struct traced *traced = &own->traced[own->n];
+	struct traced_process *traced = &own->traced[own->n];
 	int err = debugreg_tracer_new(&traced->tracer, pid, command, cause);
 
 	if (err < 0)
@@ -260,7 +260,7 @@ debugreg_tracer(struct run *run, pid_t pid, pid_t tid,
 
 /* Whether the process is to be left stopped. */
 static bool
-is_left(const struct run *run, const struct traced *traced)
+is_left(const struct run *run, const struct traced_process *traced)
 {
 	return traced->pid == run->on_hit.left;
 }
@@ -268,7 +268,7 @@ is_left(const struct run *run, const struct traced *traced)
 /* Let the thread continue after all records of its stop.  Returns false if no
    more are wanted. */
 static bool
-let_go_on(struct run *run, struct traced *traced)
+let_go_on(struct run *run, struct traced_process *traced)
 {
 	const bool more = session_flush(&run->session, UINT64_MAX);
 
@@ -285,7 +285,7 @@ let_go_on(struct run *run, struct traced *traced)
    stopped or the records belong together; otherwise one.  Returns their bytes;
    -EAGAIN if there are none now; another -errno at the end. */
 static ssize_t
-receive(const struct run *run, const struct traced *traced, int flags,
+receive(const struct run *run, const struct traced_process *traced, int flags,
     bool *stopped)
 {
 	const struct debugreg_run *own = run->own;
@@ -319,7 +319,7 @@ receive(const struct run *run, const struct traced *traced, int flags,
 }
 
 static void
-take_uptime(struct traced *traced, const uint8_t *packet)
+take_uptime(struct traced_process *traced, const uint8_t *packet)
 {
 	struct tracer_uptime last;
 
@@ -329,7 +329,7 @@ take_uptime(struct traced *traced, const uint8_t *packet)
 
 /* The process may end when it is not needed any more. */
 static void
-let_end(struct run *run, struct traced *traced)
+let_end(struct run *run, struct traced_process *traced)
 {
 	(void)session_flush(&run->session, UINT64_MAX);
 	debugreg_tracer_go(traced->tracer);
@@ -375,7 +375,7 @@ take_exclusive(struct run *run, const uint8_t *packet)
 
 /* Explain this many bytes of records.  Returns false if no more are wanted. */
 static bool
-feed(struct run *run, struct traced *traced, size_t len)
+feed(struct run *run, struct traced_process *traced, size_t len)
 {
 	const struct debugreg_run *own = run->own;
 	const uint8_t *at = own->record, *end = at + len;
@@ -409,7 +409,7 @@ feed(struct run *run, struct traced *traced, size_t len)
 /* A tracer has ended by itself: report whether it was killed, or the process
    has executed another program. */
 static void
-report_end(struct run *run, struct traced *traced)
+report_end(struct run *run, struct traced_process *traced)
 {
 	const pid_t pid = traced->pid;
 
@@ -433,7 +433,7 @@ report_end(struct run *run, struct traced *traced)
 /* Take what a tracer has sent.  Returns false if it has ended or no more is
    wanted. */
 static bool
-take_records(struct run *run, struct traced *traced, int flags)
+take_records(struct run *run, struct traced_process *traced, int flags)
 {
 	bool stopped;
 
@@ -485,7 +485,7 @@ look_at_all(struct run *run, struct pollfd *p)
 
 /* No more records are wanted.  With --on-hit, a tracer may wait for a reply. */
 static void
-drain(struct run *run, struct traced *traced)
+drain(struct run *run, struct traced_process *traced)
 {
 	const struct debugreg_run *own = run->own;
 	const int flags = is_acting(run) ? MSG_DONTWAIT : 0;

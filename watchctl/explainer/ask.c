@@ -28,13 +28,13 @@ ask_progress(void)
 }
 
 /* A message that came before the answer that was waited for. */
-struct waiting {
-	struct waiting *next;
+struct early_message {
+	struct early_message *next;
 	struct broker_message message;
 	int fd;
 };
 
-static struct waiting *first, **last = &first;
+static struct early_message *first, **last = &first;
 
 /* Hits for which threads wait come in bursts, and being woken takes longer than
    all else that is done for one; but the threads have a processor, and so has
@@ -65,11 +65,11 @@ receive(struct broker_message *message, int *fd)
 static void
 keep(const struct broker_message *message, int fd)
 {
-	struct waiting *new = malloc(sizeof(*new));
+	struct early_message *new = malloc(sizeof(*new));
 
 	if (new == NULL)
 		_exit(BROKER_NO_MEMORY);
-	*new = (struct waiting){.message = *message, .fd = fd};
+	*new = (struct early_message){.message = *message, .fd = fd};
 	*last = new;
 	last = &new->next;
 }
@@ -89,7 +89,7 @@ receive_answer(struct broker_message *message, int *fd)
 void
 ask_receive(struct broker_message *message, int *fd)
 {
-	struct waiting *kept = first;
+	struct early_message *kept = first;
 
 	if (kept == NULL) {
 		receive(message, fd);

@@ -16,7 +16,7 @@
 #include "stop/value_sample.h"
 
 /* The findings about a hit. */
-struct found {
+struct hit_findings {
 	struct session *session;
 	const struct channel_hit *hit;
 	const struct ex_record *record;
@@ -31,13 +31,13 @@ struct found {
 };
 
 static bool
-is_late(const struct found *f)
+is_late(const struct hit_findings *f)
 {
 	return (f->hit->flags & WP_CELL_LATE) != 0;
 }
 
 static struct ex_process *
-process_of(const struct found *f)
+process_of(const struct hit_findings *f)
 {
 	return ex_space_process(f->session->space, f->hit->pid);
 }
@@ -48,7 +48,7 @@ process_of(const struct found *f)
  * itself.
  */
 static bool
-is_kernels(const struct found *f)
+is_kernels(const struct hit_findings *f)
 {
 #ifdef __x86_64__
 	static const uint8_t calls[][2] = {{0x0f, 0x05}, {0xcd, 0x80}};
@@ -79,7 +79,7 @@ is_kernels(const struct found *f)
 
 /* Whether the instruction shows which bytes of a watch it touched. */
 static bool
-find_insn(const struct found *f, const struct wp_cell_watch *w,
+find_insn(const struct hit_findings *f, const struct wp_cell_watch *w,
     struct ex_insn *insn)
 {
 	struct ex_process *process = process_of(f);
@@ -129,7 +129,7 @@ find_slots(const struct wp_cell_watch *w, const struct ex_insn *insn,
    known, else by the watches' counts as found by the program.  Execution has a
    signal of its own, before the instruction. */
 static void
-find_touched(struct found *f)
+find_touched(struct hit_findings *f)
 {
 	const struct channel_hit_watch *all = f->hit->watch;
 	const bool execution = all[0].what.access == WP_EXEC;
@@ -159,7 +159,7 @@ find_touched(struct found *f)
 /* How often the access was counted: once for each debug register touched; 0 if
    not known. */
 static unsigned
-times_of(const struct found *f, unsigned i)
+times_of(const struct hit_findings *f, unsigned i)
 {
 	if (f->kernel || is_late(f))
 		return 0;
@@ -169,7 +169,7 @@ times_of(const struct found *f, unsigned i)
 }
 
 static void
-put_tally(const struct found *f, struct broker_channel_hit *to)
+put_tally(const struct hit_findings *f, struct broker_channel_hit *to)
 {
 	_Static_assert((int)BROKER_TOUCHED_MAX >= (int)CHANNEL_HIT_WATCHES,
 	    "room for all");
@@ -187,7 +187,7 @@ put_tally(const struct found *f, struct broker_channel_hit *to)
 }
 
 static enum ordered
-take_order(struct hit_order *order, const struct found *f, unsigned i,
+take_order(struct hit_order *order, const struct hit_findings *f, unsigned i,
     uint8_t bytes[WP_BASELINE_MAX])
 {
 	const struct channel_hit *from = f->hit;
@@ -208,13 +208,13 @@ take_order(struct hit_order *order, const struct found *f, unsigned i,
 }
 
 static bool
-is_alone(const struct found *f)
+is_alone(const struct hit_findings *f)
 {
 	return (f->hit->flags & WP_CELL_ALONE) != 0;
 }
 
 static bool
-waits(const struct found *f)
+waits(const struct hit_findings *f)
 {
 	return (f->hit->flags & WP_CELL_WAITS) != 0;
 }
@@ -222,7 +222,7 @@ waits(const struct found *f)
 /* Whether a program with one thread is not seen when the kernel writes the
    bytes for it.  At the hit it does not: so they are what the access left. */
 static bool
-is_alone_unordered(const struct found *f, unsigned i)
+is_alone_unordered(const struct hit_findings *f, unsigned i)
 {
 	const struct channel_hit_watch *w = f->watch[i];
 
@@ -236,7 +236,7 @@ is_alone_unordered(const struct found *f, unsigned i)
    there is no other.  There it serves for what the kernel wrote, which no
    instruction shows, as the thread may not wait until memory is read. */
 static bool
-put_left(const struct found *f, unsigned i, enum ordered ordered,
+put_left(const struct hit_findings *f, unsigned i, enum ordered ordered,
     struct wp_stop_value *left)
 {
 	const struct wp_cell_watch *w = &f->watch[i]->what;
@@ -260,7 +260,7 @@ put_left(const struct found *f, unsigned i, enum ordered ordered,
 
 /* Record one sample for each slot touched, as the kernel does. */
 static void
-record_each(const struct found *f, unsigned i)
+record_each(const struct hit_findings *f, unsigned i)
 {
 	const struct channel_hit_watch *w = f->watch[i];
 	struct ex_record record = *f->record;
@@ -278,7 +278,7 @@ record_each(const struct found *f, unsigned i)
 
 /* Whether the hit is stray for this watch. */
 static bool
-is_stray(const struct found *f, unsigned i)
+is_stray(const struct hit_findings *f, unsigned i)
 {
 	const struct wp_channel_watch *open = &f->watch[i]->open;
 
@@ -288,7 +288,7 @@ is_stray(const struct found *f, unsigned i)
 }
 
 static struct ex_hints
-hints_of(const struct found *f, unsigned i)
+hints_of(const struct hit_findings *f, unsigned i)
 {
 	return (struct ex_hints){
 		.late = is_late(f), .kernel = f->kernel,
@@ -300,7 +300,7 @@ hints_of(const struct found *f, unsigned i)
 }
 
 static const struct ex_watch *
-watch_of(const struct found *f, unsigned i)
+watch_of(const struct hit_findings *f, unsigned i)
 {
 	const int slot = f->watch[i]->slot;
 
@@ -311,7 +311,7 @@ watch_of(const struct found *f, unsigned i)
 /* Report the hit for one of its watches.  If threads race, it is not known
    which hit was the last, nor was memory read before the next one. */
 static void
-report_as(const struct found *f, struct hit_order *order, unsigned i)
+report_as(const struct hit_findings *f, struct hit_order *order, unsigned i)
 {
 	struct ex_explainer *explainer = f->session->explainer;
 	const struct wp_cell_watch *w = &f->watch[i]->what;
@@ -341,7 +341,7 @@ report_as(const struct found *f, struct hit_order *order, unsigned i)
 }
 
 static void
-report_all(const struct found *f, struct hit_order *order)
+report_all(const struct hit_findings *f, struct hit_order *order)
 {
 	struct session *s = f->session;
 
@@ -353,7 +353,7 @@ report_all(const struct found *f, struct hit_order *order)
 
 /* Make a report of its own, with every backtrace in full. */
 static void
-report_with_reply(const struct found *f, struct hit_order *order,
+report_with_reply(const struct hit_findings *f, struct hit_order *order,
     uint64_t began, char to[BROKER_BYTES_MAX])
 {
 	const struct report_start start = {.time = began};
@@ -383,7 +383,7 @@ inside_hits_report(struct session *session, struct hit_order *order,
 {
 	const struct ex_tally *tally = ex_explain_tally(session->explainer);
 	const uint64_t dropped = tally->dropped;
-	struct found f = {
+	struct hit_findings f = {
 		.session = session, .hit = hit, .record = record,
 	};
 
@@ -403,7 +403,7 @@ void
 inside_hits_recall(struct session *session, const struct channel_hit *hit,
     const struct ex_record *record, uint64_t watch)
 {
-	struct found f = {
+	struct hit_findings f = {
 		.session = session, .hit = hit, .record = record,
 	};
 

@@ -21,7 +21,7 @@ enum { FILES_MAX = 4096 };	/* most files that are opened */
 static const uint64_t place = UINT64_C(1) << 40;
 
 /* A file with frames. */
-struct file {
+struct framed_file {
 	char *path;
 	pid_t pid;		/* represents it in the space */
 };
@@ -29,13 +29,13 @@ struct file {
 static int
 compare(const void *a, const void *b)
 {
-	return strcmp(((const struct file *)a)->path,
-	    ((const struct file *)b)->path);
+	return strcmp(((const struct framed_file *)a)->path,
+	    ((const struct framed_file *)b)->path);
 }
 
 /* Map the whole file at its first byte. */
 static void
-map_file(struct log_frames *log, const struct file *file)
+map_file(struct log_frames *log, const struct framed_file *file)
 {
 	const struct ex_record record = {
 		.type = PERF_RECORD_MMAP2, .attr = -1, .pid = file->pid,
@@ -49,10 +49,10 @@ map_file(struct log_frames *log, const struct file *file)
 	ex_space_learn(log->space, &record);
 }
 
-static struct file *
+static struct framed_file *
 add_file(struct log_frames *log, const char *path)
 {
-	struct file *file = malloc(sizeof(*file));
+	struct framed_file *file = malloc(sizeof(*file));
 
 	if (file == NULL || log->nfiles == FILES_MAX ||
 	    (file->path = strdup(path)) == NULL) {
@@ -73,9 +73,9 @@ add_file(struct log_frames *log, const char *path)
 static struct ex_process *
 find_process(struct log_frames *log, const char *path)
 {
-	const struct file key = {.path = (char *)(uintptr_t)path};
-	struct file **found = tfind(&key, &log->files, compare);
-	struct file *file = found != NULL ? *found : add_file(log, path);
+	const struct framed_file key = {.path = (char *)(uintptr_t)path};
+	struct framed_file **found = tfind(&key, &log->files, compare);
+	struct framed_file *file = found != NULL ? *found : add_file(log, path);
 
 	return file == NULL ? NULL : ex_space_process(log->space, file->pid);
 }

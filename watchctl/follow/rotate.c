@@ -21,7 +21,7 @@ enum {
 	SHARE = 20,		/* moves take at most 1/SHARE of the time */
 };
 
-struct part {
+struct rotated_part {
 	uint64_t addr, len;
 	uint64_t on;		/* ns that it was watched before */
 	uint64_t since;		/* ns, watched since then; 0: not watched */
@@ -42,7 +42,7 @@ struct moving_slot {
 struct rotated {
 	pid_t pid;
 	size_t spec;
-	struct part *part;	/* nparts, by address */
+	struct rotated_part *part;	/* nparts, by address */
 	size_t nparts, cap, next;	/* next: the part to be watched next */
 	struct moving_slot slot[WP_SLOTS_MAX];
 	unsigned nslots;
@@ -96,7 +96,7 @@ add_parts(struct rotated *one, const struct wp_region *chunk,
 		if (wp_array_room(&one->part, one->nparts, &one->cap,
 		    sizeof(*one->part)) < 0)
 			return -ENOMEM;
-		one->part[one->nparts++] = (struct part){
+		one->part[one->nparts++] = (struct rotated_part){
 			.addr = slot[i].addr, .len = slot[i].len, .place = -1,
 		};
 	}
@@ -203,7 +203,7 @@ add_rotated(struct rotate *r, struct process *process, size_t spec,
 		return err;
 	one->next = any_part(one->nparts);
 	for (unsigned k = 0; k < slots; k++) {
-		const struct part *part = &one->part[one->next];
+		const struct rotated_part *part = &one->part[one->next];
 		struct moving_slot *slot = &one->slot[k];
 
 		slot->at = k == 0 ? spec : (*n)++;
@@ -257,7 +257,7 @@ process_of(const struct rotate *r, const struct rotated *one)
 
 /* Note that a part is no longer watched. */
 static void
-leave(struct part *part, uint64_t now)
+leave(struct rotated_part *part, uint64_t now)
 {
 	if (part->since != 0)
 		part->on += now - part->since;
@@ -269,7 +269,8 @@ move(struct rotate *r, struct rotated *one, size_t watch,
     struct moving_slot *slot)
 {
 	struct run *run = r->run;
-	struct part *from = &one->part[slot->part], *to = &one->part[one->next];
+	struct rotated_part *from = &one->part[slot->part], *to =
+	    &one->part[one->next];
 	const struct wp_region region = {
 		to->addr, to->len, run->options->spec[one->spec].access,
 	};
@@ -295,7 +296,7 @@ turn(struct rotate *r, struct rotated *one, const struct process *process)
 {
 	for (unsigned k = 0; k < one->nslots && !one->failed; k++) {
 		struct moving_slot *slot = &one->slot[k];
-		struct part *part = &one->part[slot->part];
+		struct rotated_part *part = &one->part[slot->part];
 
 		if (part->hit && ++slot->turns < DWELL)
 			continue;
@@ -356,7 +357,7 @@ rotate_begin(struct rotate *r)
 	for (size_t i = 0; i < r->n; i++) {
 		struct rotated *one = &r->one[i];
 		const uint64_t first = one->part[0].addr;
-		const struct part *last = &one->part[one->nparts - 1];
+		const struct rotated_part *last = &one->part[one->nparts - 1];
 
 		for (unsigned k = 0; k < one->nslots; k++)
 			one->part[one->slot[k].part].since = r->began;
@@ -395,7 +396,7 @@ rotated_of(const struct rotate *r, const struct ex_watch *watch)
 	return NULL;
 }
 
-static struct part *
+static struct rotated_part *
 part_at(const struct rotated *one, uint64_t addr)
 {
 	size_t from = 0, to = one->nparts;
@@ -414,7 +415,7 @@ part_at(const struct rotated *one, uint64_t addr)
 
 /* Describe a part when it is hit for the first time. */
 static void
-describe(struct rotate *r, const struct rotated *one, struct part *part)
+describe(struct rotate *r, const struct rotated *one, struct rotated_part *part)
 {
 	struct run *run = r->run;
 	struct session *s = &run->session;
@@ -449,7 +450,7 @@ rotate_take(struct rotate *r, const struct ex_record *record)
 {
 	struct session *s;
 	struct rotated *one;
-	struct part *part;
+	struct rotated_part *part;
 
 	if (r == NULL || r->n == 0)
 		return;
@@ -487,7 +488,7 @@ account_parts(const struct rotate *r, const struct rotated *one, size_t w,
     uint64_t all, struct coverage *c)
 {
 	for (size_t k = 0; k < one->nparts; k++) {
-		const struct part *part = &one->part[k];
+		const struct rotated_part *part = &one->part[k];
 
 		c[k] = (struct coverage){
 			.watch = run_watch(r->run, w)->id - 1,

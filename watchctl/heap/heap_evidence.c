@@ -127,7 +127,7 @@ heap_evidence_in_use(struct heap_evidence *evidence)
 	return is_in_use(evidence);
 }
 
-struct look {
+struct mapping_search {
 	struct stat stat;
 	bool found;
 };
@@ -135,7 +135,7 @@ struct look {
 static int
 look_at(void *arg, const struct wp_proc_map *map)
 {
-	struct look *look = arg;
+	struct mapping_search *look = arg;
 
 	look->found = look->found || (map->ino == look->stat.st_ino &&
 	    map->maj == major(look->stat.st_dev) &&
@@ -148,7 +148,7 @@ look_at(void *arg, const struct wp_proc_map *map)
 static bool
 end_user(pid_t pid, const struct stat *stat)
 {
-	struct look look = {.stat = *stat};
+	struct mapping_search look = {.stat = *stat};
 	const int pidfd = pidfd_open(pid, 0);
 
 	if (pidfd < 0)

@@ -17,7 +17,7 @@
 _Static_assert(offsetof(struct channel_hit, watch) % 8 == 0 &&
     sizeof(struct channel_hit_watch) % 8 == 0, "a record follows");
 
-struct taken {
+struct taken_hit {
 	struct channel_hit hit;
 	struct ex_record record;	/* the next one, decoded */
 	_Alignas(8) uint8_t bytes[WP_RECORD_MAX];
@@ -53,7 +53,7 @@ copy_watches(struct channel_hit *hit, const struct wp_cell *shared)
 
 /* Returns false if the cell holds no hit of this program. */
 static bool
-copy(struct taken *t, const struct program *p, const struct wp_cell *shared)
+copy(struct taken_hit *t, const struct program *p, const struct wp_cell *shared)
 {
 	struct channel_hit *hit = &t->hit;
 	struct perf_event_header header;
@@ -141,7 +141,7 @@ look_at_watch(struct program *p, struct channel_hit_watch *w)
 
 /* The code before the pc may differ from that in the file. */
 static void
-read_code(struct taken *t)
+read_code(struct taken_hit *t)
 {
 	struct channel_hit *hit = &t->hit;
 
@@ -175,7 +175,7 @@ code_is_known(struct program *p, const struct channel_hit *hit)
 }
 
 static void
-complete(struct taken *t, struct program *p)
+complete(struct taken_hit *t, struct program *p)
 {
 	struct channel_hit *hit = &t->hit;
 
@@ -231,7 +231,7 @@ void
 channel_hit_report(struct program *p, struct wp_cell *shared, bool wanted)
 {
 	struct session *session = &p->serve->session;
-	struct taken t;
+	struct taken_hit t;
 
 	read_sideband(p);
 	if (!copy(&t, p, shared)) {

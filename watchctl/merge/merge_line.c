@@ -18,7 +18,7 @@
 	M(min) M(max) M(min_text) M(max_text)				\
 	M(function) M(module) M(file) M(line) M(inlined)
 
-struct members {
+struct line_members {
 #define M(name) struct json_text name;
 	MEMBERS
 #undef M
@@ -27,17 +27,17 @@ struct members {
 enum { LONGEST = 12 };
 
 /* The members, with the lengths of their names. */
-static const struct member {
+static const struct json_member {
 	const char *name;
 	size_t len, at;
 } members[] = {
-#define M(n) {#n, sizeof(#n) - 1, offsetof(struct members, n)},
+#define M(n) {#n, sizeof(#n) - 1, offsetof(struct line_members, n)},
 	MEMBERS
 #undef M
 };
 
 static struct {
-	const struct member *member[16];	/* NULL-terminated */
+	const struct json_member *member[16];	/* NULL-terminated */
 } by_length[LONGEST + 1];
 
 static void
@@ -46,7 +46,8 @@ sort_members(void)
 	if (by_length[2].member[0] != NULL)
 		return;
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
-		const struct member **at = by_length[members[i].len].member;
+		const struct json_member **at =
+		    by_length[members[i].len].member;
 
 		while (*at != NULL)
 			at++;
@@ -59,7 +60,8 @@ note_member(void *arg, const char *name, size_t len, struct json_text value)
 {
 	if (len > LONGEST)
 		return;
-	for (const struct member **m = by_length[len].member; *m != NULL; m++)
+	for (const struct json_member **m = by_length[len].member; *m != NULL;
+	    m++)
 		if (memcmp((*m)->name, name, len) == 0) {
 			memcpy((char *)arg + (*m)->at, &value, sizeof(value));
 			return;
@@ -95,7 +97,7 @@ wall_clock_of(struct json_text v)
 /* Take a watch of the run.  A watch that is not part of it has no id or no
    SPEC. */
 static const char *
-take_watch(struct merge_place *p, const struct members *m)
+take_watch(struct merge_place *p, const struct line_members *m)
 {
 	char spec[MERGED_TEXT], access[8] = "";
 	const char *why = NULL;
@@ -112,7 +114,7 @@ take_watch(struct merge_place *p, const struct members *m)
 }
 
 static const char *
-start_run(struct merge_place *p, const struct members *m)
+start_run(struct merge_place *p, const struct line_members *m)
 {
 	char host[MERGED_HOST] = "";
 	const char *why = NULL;
@@ -132,7 +134,7 @@ start_run(struct merge_place *p, const struct members *m)
 		return why;
 	why = NULL;
 	while (why == NULL && json_text_next(&watches, &watch)) {
-		struct members of = {0};
+		struct line_members of = {0};
 
 		if (json_text_object(watch, note_member, &of))
 			why = take_watch(p, &of);
@@ -141,7 +143,7 @@ start_run(struct merge_place *p, const struct members *m)
 }
 
 static const char *
-take_start(struct merge_place *p, const struct members *m,
+take_start(struct merge_place *p, const struct line_members *m,
     struct json_text line)
 {
 	const uint64_t hash[2] = {hash_of(0, line), hash_of(1, line)};
@@ -184,7 +186,7 @@ static void
 put_frame(struct buffer *b, unsigned n, struct json_text frame)
 {
 	char text[MERGED_TEXT];
-	struct members m = {0};
+	struct line_members m = {0};
 	uint64_t line;
 
 	(void)json_text_object(frame, note_member, &m);
@@ -222,7 +224,7 @@ finish(struct buffer *b)
 
 /* Addresses are valid in one process only, so they are left out. */
 static void
-take_frames(struct merge_place *p, const struct members *m, uint64_t id)
+take_frames(struct merge_place *p, const struct line_members *m, uint64_t id)
 {
 	struct json_text frames = m->frames, frame;
 	struct buffer json = {0}, text = {0};
@@ -284,7 +286,8 @@ value_of(struct json_text hex, struct json_text text)
 }
 
 static void
-add_hit_value(struct merged_row *row, const struct members *m, int64_t time)
+add_hit_value(struct merged_row *row, const struct line_members *m,
+    int64_t time)
 {
 	struct merged_value value = value_of(m->new, m->new_text);
 
@@ -306,7 +309,7 @@ set_access(struct merged_row *row, struct json_text access)
 }
 
 static const char *
-take_hit(struct merge_place *p, const struct members *m)
+take_hit(struct merge_place *p, const struct line_members *m)
 {
 	uint64_t seq, watch, stack = 0, tid;
 	struct merged_row *row;
@@ -338,7 +341,7 @@ take_hit(struct merge_place *p, const struct members *m)
 }
 
 static const char *
-take_stack(struct merge_place *p, const struct members *m)
+take_stack(struct merge_place *p, const struct line_members *m)
 {
 	uint64_t id;
 
@@ -349,11 +352,11 @@ take_stack(struct merge_place *p, const struct members *m)
 }
 
 static void
-add_summary_values(struct merged_row *row, const struct members *m,
+add_summary_values(struct merged_row *row, const struct line_members *m,
     int64_t first, int64_t last)
 {
 	const struct json_text none = {0};
-	struct members of = {0};
+	struct line_members of = {0};
 
 	if (m->values.at == NULL ||
 	    !json_text_object(m->values, note_member, &of)) {
@@ -383,7 +386,7 @@ add_threads(struct merge_place *p, struct merged_row *row,
 
 /* Hits that have lines of their own are not counted from the summary. */
 static const char *
-take_summary(struct merge_place *p, const struct members *m,
+take_summary(struct merge_place *p, const struct line_members *m,
     struct json_text line)
 {
 	const bool others = m->others.len == 4;		/* true */
@@ -420,7 +423,7 @@ take_summary(struct merge_place *p, const struct members *m,
 }
 
 static const char *
-take_end(struct merge_place *p, const struct members *m)
+take_end(struct merge_place *p, const struct line_members *m)
 {
 	struct merged_end end = {.is = true};
 	const char *why = need_run(p);
@@ -436,7 +439,7 @@ take_end(struct merge_place *p, const struct members *m)
 const char *
 merge_line(struct merge_place *p, struct json_text line)
 {
-	struct members m = {0};
+	struct line_members m = {0};
 
 	sort_members();
 	if (!json_text_object(line, note_member, &m)) {

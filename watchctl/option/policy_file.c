@@ -28,13 +28,13 @@ static const struct {
 enum { ACCESSES = sizeof(accesses) / sizeof(accesses[0]) };
 
 /* A line of a text, or a part of one. */
-struct part {
+struct text_part {
 	const char *at;
 	size_t len;
 };
 
-static struct part
-trim(struct part p)
+static struct text_part
+trim(struct text_part p)
 {
 	static const char blanks[] = " \t\r\f\v";
 
@@ -46,7 +46,7 @@ trim(struct part p)
 }
 
 static bool
-is(struct part p, const char *word)
+is(struct text_part p, const char *word)
 {
 	return p.len == strlen(word) && memcmp(p.at, word, p.len) == 0;
 }
@@ -113,19 +113,20 @@ static const char no_memory[] = "out of memory";
 
 /* Take a line that is not empty.  NULL, or what is wrong. */
 static const char *
-take_line(struct policy_file *f, struct part before, struct part text)
+take_line(struct policy_file *f, struct text_part before, struct text_part text)
 {
 	struct policy_watch *watch = f->n > 0 ? &f->watch[f->n - 1] : NULL;
 	const char *equals = memchr(text.at, '=', text.len);
-	struct part name = text, value = {text.at + text.len, 0};
+	struct text_part name = text, value = {text.at + text.len, 0};
 	enum policy_key key = POLICY_WATCH;
 	const struct policy_line *line;
 
 	if (memchr(text.at, '\0', text.len) != NULL)
 		return "a NUL byte: this is no policy";
 	if (*text.at != '[' && equals != NULL) {
-		name = trim((struct part){text.at, (size_t)(equals - text.at)});
-		value = trim((struct part){equals + 1,
+		name = trim((struct text_part){text.at, (size_t)(equals -
+		    text.at)});
+		value = trim((struct text_part){equals + 1,
 		    text.len - (size_t)(equals + 1 - text.at)});
 	}
 	while (key <= POLICY_ALLOW && !is(name, keys[key]))
@@ -198,7 +199,7 @@ int
 policy_file_parse(struct policy_file *f, const char *path, const char *text,
     size_t len)
 {
-	struct part before = {NULL, 0}, line;
+	struct text_part before = {NULL, 0}, line;
 	const char *why = NULL, *end;
 
 	*f = (struct policy_file){

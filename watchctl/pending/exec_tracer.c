@@ -31,7 +31,7 @@ struct caught {
 };
 
 /* A traced thread. */
-struct traced {
+struct traced_thread {
 	struct wp_thread thread;
 	uint64_t place;		/* address of its program's hook, or 0 */
 	pid_t covered;		/* the process whose watches it has: its own,
@@ -132,14 +132,15 @@ mapped_modules(const struct run *run, pid_t pid)
 }
 
 /* Another traced thread of the process, or NULL. */
-static const struct traced *
-other_of(const struct exec_tracer *t, pid_t pid, const struct traced *but)
+static const struct traced_thread *
+other_of(const struct exec_tracer *t, pid_t pid,
+    const struct traced_thread *but)
 {
 	for (size_t i = 0; i < t->loop.all.n; i++) {
 		const struct wp_thread *thread = t->loop.all.thread[i];
 
 		if (thread->pid == pid && thread != &but->thread)
-			return (const struct traced *)thread;
+			return (const struct traced_thread *)thread;
 	}
 	return NULL;
 }
@@ -158,10 +159,10 @@ last_hook(const struct run *run)
 /* A process made by fork(2) has its parent's modules, and what is watched in
    them. */
 static void
-find_hook(struct exec_tracer *t, struct traced *traced)
+find_hook(struct exec_tracer *t, struct traced_thread *traced)
 {
 	const pid_t pid = traced->thread.pid;
-	const struct traced *other;
+	const struct traced_thread *other;
 	struct wp_proc_status status;
 
 	if (hook_of(t->run, pid, &traced->place))
@@ -183,7 +184,7 @@ find_hook(struct exec_tracer *t, struct traced *traced)
 }
 
 static void
-set_hook(struct exec_tracer *t, struct traced *traced)
+set_hook(struct exec_tracer *t, struct traced_thread *traced)
 {
 	if (traced->hook >= 0)
 		return;
@@ -199,7 +200,7 @@ set_hook(struct exec_tracer *t, struct traced *traced)
 }
 
 static void
-close_hook(struct exec_tracer *t, struct traced *traced)
+close_hook(struct exec_tracer *t, struct traced_thread *traced)
 {
 	struct wp_perf_count count;
 
@@ -215,7 +216,7 @@ close_hook(struct exec_tracer *t, struct traced *traced)
 /* The program now handles the signal of the hook, and would get it if this
    process died.  Choose another one. */
 static void
-change_signal(struct exec_tracer *t, struct traced *traced, int sig)
+change_signal(struct exec_tracer *t, struct traced_thread *traced, int sig)
 {
 	struct wp_proc_status status;
 
@@ -232,7 +233,7 @@ change_signal(struct exec_tracer *t, struct traced *traced, int sig)
 static int
 take_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 {
-	struct traced *traced = (struct traced *)thread;
+	struct traced_thread *traced = (struct traced_thread *)thread;
 	struct exec_tracer *t = arg;
 
 	if (info->si_code <= 0 || info->si_code == SI_KERNEL ||
@@ -260,10 +261,10 @@ take_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 /* The process whose watches it has: itself, or the one that created it, if it
    has executed nothing since. */
 static pid_t
-find_covered(struct exec_tracer *t, const struct traced *traced)
+find_covered(struct exec_tracer *t, const struct traced_thread *traced)
 {
 	const pid_t pid = traced->thread.pid;
-	const struct traced *other;
+	const struct traced_thread *other;
 	struct wp_proc_status status;
 
 	for (size_t i = 0; i < t->run->nprocesses; i++)
@@ -278,7 +279,8 @@ find_covered(struct exec_tracer *t, const struct traced *traced)
 /* The next process of the run, from i on, of whose watches the thread has its
    own; nprocesses if there is none. */
 static size_t
-next_covered(const struct run *run, const struct traced *traced, size_t i)
+next_covered(const struct run *run, const struct traced_thread *traced,
+    size_t i)
 {
 	while (i < run->nprocesses && (run->process[i].pid != traced->covered ||
 	    !run->process[i].each || run->process[i].n == 0))
@@ -288,7 +290,7 @@ next_covered(const struct run *run, const struct traced *traced, size_t i)
 
 /* Arm a stopped thread unless it is armed, and report its instance. */
 static void
-cover(struct exec_tracer *t, struct traced *traced)
+cover(struct exec_tracer *t, struct traced_thread *traced)
 {
 	struct run *run = t->run;
 	const pid_t tid = traced->thread.tid;
@@ -313,7 +315,7 @@ cover(struct exec_tracer *t, struct traced *traced)
 }
 
 static void
-uncover(struct exec_tracer *t, const struct traced *traced)
+uncover(struct exec_tracer *t, const struct traced_thread *traced)
 {
 	struct run *run = t->run;
 	const pid_t tid = traced->thread.tid;
@@ -332,8 +334,8 @@ uncover(struct exec_tracer *t, const struct traced *traced)
 static void
 pass_hook(struct exec_tracer *t, pid_t tid)
 {
-	struct traced *traced =
-	    (struct traced *)wp_thread_find(&t->loop.all, tid);
+	struct traced_thread *traced =
+	    (struct traced_thread *)wp_thread_find(&t->loop.all, tid);
 
 	if (traced != NULL)
 		traced->at_hook = PASSES;
@@ -343,12 +345,12 @@ pass_hook(struct exec_tracer *t, pid_t tid)
 static struct wp_thread *
 add_thread(struct exec_tracer *t, pid_t pid, pid_t tid, bool held)
 {
-	struct traced *traced = (struct traced *)wp_thread_find(&t->loop.all,
-	    tid);
+	struct traced_thread *traced =
+	    (struct traced_thread *)wp_thread_find(&t->loop.all, tid);
 
 	if (traced == NULL) {
-		traced = (struct traced *)wp_ptrace_loop_add(&t->loop, pid, tid,
-		    held);
+		traced = (struct traced_thread *)wp_ptrace_loop_add(&t->loop,
+		    pid, tid, held);
 		if (traced == NULL)
 			return NULL;
 		traced->hook = -1;
@@ -419,7 +421,7 @@ made(void *arg, struct wp_thread *thread, const struct wp_trace *trace)
 static bool
 arm(void *arg, struct wp_thread *thread)
 {
-	cover(arg, (struct traced *)thread);
+	cover(arg, (struct traced_thread *)thread);
 	return true;
 }
 
@@ -428,9 +430,9 @@ end(void *arg, struct wp_thread *thread)
 {
 	struct exec_tracer *t = arg;
 
-	close_hook(t, (struct traced *)thread);
+	close_hook(t, (struct traced_thread *)thread);
 	if (!t->leave)		/* at the end all are disarmed at once */
-		uncover(t, (struct traced *)thread);
+		uncover(t, (struct traced_thread *)thread);
 }
 
 static void
@@ -443,7 +445,7 @@ ended(void *arg, pid_t pid, int status)
 }
 
 static const struct wp_ptrace_loop_calls calls = {
-	.size = sizeof(struct traced), .arm = arm, .signal = take_signal,
+	.size = sizeof(struct traced_thread), .arm = arm, .signal = take_signal,
 	.made = made, .end = end,
 	.executed = executed, .adopt = adopt, .ended = ended,
 };
@@ -769,7 +771,7 @@ exec_tracer_arm(struct exec_tracer *t, const struct process *process,
 		    hold.thread[i].tid);
 
 		if (thread != NULL)
-			cover(t, (struct traced *)thread);
+			cover(t, (struct traced_thread *)thread);
 	}
 	free(hold.thread);
 	return err;

@@ -37,7 +37,7 @@ enum {
 };
 
 /* A program that is searched for SPECs. */
-struct program {
+struct new_program {
 	struct process *process;
 	char path[PATH_MAX];
 	bool *found;		/* by SPEC; */
@@ -94,7 +94,7 @@ run_leave_programs(struct run *run, size_t first)
 /* Search for SPECs not found yet.  Returns how many are missing that may come
    with more libraries. */
 static size_t
-resolve(struct run *run, struct program *program, bool early)
+resolve(struct run *run, struct new_program *program, bool early)
 {
 	const struct options *o = run->options;
 	size_t missing = 0;
@@ -125,7 +125,7 @@ resolve(struct run *run, struct program *program, bool early)
 
 /* The same, unless these files were searched in vain before. */
 static size_t
-resolve_unless_absent(struct run *run, struct program *program, bool early)
+resolve_unless_absent(struct run *run, struct new_program *program, bool early)
 {
 	struct buffer set;
 	size_t missing = 1;
@@ -144,7 +144,7 @@ resolve_unless_absent(struct run *run, struct program *program, bool early)
 
 /* A wait for a program whose loader may itself wait for a file or be stopped.
    It is limited, because other programs may be waiting for watchctl. */
-struct waiting {
+struct loader_wait {
 	struct run *run;
 	uint64_t limit;		/* until then, ns */
 };
@@ -152,7 +152,7 @@ struct waiting {
 static bool
 goes_on(void *arg)
 {
-	const struct waiting *waiting = arg;
+	const struct loader_wait *waiting = arg;
 	struct run *run = waiting->run;
 
 	return wp_clock_ns() < waiting->limit && (run->tracer != NULL ?
@@ -161,7 +161,7 @@ goes_on(void *arg)
 
 /* -EINTR, the run ends, or another -errno, some with a cause. */
 static int
-explain_late(const struct waiting *waiting, int err, struct wp_cause *cause)
+explain_late(const struct loader_wait *waiting, int err, struct wp_cause *cause)
 {
 	if (err == -ENOSPC)
 		return wp_target_explain_stop(waiting->run->target, err,
@@ -174,7 +174,7 @@ explain_late(const struct waiting *waiting, int err, struct wp_cause *cause)
 /* A static program makes its thread-local storage itself, before its
    constructors run. */
 static int
-find_static(struct run *run, struct program *program,
+find_static(struct run *run, struct new_program *program,
     const struct wp_patience *patience, struct wp_cause *why)
 {
 	int status, err = wp_target_run_to_storage(run->target, patience,
@@ -192,9 +192,9 @@ find_static(struct run *run, struct program *program,
    the other, until nothing is missing or the program begins.  0 or -errno with
    or without a cause: -ECHILD, it has ended; -EINTR, the run ends. */
 static int
-find(struct run *run, struct program *program, struct wp_cause *why)
+find(struct run *run, struct new_program *program, struct wp_cause *why)
 {
-	struct waiting waiting = {.run = run};
+	struct loader_wait waiting = {.run = run};
 	const struct wp_patience patience = {goes_on, &waiting};
 	const pid_t pid = program->process->pid;
 	const unsigned first = loader_count(pid);
@@ -290,7 +290,7 @@ run_plan(struct run *run, struct process *process, const bool *found,
 
 /* With --stop, a pending SPEC has a watch from the start. */
 static void
-reserve(struct program *program, const struct options *o)
+reserve(struct new_program *program, const struct options *o)
 {
 	for (size_t i = 0; i < o->nspecs; i++) {
 		if (!program->waits[i] || program->found[i])
@@ -304,7 +304,7 @@ reserve(struct program *program, const struct options *o)
 }
 
 static void
-report_armed(struct run *run, const struct program *program,
+report_armed(struct run *run, const struct new_program *program,
     const struct ex_watch *watch)
 {
 	/* each thread has its own somewhere else */
@@ -323,7 +323,7 @@ report_armed(struct run *run, const struct program *program,
 
 /* It is armed: report that to the explainer before its first hit. */
 static void
-describe(struct run *run, const struct program *program)
+describe(struct run *run, const struct new_program *program)
 {
 	const struct process *process = program->process;
 	const size_t end = process->first + process->n;
@@ -339,7 +339,7 @@ describe(struct run *run, const struct program *program)
 
 /* Modules come with a loader only. */
 static void
-wait_for_modules(struct run *run, struct program *program)
+wait_for_modules(struct run *run, struct new_program *program)
 {
 	if (program->nwaiting == 0 || program->hook != 0)
 		return;
@@ -352,7 +352,7 @@ wait_for_modules(struct run *run, struct program *program)
 
 /* The command itself has not what it must have: it does not begin. */
 static bool
-is_refused(struct run *run, struct program *program)
+is_refused(struct run *run, struct new_program *program)
 {
 	const struct options *o = run->options;
 	struct wp_cause cause;
@@ -410,7 +410,7 @@ run_report_missing(struct run *run, pid_t pid, bool (*lacks)(const void *arg,
 static bool
 lacks(const void *arg, size_t spec)
 {
-	const struct program *program = arg;
+	const struct new_program *program = arg;
 
 	return !program->found[spec] && !program->waits[spec];
 }
@@ -418,7 +418,7 @@ lacks(const void *arg, size_t spec)
 /* Watch what was found; or if there is nothing, go on as far as the next
    program.  0 or -errno with a cause. */
 static int
-go_on(struct run *run, struct program *program, struct wp_cause *cause)
+go_on(struct run *run, struct new_program *program, struct wp_cause *cause)
 {
 	struct process *process = program->process;
 	bool stays = program->nfound == 0 || program->nwaiting > 0;
@@ -451,7 +451,7 @@ go_on(struct run *run, struct program *program, struct wp_cause *cause)
 
 /* Report a failure, which does not end the watch. */
 static void
-give_up(struct run *run, const struct program *program, int err,
+give_up(struct run *run, const struct new_program *program, int err,
     const struct wp_cause *cause)
 {
 	struct process *process = program->process;
@@ -473,14 +473,14 @@ give_up(struct run *run, const struct program *program, int err,
 }
 
 static void
-program_free(struct program *program)
+program_free(struct new_program *program)
 {
 	free(program->found);
 	free(program->waits);
 }
 
 static int
-begin(struct run *run, struct program *program, pid_t pid)
+begin(struct run *run, struct new_program *program, pid_t pid)
 {
 	if (!wp_target_holds(run->target, pid) &&
 	    wp_target_adopt(run->target, pid) < 0)
@@ -527,7 +527,7 @@ run_explain_before(struct run *run, pid_t pid)
 bool
 run_program(struct run *run, pid_t pid)
 {
-	struct program program = {.path = ""};
+	struct new_program program = {.path = ""};
 	struct wp_cause cause = {0};
 	int err;
 

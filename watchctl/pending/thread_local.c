@@ -36,7 +36,7 @@ thread_local_not_with(const struct options *o)
 }
 
 /* A member of one of glibc's structures. */
-struct member {
+struct glibc_member {
 	uint32_t bits, n, offset;
 };
 
@@ -60,7 +60,7 @@ not_yet(const struct spec *spec, const char *why, struct wp_cause *cause)
    distance. */
 static int
 find_member(struct live_broker *live, pid_t pid, const struct spec *spec,
-    struct member *member, struct wp_cause *cause)
+    struct glibc_member *member, struct wp_cause *cause)
 {
 	static const char name[] = "_thread_db_link_map_l_tls_offset:8";
 	struct spec_place place;
@@ -83,7 +83,8 @@ find_member(struct live_broker *live, pid_t pid, const struct spec *spec,
 
 /* Read a member, which has the size of a long of its process. */
 static bool
-read_member(pid_t pid, uint64_t at, const struct member *member, int64_t *value)
+read_member(pid_t pid, uint64_t at, const struct glibc_member *member,
+    int64_t *value)
 {
 	const size_t size = member->bits / 8;
 	int32_t narrow = 0;
@@ -103,7 +104,7 @@ find_distance(struct live_broker *live, pid_t pid, const struct spec *spec,
     uint64_t base, int64_t *distance, struct wp_cause *cause)
 {
 	const uint64_t module = loader_module(pid, base);
-	struct member member = {.bits = 0};
+	struct glibc_member member = {.bits = 0};
 	int err;
 
 	if (loader_program_storage(pid, base, (uint64_t *)distance))
@@ -123,7 +124,7 @@ find_distance(struct live_broker *live, pid_t pid, const struct spec *spec,
 }
 
 /* One look at a thread, and its outcome. */
-struct look {
+struct thread_lookup {
 	pid_t pid, tid;
 	uint64_t block;		/* its control block; 0: it has none */
 	int err;
@@ -134,7 +135,7 @@ struct look {
 static void *
 look_held(void *arg)
 {
-	struct look *look = arg;
+	struct thread_lookup *look = arg;
 	struct wp_hold hold = {0};
 
 	if ((look->err = wp_hold_thread(&hold, look->pid, look->tid)) < 0)
@@ -161,7 +162,7 @@ static int
 find_block(pid_t pid, pid_t tid, const struct spec *spec, uint64_t *block,
     struct wp_cause *cause)
 {
-	struct look look = {.pid = pid, .tid = tid};
+	struct thread_lookup look = {.pid = pid, .tid = tid};
 	pthread_t thread;
 	int err = 0;
 

@@ -12,14 +12,14 @@
 #include "util/complain.h"
 
 /* in("f") or caller("f"). */
-struct asked {
+struct condition_call {
 	struct policy *names;	/* f as a pattern of --allow */
 	struct by_stack known;	/* unsigned char: truth + 1; 0: not asked yet */
 };
 
 struct hit_condition {
 	const struct condition *condition;
-	struct asked *asked;	/* one for each call in the condition */
+	struct condition_call *asked;	/* one for each call in the condition */
 	/* of the current hit: */
 	const struct ex_hit *hit;
 	uint64_t count;
@@ -309,7 +309,7 @@ find_named(const struct policy *names, const struct ex_stack *stack,
 }
 
 static enum condition_truth
-ask(struct asked *asked, const struct condition_node *node,
+ask(struct condition_call *asked, const struct condition_node *node,
     const struct ex_stack *stack)
 {
 	const unsigned first = ex_stack_user(stack);
@@ -344,7 +344,7 @@ find_call(void *arg, const struct condition_node *node)
 {
 	struct hit_condition *j = arg;
 	const struct ex_stack *stack = j->hit->stack;
-	struct asked *asked = &j->asked[node->call];
+	struct condition_call *asked = &j->asked[node->call];
 	unsigned char *known;
 
 	if (!shows_access(j->hit))

@@ -7,7 +7,7 @@
 #include "policy/culprit.h"
 
 /* The writer that was learnt from a backtrace at a watch. */
-struct taken {
+struct learned_writer {
 	const struct ex_watch *watch;	/* NULL if nothing was */
 	enum policy_writer writer;
 };
@@ -38,7 +38,7 @@ learned_free(struct learned *l)
 		return;
 	policy_free(l->policy);
 	policy_file_free(&l->file);
-	by_stack_free(&l->taken, sizeof(struct taken));
+	by_stack_free(&l->taken, sizeof(struct learned_writer));
 	free(l);
 }
 
@@ -52,12 +52,12 @@ is_loaders(const struct ex_stack *stack)
 
 /* Learn from a backtrace that is new at a watch. */
 static int
-learn(struct learned *l, const struct ex_hit *hit, struct taken *taken)
+learn(struct learned *l, const struct ex_hit *hit, struct learned_writer *taken)
 {
 	struct buffer name = {0};
 	int err = 0;
 
-	*taken = (struct taken){hit->watch, POLICY_WRITER_NAMED};
+	*taken = (struct learned_writer){hit->watch, POLICY_WRITER_NAMED};
 	if (hit->stack != NULL && is_loaders(hit->stack))
 		return 0;
 	taken->writer = policy_writer_of(l->policy, hit->stack, &name);
@@ -71,7 +71,8 @@ learn(struct learned *l, const struct ex_hit *hit, struct taken *taken)
 int
 learned_take(struct learned *l, const struct ex_hit *hit, uint64_t times)
 {
-	struct taken own = {NULL, POLICY_WRITER_MISSING}, *taken = &own;
+	struct learned_writer own = {NULL, POLICY_WRITER_MISSING}, *taken =
+	    &own;
 	int err = 0;
 
 	if (hit->late) {

@@ -13,7 +13,7 @@
 enum { SETS_MAX = 1024 };
 
 /* Identifies a file, and its version. */
-struct file {
+struct file_version {
 	dev_t dev;
 	ino_t ino;
 	off_t size;
@@ -25,7 +25,7 @@ static int
 add_file(void *arg, const struct wp_proc_map *map)
 {
 	struct buffer *set = arg;
-	struct file file;
+	struct file_version file;
 	struct stat st;
 
 	if (map->ino == 0 || (map->prot & PROT_EXEC) == 0)

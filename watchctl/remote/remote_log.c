@@ -24,10 +24,10 @@ struct cover {
 	size_t n, cap;
 };
 
-struct life {
+struct task_life {
 	struct cover cover;
-	struct life *parent;	/* its parent, or its process; or NULL */
-	struct life *before;	/* the previous process with this id, or NULL */
+	struct task_life *parent;	/* its parent or its process, or NULL */
+	struct task_life *before;	/* had its id before it, or NULL */
 	pid_t id;
 	unsigned threads;	/* of a process; 0 for a thread */
 	bool process;
@@ -38,13 +38,13 @@ struct life {
 
 /* The current owner of an id. */
 struct number {
-	struct life *life;
+	struct task_life *life;
 };
 
 struct lives {
-	struct life *life;	/* n of them, children after their parents */
+	struct task_life *life;	/* n of them, children after their parents */
 	size_t n;
-	struct life **of;	/* of each entry, or NULL */
+	struct task_life **of;	/* of each entry, or NULL */
 	size_t *at;	/* new offset of each entry; SIZE_MAX: dropped */
 	struct ex_table processes, threads;	/* of struct number */
 	bool failed;
@@ -56,7 +56,7 @@ struct task_record {
 	uint32_t pid, second, tid, third;
 };
 
-static struct life *
+static struct task_life *
 find(const struct ex_table *table, uint32_t id)
 {
 	const struct number *number = ex_table_get(table, id);
@@ -64,14 +64,14 @@ find(const struct ex_table *table, uint32_t id)
 	return number == NULL ? NULL : number->life;
 }
 
-static struct life *
+static struct task_life *
 begin(struct lives *lives, struct ex_table *table, uint32_t id,
-    struct life *parent)
+    struct task_life *parent)
 {
 	struct number *number = ex_table_get(table, id);
-	struct life *life = &lives->life[lives->n++];
+	struct task_life *life = &lives->life[lives->n++];
 
-	*life = (struct life){
+	*life = (struct task_life){
 		.before = number == NULL ? NULL : number->life,
 		.parent = parent, .id = (pid_t)id, .threads = 1,
 		.process = table == &lives->processes,
@@ -86,20 +86,20 @@ begin(struct lives *lives, struct ex_table *table, uint32_t id,
 	return life;
 }
 
-static struct life *
+static struct task_life *
 process_of(struct lives *lives, uint32_t pid)
 {
-	struct life *life = find(&lives->processes, pid);
+	struct task_life *life = find(&lives->processes, pid);
 
 	return life != NULL ? life : begin(lives, &lives->processes, pid,
 	    NULL);
 }
 
-static struct life *
+static struct task_life *
 take_fork(struct lives *lives, const struct task_record *r)
 {
 	const bool thread = r->pid == r->second;
-	struct life *maker = process_of(lives, r->second), *life;
+	struct task_life *maker = process_of(lives, r->second), *life;
 
 	maker->threads += thread;
 	life = begin(lives, thread ? &lives->threads : &lives->processes,
@@ -108,21 +108,21 @@ take_fork(struct lives *lives, const struct task_record *r)
 	return life;
 }
 
-static struct life *
+static struct task_life *
 thread_of(struct lives *lives, uint32_t pid, uint32_t tid)
 {
-	struct life *thread = find(&lives->threads, tid);
-	struct life *process = process_of(lives, pid);
+	struct task_life *thread = find(&lives->threads, tid);
+	struct task_life *process = process_of(lives, pid);
 
 	return thread != NULL && !thread->ended && thread->parent == process ?
 	    thread : process;
 }
 
-static struct life *
+static struct task_life *
 take_exit(struct lives *lives, const struct task_record *r)
 {
-	struct life *life = thread_of(lives, r->pid, r->tid);
-	struct life *process = life->process ? life : life->parent;
+	struct task_life *life = thread_of(lives, r->pid, r->tid);
+	struct task_life *process = life->process ? life : life->parent;
 
 	if (!life->process)
 		life->ended = true;
@@ -132,7 +132,7 @@ take_exit(struct lives *lives, const struct task_record *r)
 }
 
 /* The process or thread of an entry. */
-static struct life *
+static struct task_life *
 take(struct lives *lives, const struct journal_entry *e)
 {
 	struct task_record r = {.pid = 0};
@@ -160,7 +160,7 @@ static void
 find_needed(struct lives *lives, const struct remote_log_calls *calls)
 {
 	for (size_t i = lives->n; i-- > 0;) {
-		struct life *life = &lives->life[i];
+		struct task_life *life = &lives->life[i];
 
 		life->needed = life->needed || !life->ended ||
 		    (life->process && calls->needs(calls->arg, life->id));
@@ -243,7 +243,7 @@ static void
 look_back(struct lives *lives, size_t i, const struct journal_entry *e)
 {
 	static const struct span all = {0, UINT64_MAX};
-	struct life *life = lives->of[i];
+	struct task_life *life = lives->of[i];
 	struct perf_event_header header;
 	struct span span;
 
@@ -268,7 +268,7 @@ look_back(struct lives *lives, size_t i, const struct journal_entry *e)
 static void
 forget_cover(const struct lives *lives, pid_t pid)
 {
-	for (struct life *life = find(&lives->processes, (uint32_t)pid);
+	for (struct task_life *life = find(&lives->processes, (uint32_t)pid);
 	    life != NULL; life = life->before)
 		life->cover.n = 0;
 }
@@ -313,7 +313,7 @@ static void
 say_gone(const struct lives *lives, const struct remote_log_calls *calls)
 {
 	for (size_t i = 0; i < lives->n; i++) {
-		const struct life *life = &lives->life[i];
+		const struct task_life *life = &lives->life[i];
 
 		if (life->process && !life->needed &&
 		    find(&lives->processes, (uint32_t)life->id) == life)
@@ -332,7 +332,7 @@ remote_log_shrink(struct buffer *log, const struct remote_log_calls *calls)
 		at = next(log, at, &e);
 	/* an entry starts at most one life and refers to at most one other */
 	lives.life = calloc(2 * n + 1, sizeof(*lives.life));
-	lives.of = calloc(n + 1, sizeof(struct life *));
+	lives.of = calloc(n + 1, sizeof(struct task_life *));
 	lives.at = calloc(n + 1, sizeof(*lives.at));
 	lives.failed = lives.life == NULL || lives.of == NULL ||
 	    lives.at == NULL;

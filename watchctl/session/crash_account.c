@@ -25,20 +25,20 @@ static struct {
 } words;
 
 /* A text under construction. */
-struct text {
+struct account_text {
 	char bytes[512];
 	size_t len;
 };
 
 static void
-put(struct text *text, const char *s)
+put(struct account_text *text, const char *s)
 {
 	while (*s != '\0' && text->len < sizeof(text->bytes))
 		text->bytes[text->len++] = *s++;
 }
 
 static void
-put_number(struct text *text, uint64_t n)
+put_number(struct account_text *text, uint64_t n)
 {
 	char digits[21];
 	unsigned at = sizeof(digits) - 1;
@@ -59,7 +59,7 @@ taken(const struct session *s)
 }
 
 static void
-put_part(struct text *text, uint64_t n, const char *what)
+put_part(struct account_text *text, uint64_t n, const char *what)
 {
 	put(text, ", ");
 	put_number(text, n);
@@ -69,7 +69,7 @@ put_part(struct text *text, uint64_t n, const char *what)
 /* The account in the form of session_end.  What had not been written is
    lost. */
 static void
-put_account(struct text *text, const struct session *s)
+put_account(struct account_text *text, const struct session *s)
 {
 	const uint64_t hits = taken(s) + s->lost;
 	const uint64_t accounted = s->written + s->rejected + s->unchanged +
@@ -98,7 +98,7 @@ put_account(struct text *text, const struct session *s)
 static _Noreturn void
 speak(const char *why)
 {
-	struct text text = {.len = 0};
+	struct account_text text = {.len = 0};
 
 	if (words.on && words.session != NULL)
 		put_account(&text, words.session);

@@ -7,14 +7,14 @@
 #include "report/change.h"
 #include "util/visible.h"
 
-struct environment {
+struct environment_writer {
 	struct buffer *to;
 	size_t max;		/* bytes in it */
 };
 
 /* text is NULL if not known; "" is not set either. */
 static void
-set_text(struct environment *e, const char *name, const char *text)
+set_text(struct environment_writer *e, const char *name, const char *text)
 {
 	struct buffer b = {0};
 
@@ -32,7 +32,7 @@ set_text(struct environment *e, const char *name, const char *text)
 }
 
 static void
-set_dec(struct environment *e, const char *name, uint64_t n)
+set_dec(struct environment_writer *e, const char *name, uint64_t n)
 {
 	char text[32];
 
@@ -41,7 +41,7 @@ set_dec(struct environment *e, const char *name, uint64_t n)
 }
 
 static void
-set_hex(struct environment *e, const char *name, uint64_t n)
+set_hex(struct environment_writer *e, const char *name, uint64_t n)
 {
 	char text[32];
 
@@ -50,8 +50,8 @@ set_hex(struct environment *e, const char *name, uint64_t n)
 }
 
 static void
-set_value(struct environment *e, const char *name, const struct ex_hit *hit,
-    const struct ex_value *value)
+set_value(struct environment_writer *e, const char *name,
+    const struct ex_hit *hit, const struct ex_value *value)
 {
 	struct buffer b = {0};
 
@@ -62,7 +62,7 @@ set_value(struct environment *e, const char *name, const struct ex_hit *hit,
 
 /* The old and new values of the bytes. */
 static void
-set_change(struct environment *e, const struct ex_hit *hit)
+set_change(struct environment_writer *e, const struct ex_hit *hit)
 {
 	if (hit->change.has_old)
 		set_value(e, "OLD", hit, &hit->old);
@@ -73,7 +73,7 @@ set_change(struct environment *e, const struct ex_hit *hit)
 /* The innermost frame of the program itself: of the instruction or of the
    system call. */
 static void
-set_place(struct environment *e, const struct ex_hit *hit)
+set_place(struct environment_writer *e, const struct ex_hit *hit)
 {
 	const struct ex_stack *stack = hit->stack;
 	const unsigned i = stack == NULL ? 0 : ex_stack_user(stack);
@@ -93,7 +93,7 @@ set_place(struct environment *e, const struct ex_hit *hit)
 
 /* The hit as in -o json, without the newline. */
 static void
-set_json(struct environment *e, const struct report_start *begin,
+set_json(struct environment_writer *e, const struct report_start *begin,
     const struct ex_hit *hit)
 {
 	struct report report = {.ops = &report_json};
@@ -120,7 +120,7 @@ void
 environment_put(struct buffer *to, const struct report_start *begin,
     const struct ex_hit *hit, size_t max)
 {
-	struct environment own = {to, to->len + max}, *e = &own;
+	struct environment_writer own = {to, to->len + max}, *e = &own;
 
 	set_dec(e, "SEQ", hit->seq);
 	set_dec(e, "PID", (uint64_t)hit->pid);

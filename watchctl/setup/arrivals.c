@@ -51,7 +51,7 @@ struct arrivals {
 		bool lacks;	/* it has nothing that is watched */
 		bool missed;	/* its present program could not be watched */
 	} *seen;
-	struct waiting {	/* processes that have arrived, or have not
+	struct arrival {	/* processes that have arrived, or have not
 				   yet mapped what is to be watched */
 		pid_t pid, parent;	/* parent 0: it executed a program or
 					   was moved */
@@ -315,7 +315,7 @@ report_missed(struct run *run, pid_t pid, const char *why)
 
 /* Note a process that has arrived and has no events. */
 static void
-expect(struct run *run, const struct waiting *one)
+expect(struct run *run, const struct arrival *one)
 {
 	struct arrivals *a = run->arrivals;
 
@@ -335,7 +335,7 @@ expect(struct run *run, const struct waiting *one)
 /* The process ended before it was examined.  A forked process has the same as
    its parent. */
 static void
-take_gone(struct run *run, const struct waiting *one)
+take_gone(struct run *run, const struct arrival *one)
 {
 	struct arrivals *a = run->arrivals;
 	const struct seen *seen = &a->seen[one->pid];
@@ -355,7 +355,7 @@ take_gone(struct run *run, const struct waiting *one)
 /* Since when, in ns, the process may have existed unwatched: its record may be
    lost, or it could not be watched before. */
 static uint64_t
-first_there(const struct run *run, const struct waiting *one)
+first_there(const struct run *run, const struct arrival *one)
 {
 	const struct arrivals *a = run->arrivals;
 
@@ -367,7 +367,7 @@ first_there(const struct run *run, const struct waiting *one)
 /* Watch a process.  Returns false if it has not mapped yet what is to be
    watched. */
 static bool
-take(struct run *run, const struct waiting *one)
+take(struct run *run, const struct arrival *one)
 {
 	struct arrivals *a = run->arrivals;
 	const bool any = options_any_program(run->options);
@@ -407,7 +407,7 @@ take_all(struct run *run)
 	size_t n = 0;
 
 	for (size_t i = 0; i < a->n; i++) {
-		const struct waiting one = a->waiting[i];
+		const struct arrival one = a->waiting[i];
 
 		if (run->reason != NULL || !take(run, &one))
 			a->waiting[n++] = one;
@@ -438,7 +438,7 @@ take_fork(struct run *run, const struct perf_event_header *header)
 		seen[pid].root = seen[parent].root;
 	} else if (!a->lost && !seen[pid].lacks) {
 		/* otherwise it may have inherited its parent's events */
-		expect(run, &(struct waiting){
+		expect(run, &(struct arrival){
 			.pid = pid, .parent = parent, .time = task->time,
 		});
 	}
@@ -462,7 +462,7 @@ take_program(struct run *run, const struct perf_event_header *header)
 	    strncmp(name, a->comm, sizeof(a->comm)) == 0)
 		report_missed(run, pid, "a process of --exe ended at once");
 	else
-		expect(run, &(struct waiting){.pid = pid, .time = time});
+		expect(run, &(struct arrival){.pid = pid, .time = time});
 }
 
 /* Whether the record is of the module of a SPEC, as far as its name shows. */
@@ -516,7 +516,7 @@ take_code(struct run *run, const struct perf_event_header *header)
 	if (a->seen[pid].since != 0 && run->options->nspecs == 1)
 		return;
 	a->seen[pid].lacks = false;
-	expect(run, &(struct waiting){.pid = pid, .time = time});
+	expect(run, &(struct arrival){.pid = pid, .time = time});
 }
 
 /* --- control groups --- */
@@ -570,7 +570,7 @@ leave(struct run *run, pid_t pid, uint64_t time)
 			continue;
 		a->seen[one].since = 0;
 		if (one != pid)
-			expect(run, &(struct waiting){.pid = one, .time = now});
+			expect(run, &(struct arrival){.pid = one, .time = now});
 	}
 	free(pids);
 	a->seen[pid].since = 0;
@@ -586,7 +586,7 @@ take_place(struct run *run, pid_t pid, uint64_t time, uint64_t after)
 	const bool fits = arrivals_fits(a, pid);
 
 	if (fits && seen->since == 0 && !seen->lacks)
-		expect(run, &(struct waiting){
+		expect(run, &(struct arrival){
 			.pid = pid, .time = time, .after = after,
 		});
 	else if (!fits && seen->since != 0 && !wp_proc_exiting(pid))
@@ -693,7 +693,7 @@ search(struct run *run)
 		if (lost && arrivals_fits(a, pid) &&
 		    wp_proc_has_executed(pid) > 0 && !is_armed(run, pid)) {
 			a->seen[pid].lacks = false;
-			expect(run, &(struct waiting){
+			expect(run, &(struct arrival){
 				.pid = pid, .time = a->searched, .after = known,
 			});
 		} else if (run->options->cgroup != NULL) {

@@ -34,7 +34,7 @@ mappers_add(struct run *run, pid_t pid, size_t place, uint64_t since)
 		session_note(&run->session, -ENOMEM);
 		return;
 	}
-	m->members.at[m->members.n++] = (struct member){
+	m->members.at[m->members.n++] = (struct mapper){
 		.pid = pid, .place = place, .since = since,
 	};
 }
@@ -65,7 +65,7 @@ mappers_leave(struct mappers *m, pid_t pid, uint64_t time)
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->members.n; i++) {
-		const struct member *it = &m->members.at[i];
+		const struct mapper *it = &m->members.at[i];
 
 		if (it->pid != pid || it->since > time)
 			m->members.at[n++] = *it;
@@ -190,7 +190,7 @@ arm(struct run *run, pid_t pid, size_t spec, uint64_t addr, uint64_t since,
 
 /* --- what a process maps --- */
 
-struct found {
+struct found_places {
 	struct run *run;
 	pid_t pid;
 	struct {
@@ -203,7 +203,7 @@ struct found {
 static int
 take_mapping(void *arg, const struct wp_proc_map *map)
 {
-	struct found *found = arg;
+	struct found_places *found = arg;
 	struct run *run = found->run;
 	struct mappers *m = run->mappers;
 	const struct options *o = run->options;
@@ -273,7 +273,7 @@ mappers_look_at(struct run *run, pid_t pid, uint64_t since,
     struct wp_cause *cause)
 {
 	struct mappers *m = run->mappers;
-	struct found found = {.run = run, .pid = pid};
+	struct found_places found = {.run = run, .pid = pid};
 	int first = 0;
 
 	if (!is_wanted(m, pid))
@@ -357,7 +357,7 @@ static bool
 mark(struct run *run, pid_t pid)
 {
 	struct mappers *m = run->mappers;
-	struct found found = {.run = run, .pid = pid};
+	struct found_places found = {.run = run, .pid = pid};
 	const int err = wp_proc_maps(pid, take_mapping, &found);
 	bool others = false;
 

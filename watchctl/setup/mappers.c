@@ -230,7 +230,7 @@ take_fork(struct run *run, const struct perf_event_header *header)
 	if (m->chosen != NULL)
 		m->chosen[pid] = run->options->follow && m->chosen[parent];
 	for (size_t i = 0; i < n && i < m->members.n; i++) {
-		const struct member it = m->members.at[i];
+		const struct mapper it = m->members.at[i];
 
 		if (it.pid != parent)
 			continue;

@@ -26,7 +26,7 @@ struct place {
 	bool mapped;		/* a member mapped it when last listed */
 };
 
-struct member {
+struct mapper {
 	pid_t pid;
 	size_t place;
 	uint64_t since;		/* ns */
@@ -45,7 +45,7 @@ struct mappers {
 		size_t n, cap;
 	} places;
 	struct {
-		struct member *at;
+		struct mapper *at;
 		size_t n, cap;
 	} members;
 	bool *chosen;		/* by pid: those of -p, the command, or a child

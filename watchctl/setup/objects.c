@@ -40,7 +40,7 @@ struct sample {
 };
 
 /* An object that was given to a slot. */
-struct life {
+struct object_life {
 	uint64_t addr;		/* of the bytes that are watched */
 	uint64_t number;
 	uint64_t born, armed, ended, reused;	/* ns; 0: not yet */
@@ -74,7 +74,7 @@ struct objects {
 	int stop;		/* an eventfd: they are to end */
 	pthread_mutex_t take;	/* one takes records at a time */
 	pthread_mutex_t lock;	/* of what follows */
-	struct life *life;	/* nlives, in the order of the returns */
+	struct object_life *life;	/* nlives, in order of the returns */
 	size_t nlives, cap;
 	size_t last[WP_SLOTS_MAX];	/* of each slot, from 1; 0: none */
 	size_t *open;		/* nopen, in their order: those that are not
@@ -109,7 +109,7 @@ objects_open(struct objects **out, struct run *run)
 }
 
 static void
-forget_samples(struct life *life)
+forget_samples(struct object_life *life)
 {
 	for (unsigned i = 0; i <= OBJECT_REUSED; i++) {
 		free(life->at[i]);
@@ -222,7 +222,7 @@ move(struct objects *o, unsigned slot, uint64_t addr)
 }
 
 /* The object of a slot, which is to have this number. */
-static struct life *
+static struct object_life *
 life_of(struct objects *o, unsigned slot, uint64_t number)
 {
 	const size_t last = o->last[slot];
@@ -269,14 +269,14 @@ sample_of(struct objects *o, const struct wp_object_record *r)
 static void
 take_new(struct objects *o, const struct wp_object_record *r)
 {
-	const struct life life = {
+	const struct object_life life = {
 		.addr = r->addr + o->region.addr, .number = r->number,
 		.born = r->time, .gap = WATCH_NO_GAP, .slot = r->place,
 		.tid = (pid_t)r->tid, .place = -1,
 		.at = {[OBJECT_NEW] = sample_of(o, r)},
 		.before = o->last[r->place],
 	};
-	struct life *it;
+	struct object_life *it;
 	uint64_t began, now;
 	bool room, good;
 
@@ -349,7 +349,7 @@ static void
 take_ended(struct objects *o, const struct wp_object_record *r)
 {
 	struct perf_event_header *at = sample_of(o, r);
-	struct life *it;
+	struct object_life *it;
 	bool kept = false;
 
 	(void)pthread_mutex_lock(&o->lock);
@@ -376,7 +376,7 @@ take_reused(struct objects *o, const struct wp_object_record *r)
 	struct perf_event_header *at = sample_of(o, r);
 
 	for (unsigned i = 0; i < o->slots; i++) {
-		struct life *it;
+		struct object_life *it;
 		bool kept = false;
 
 		if ((r->place >> i & 1) == 0)
@@ -513,7 +513,7 @@ objects_end(struct objects *o)
 
 /* It is about to be watched: no hit has come yet. */
 static void
-describe(struct objects *o, struct life *life)
+describe(struct objects *o, struct object_life *life)
 {
 	struct run *run = o->run;
 	struct session *s = &run->session;
@@ -542,7 +542,8 @@ describe(struct objects *o, struct life *life)
 }
 
 static void
-report(struct objects *o, const struct life *life, enum object_event_what what)
+report(struct objects *o, const struct object_life *life,
+    enum object_event_what what)
 {
 	struct perf_event_header *at = life->at[what];
 	struct object_event event = {
@@ -564,7 +565,7 @@ report(struct objects *o, const struct life *life, enum object_event_what what)
 }
 
 static void
-report_armed(struct objects *o, const struct life *life)
+report_armed(struct objects *o, const struct object_life *life)
 {
 	struct session *s = &o->run->session;
 
@@ -589,7 +590,7 @@ report_armed(struct objects *o, const struct life *life)
 /* Report the next stage in the life of an object, if it has been reached.
    Result: the last stage that has been reported. */
 static int
-report_stage(struct objects *o, const struct life *life)
+report_stage(struct objects *o, const struct object_life *life)
 {
 	switch (life->reported) {
 	case GIVEN:
@@ -618,7 +619,7 @@ report_stage(struct objects *o, const struct life *life)
 static bool
 report_next(struct objects *o, size_t i)
 {
-	struct life life;
+	struct object_life life;
 	int reported;
 
 	(void)pthread_mutex_lock(&o->lock);
@@ -679,7 +680,7 @@ objects_report(struct objects *o)
 
 /* Whether it was freed by then.  That is known here at once. */
 static bool
-is_freed(const struct objects *o, const struct life *life, uint64_t time)
+is_freed(const struct objects *o, const struct object_life *life, uint64_t time)
 {
 	const uint64_t ended = life->ended != 0 ? life->ended :
 	    wp_objects_ended(o->probes, life->slot, life->number);
@@ -689,7 +690,8 @@ is_freed(const struct objects *o, const struct life *life, uint64_t time)
 
 /* Whether it was not, or its memory was not handed out again. */
 static bool
-was_there(const struct objects *o, const struct life *life, uint64_t time)
+was_there(const struct objects *o, const struct object_life *life,
+    uint64_t time)
 {
 	uint64_t reused;
 
@@ -723,7 +725,7 @@ is_of_uprobe(struct objects *o, const struct ex_record *record)
 }
 
 /* The object that a slot had then; NULL: none yet. */
-static const struct life *
+static const struct object_life *
 life_at(const struct objects *o, unsigned slot, uint64_t time)
 {
 	size_t i = o->last[slot];
@@ -738,7 +740,7 @@ static size_t
 hit_life(struct objects *o, const struct ex_record *record)
 {
 	for (unsigned i = 0; i < o->slots; i++) {
-		const struct life *life = life_at(o, i, record->time);
+		const struct object_life *life = life_at(o, i, record->time);
 
 		if (life != NULL && record->sample.addr >= life->addr &&
 		    record->sample.addr < life->addr + o->region.len &&
@@ -758,7 +760,7 @@ take_mapping(struct objects *o, const struct ex_record *record)
 
 	(void)pthread_mutex_lock(&o->take);
 	for (unsigned i = 0; i < o->slots; i++) {
-		struct life *it;
+		struct object_life *it;
 		bool over;
 
 		(void)pthread_mutex_lock(&o->lock);
@@ -827,7 +829,7 @@ objects_account(struct objects *o)
 
 	c.place = (int)c.watch;
 	for (size_t i = 0; i < o->nlives; i++) {
-		const struct life *life = &o->life[i];
+		const struct object_life *life = &o->life[i];
 		const uint64_t ended = life->ended != 0 ? life->ended :
 		    o->ended;
 

@@ -503,7 +503,7 @@ warn_missing(struct run *run)
 }
 
 static const char *
-delivery(const struct run *run)
+delivery_name(const struct run *run)
 {
 	return run->ops->registers ? "ptrace" : run->options->count ? NULL :
 	    wp_target_bpf(run->target) ? "bpf" : "ring";
@@ -516,7 +516,7 @@ run_announce(struct run *run)
 	struct report_start start = {
 		.pid = run->mappers != NULL && run->nprocesses == 0 ?
 		    EVERYWHERE : run->process->pid,
-		.mode = run->ops->mode, .delivery = delivery(run),
+		.mode = run->ops->mode, .delivery = delivery_name(run),
 		.threads = run->ops->threads(run),
 		.frozen_ms = wp_target_frozen_ms(run->target),
 		.time = run->began, .wall = wp_clock_wall(run->began),

@@ -15,7 +15,7 @@ enum {
 	COST_MAX = 1 << 20,
 };
 
-struct parser {
+struct condition_parser {
 	const char *begin, *p;
 	struct condition *condition;
 	struct condition_error *error;
@@ -28,7 +28,7 @@ typedef const struct condition_node *tree;
 /* --- errors --- */
 
 static tree
-wrong_at(struct parser *s, unsigned column, const char *what)
+wrong_at(struct condition_parser *s, unsigned column, const char *what)
 {
 	s->error->column = column;
 	(void)snprintf(s->error->text, sizeof(s->error->text), "%s", what);
@@ -36,13 +36,13 @@ wrong_at(struct parser *s, unsigned column, const char *what)
 }
 
 static unsigned
-column_of(const struct parser *s, const char *p)
+column_of(const struct condition_parser *s, const char *p)
 {
 	return (unsigned)(p - s->begin) + 1;
 }
 
 static tree
-wrong(struct parser *s, const char *what)
+wrong(struct condition_parser *s, const char *what)
 {
 	return wrong_at(s, column_of(s, s->p), what);
 }
@@ -50,7 +50,7 @@ wrong(struct parser *s, const char *what)
 /* --- nodes --- */
 
 static struct condition_node *
-node_new(struct parser *s, enum condition_kind kind, unsigned column)
+node_new(struct condition_parser *s, enum condition_kind kind, unsigned column)
 {
 	struct condition *c = s->condition;
 	struct condition_node *node;
@@ -74,7 +74,7 @@ is_text(tree node)
 
 /* An operand that has to be a number. */
 static tree
-number_only(struct parser *s, tree node)
+number_only(struct condition_parser *s, tree node)
 {
 	return node == NULL || !is_text(node) ? node : wrong_at(s, node->column,
 	    "a string can only be compared, by == or !=, with another");
@@ -88,8 +88,8 @@ cost_of(tree a)
 
 /* A node whose operands are numbers. */
 static struct condition_node *
-node_over(struct parser *s, enum condition_kind kind, unsigned column, tree a,
-    tree b)
+node_over(struct condition_parser *s, enum condition_kind kind, unsigned column,
+    tree a, tree b)
 {
 	struct condition_node *node = node_new(s, kind, column);
 
@@ -105,7 +105,7 @@ node_over(struct parser *s, enum condition_kind kind, unsigned column, tree a,
 
 /* Copy some characters. */
 static char *
-keep(struct parser *s, const char *text, size_t len)
+keep(struct condition_parser *s, const char *text, size_t len)
 {
 	char *copy = s->condition->text_end;
 
@@ -135,14 +135,14 @@ static const struct {
 } constants[] = {{"true", 1}, {"false", 0}, {"NULL", 0}};
 
 static void
-skip(struct parser *s)
+skip(struct condition_parser *s)
 {
 	s->p = token_skip(s->p);
 }
 
 /* Skip a character if it comes next. */
 static bool
-take(struct parser *s, char c)
+take(struct condition_parser *s, char c)
 {
 	skip(s);
 	if (*s->p != c)
@@ -155,7 +155,7 @@ take(struct parser *s, char c)
 
 /* A string, without escapes. */
 static tree
-string(struct parser *s)
+string(struct condition_parser *s)
 {
 	struct condition_node *node = node_new(s, CONDITION_TEXT,
 	    column_of(s, s->p));
@@ -188,7 +188,8 @@ float_length(const char *p)
 }
 
 static tree
-float_constant(struct parser *s, struct condition_node *node, size_t len)
+float_constant(struct condition_parser *s, struct condition_node *node,
+    size_t len)
 {
 	static const char suffixes[] = "fFlL";
 	char text[64], *end;
@@ -218,7 +219,7 @@ float_constant(struct parser *s, struct condition_node *node, size_t len)
 }
 
 static tree
-constant(struct parser *s)
+constant(struct condition_parser *s)
 {
 	struct condition_node *node = node_new(s, CONDITION_NUMBER,
 	    column_of(s, s->p));
@@ -241,7 +242,7 @@ constant(struct parser *s)
 
 /* in("f") or caller("f"), after the name. */
 static tree
-call(struct parser *s, struct condition_node *node)
+call(struct condition_parser *s, struct condition_node *node)
 {
 	tree text;
 
@@ -263,7 +264,7 @@ call(struct parser *s, struct condition_node *node)
 
 /* An unknown name is taken for an enumerator. */
 static tree
-enumerator(struct parser *s, struct condition_node *node, size_t len)
+enumerator(struct condition_parser *s, struct condition_node *node, size_t len)
 {
 	node->kind = CONDITION_ENUMERATOR;
 	node->text = keep(s, s->p, len);
@@ -281,7 +282,7 @@ enumerator(struct parser *s, struct condition_node *node, size_t len)
 }
 
 static tree
-name(struct parser *s)
+name(struct condition_parser *s)
 {
 	struct condition_node *node = node_new(s, CONDITION_NAME,
 	    column_of(s, s->p));
@@ -349,12 +350,12 @@ type_number(const char *type, struct ex_number *n)
 	return false;
 }
 
-static tree unary(struct parser *);
-static tree choice(struct parser *);
+static tree unary(struct condition_parser *);
+static tree choice(struct condition_parser *);
 
 /* Parse something that may be nested in itself. */
 static tree
-nested(struct parser *s, tree (*parse)(struct parser *))
+nested(struct condition_parser *s, tree (*parse)(struct condition_parser *))
 {
 	tree node;
 
@@ -368,7 +369,7 @@ nested(struct parser *s, tree (*parse)(struct parser *))
 
 /* A cast; s->p is at its operand. */
 static tree
-cast(struct parser *s, const struct token_type *type, unsigned column)
+cast(struct condition_parser *s, const struct token_type *type, unsigned column)
 {
 	struct ex_number number = {0};
 	struct condition_node *node;
@@ -386,7 +387,7 @@ cast(struct parser *s, const struct token_type *type, unsigned column)
 }
 
 static tree
-parenthesized(struct parser *s)
+parenthesized(struct condition_parser *s)
 {
 	const unsigned column = column_of(s, s->p);
 	const char *p = s->p + 1;
@@ -413,7 +414,7 @@ is_float(tree node)
 }
 
 static tree
-sign(struct parser *s, enum condition_kind kind)
+sign(struct condition_parser *s, enum condition_kind kind)
 {
 	const unsigned column = column_of(s, s->p);
 	tree a;
@@ -428,7 +429,7 @@ sign(struct parser *s, enum condition_kind kind)
 }
 
 static tree
-unary(struct parser *s)
+unary(struct condition_parser *s)
 {
 	skip(s);
 	if ((s->p[0] == '+' || s->p[0] == '-') && s->p[1] == s->p[0])
@@ -522,7 +523,8 @@ check_text(enum condition_name of, const char *text)
 
 /* comm == "text" or "text" == comm. */
 static tree
-compare_texts(struct parser *s, const struct binary *binary, tree a, tree b)
+compare_texts(struct condition_parser *s, const struct binary *binary, tree a,
+    tree b)
 {
 	const tree text = a->kind == CONDITION_TEXT ? a : b;
 	const tree of = a->kind == CONDITION_TEXT ? b : a;
@@ -563,8 +565,8 @@ check_operands(enum ex_operator operator, tree a, tree b)
 }
 
 static tree
-join(struct parser *s, const struct binary *binary, unsigned column, tree a,
-    tree b)
+join(struct condition_parser *s, const struct binary *binary, unsigned column,
+    tree a, tree b)
 {
 	const bool equality = binary->kind == CONDITION_OPERATOR &&
 	    (binary->operator == EX_EQUAL || binary->operator == EX_UNEQUAL);
@@ -589,7 +591,7 @@ join(struct parser *s, const struct binary *binary, unsigned column, tree a,
 
 /* Operands joined by operators of at least this precedence. */
 static tree
-bound(struct parser *s, unsigned precedence)
+bound(struct condition_parser *s, unsigned precedence)
 {
 	const struct binary *binary;
 	tree a = unary(s), b;
@@ -614,7 +616,7 @@ bound(struct parser *s, unsigned precedence)
 }
 
 static tree
-choice(struct parser *s)
+choice(struct condition_parser *s)
 {
 	struct condition_node *node;
 	tree a = bound(s, 1), b, c;
@@ -639,7 +641,7 @@ choice(struct parser *s)
 }
 
 static tree
-whole(struct parser *s)
+whole(struct condition_parser *s)
 {
 	const tree node = number_only(s, choice(s));
 
@@ -656,7 +658,7 @@ int
 condition_parse(const char *text, struct condition *c,
     struct condition_error *error)
 {
-	struct parser s = {
+	struct condition_parser s = {
 		.begin = text, .p = text, .condition = c, .error = error,
 	};
 

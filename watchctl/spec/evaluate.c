@@ -273,7 +273,7 @@ eval_size(struct evaluation *e, const struct node *node, struct value *v)
 {
 	struct wp_cause *cause = e->cause;
 	const bool types_only = e->types_only;
-	struct trace *trace = e->trace;
+	struct pointer_path *trace = e->trace;
 	const struct node *of = node->left;
 	struct ex_type type;
 	struct node named = *node;
@@ -403,10 +403,10 @@ take_symbol_name(struct evaluation *e, struct spec_place *place)
 
 /* Evaluate with these contents of all pointers. */
 static bool
-trace_object(struct evaluation *e, struct trace *trace, uint64_t contents,
-    struct value *v)
+trace_object(struct evaluation *e, struct pointer_path *trace,
+    uint64_t contents, struct value *v)
 {
-	*trace = (struct trace){.contents = contents};
+	*trace = (struct pointer_path){.contents = contents};
 	e->trace = trace;
 	e->types_only = true;
 	if (!evaluate_object(e, e->spec->expression->root, v))
@@ -438,8 +438,8 @@ follows_more(struct evaluation *e, const struct node *other)
 
 /* Whether each step only adds a constant to what the pointer contains. */
 static bool
-is_plain(const struct trace *a, const struct value *at_a,
-    const struct trace *b, const struct value *at_b)
+is_plain(const struct pointer_path *a, const struct value *at_a,
+    const struct pointer_path *b, const struct value *at_b)
 {
 	const uint64_t step = b->contents - a->contents;
 
@@ -455,7 +455,7 @@ static bool
 take_way(struct evaluation *e, struct spec_place *place)
 {
 	const struct node *root = e->spec->expression->root;
-	struct trace a, b;
+	struct pointer_path a, b;
 	struct value at_a, at_b;
 
 	if (!trace_object(e, &a, 0, &at_a))
@@ -512,7 +512,7 @@ evaluate_part(const struct spec *spec, struct ex_process *process, bool early,
 		.spec = spec, .process = process, .cause = cause,
 		.early = early,
 	};
-	struct trace trace;
+	struct pointer_path trace;
 	struct spec_place place = {.len = 0};
 	struct buffer why = {0};
 	struct value v;

@@ -10,19 +10,19 @@
 /* --- names --- */
 
 /* A name, split from its source file. */
-struct named {
+struct split_name {
 	struct spec spec;	/* of a SPEC that is only this name */
 	char *copy;		/* allocated text of the spec */
 };
 
 static bool
 take_name(const struct evaluation *e, const struct node *node,
-    struct named *named)
+    struct split_name *named)
 {
 	const size_t file = token_file(node->text);
 	char *name;
 
-	*named = (struct named){.copy = strndup(node->text, node->len)};
+	*named = (struct split_name){.copy = strndup(node->text, node->len)};
 	if ((name = named->copy) == NULL)
 		return false;
 	named->spec = (struct spec){
@@ -142,7 +142,7 @@ evaluate_name(struct evaluation *e, const struct node *node, struct value *v)
 {
 	struct found_symbol found;
 	struct name_search s = {.e = e, .v = v};
-	struct named named;
+	struct split_name named;
 	bool good = false;
 
 	if (!take_name(e, node, &named)) {

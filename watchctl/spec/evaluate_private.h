@@ -34,8 +34,8 @@ struct evaluation {
 	struct wp_cause *cause;
 	bool early;
 	bool types_only;	/* no memory is read */
-	struct trace *trace;	/* records what would be read; NULL: nothing is
-				   recorded */
+	struct pointer_path *trace;	/* records what would be read; NULL:
+					   nothing is recorded */
 	struct value holder;	/* the object that contains the last member */
 	int err;		/* why it failed */
 };
@@ -43,7 +43,7 @@ struct evaluation {
 /* The pointers that lead to an object: the address of each, if all before it
    contain the same number. */
 enum { WAY_MAX = 64 };
-struct trace {
+struct pointer_path {
 	uint64_t contents;
 	uint64_t addr[WAY_MAX];	/* n of them; further ones are only counted */
 	unsigned n;

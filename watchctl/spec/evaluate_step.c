@@ -231,7 +231,7 @@ virtual_member(struct evaluation *e, const struct node *node,
 
 /* --- steps --- */
 
-struct members {
+struct member_names {
 	struct nearest near;
 	struct buffer all;
 	unsigned n;
@@ -240,7 +240,7 @@ struct members {
 static void
 offer_member(void *arg, const char *name)
 {
-	struct members *members = arg;
+	struct member_names *members = arg;
 
 	nearest_offer(&members->near, name);
 	if (members->n++ < MEMBERS_SHOWN) {
@@ -252,7 +252,7 @@ offer_member(void *arg, const char *name)
 /* Those of virtual base classes, too. */
 static void
 offer_members(struct evaluation *e, const struct node *node,
-    const struct ex_type *holder, struct members *members)
+    const struct ex_type *holder, struct member_names *members)
 {
 	struct evaluation types = {
 		.spec = e->spec, .process = e->process, .types_only = true,
@@ -268,7 +268,7 @@ static bool
 no_member(struct evaluation *e, const struct node *node,
     const struct value *holder, const char *name)
 {
-	struct members members = {.n = 0};
+	struct member_names members = {.n = 0};
 	struct buffer why = {0};
 	char type[256];
 

@@ -190,8 +190,8 @@ value_set_object(struct value *v, const struct ex_type *type, uint64_t addr,
 /* Note what an expression reads: a pointer on the way to the object, or
    something else. */
 static void
-note_read(struct trace *t, const struct node *node, uint64_t addr, void *to,
-    size_t len, bool pointer)
+note_read(struct pointer_path *t, const struct node *node, uint64_t addr,
+    void *to, size_t len, bool pointer)
 {
 	if (!pointer || (len != sizeof(t->contents) &&
 	    len != sizeof(uint32_t))) {

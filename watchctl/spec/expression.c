@@ -11,7 +11,7 @@
 enum { DEPTH_MAX = 64 };	/* parentheses within parentheses, operators in
 				   front of operators */
 
-struct parser {
+struct expression_parser {
 	struct expression *tree;
 	const char *p;
 	const char *wrong, *wrong_at;	/* NULL: nothing yet */
@@ -19,7 +19,7 @@ struct parser {
 };
 
 static const struct node *
-fail(struct parser *parser, const char *at, const char *wrong)
+fail(struct expression_parser *parser, const char *at, const char *wrong)
 {
 	if (parser->wrong == NULL) {
 		parser->wrong = wrong;
@@ -29,7 +29,7 @@ fail(struct parser *parser, const char *at, const char *wrong)
 }
 
 static const struct node *
-add(struct parser *parser, const struct node *node)
+add(struct expression_parser *parser, const struct node *node)
 {
 	struct expression *tree = parser->tree;
 
@@ -40,13 +40,13 @@ add(struct parser *parser, const struct node *node)
 	return &tree->node[tree->n++];
 }
 
-static const struct node *parse_all(struct parser *);
-static const struct node *parse_unary(struct parser *);
+static const struct node *parse_all(struct expression_parser *);
+static const struct node *parse_unary(struct expression_parser *);
 
 /* --- operands --- */
 
 static const struct node *
-parse_number(struct parser *parser)
+parse_number(struct expression_parser *parser)
 {
 	struct node node = {
 		.kind = NODE_NUMBER, .begin = parser->p, .at = parser->p,
@@ -61,8 +61,8 @@ parse_number(struct parser *parser)
 
 /* A name, which the whole node is, or which is a member of left. */
 static const struct node *
-parse_name(struct parser *parser, enum node_kind kind, const struct node *left,
-    const char *at)
+parse_name(struct expression_parser *parser, enum node_kind kind,
+    const struct node *left, const char *at)
 {
 	struct node node = {.kind = kind, .left = left, .text = parser->p};
 	const char *wrong;
@@ -84,7 +84,7 @@ parse_name(struct parser *parser, enum node_kind kind, const struct node *left,
 }
 
 static const struct node *
-parse_parenthesized(struct parser *parser)
+parse_parenthesized(struct expression_parser *parser)
 {
 	const char *begin = parser->p++;
 	const struct node *inner = parse_all(parser);
@@ -136,7 +136,8 @@ named_cast_at(const char *p)
 }
 
 static const struct node *
-parse_named_cast(struct parser *parser, const struct named_cast *cast)
+parse_named_cast(struct expression_parser *parser,
+    const struct named_cast *cast)
 {
 	const char *begin = parser->p;
 	const char *p = token_skip(begin + strlen(cast->name));
@@ -161,7 +162,7 @@ parse_named_cast(struct parser *parser, const struct named_cast *cast)
 }
 
 static const struct node *
-parse_primary(struct parser *parser)
+parse_primary(struct expression_parser *parser)
 {
 	const char *p = parser->p = token_skip(parser->p);
 	const struct named_cast *cast = named_cast_at(p);
@@ -179,7 +180,8 @@ parse_primary(struct parser *parser)
 }
 
 static const struct node *
-parse_index(struct parser *parser, const struct node *left, char close)
+parse_index(struct expression_parser *parser, const struct node *left,
+    char close)
 {
 	struct node node = {
 		.kind = close == ']' ? NODE_INDEX : NODE_ELEMENT, .left = left,
@@ -204,7 +206,7 @@ parse_index(struct parser *parser, const struct node *left, char close)
 
 /* All that is behind an operand. */
 static const struct node *
-parse_steps(struct parser *parser, const struct node *left)
+parse_steps(struct expression_parser *parser, const struct node *left)
 {
 	while (left != NULL) {
 		const char *p = token_skip(parser->p);
@@ -225,7 +227,7 @@ parse_steps(struct parser *parser, const struct node *left)
 }
 
 static const struct node *
-parse_postfix(struct parser *parser)
+parse_postfix(struct expression_parser *parser)
 {
 	return parse_steps(parser, parse_primary(parser));
 }
@@ -244,7 +246,8 @@ is_operand(const char *p)
 
 /* A type in parentheses.  A name alone is one only where an operand follows. */
 static bool
-take_type(struct parser *parser, struct token_type *type, bool name_alone)
+take_type(struct expression_parser *parser, struct token_type *type,
+    bool name_alone)
 {
 	const char *p = parser->p + 1;
 
@@ -260,7 +263,7 @@ take_type(struct parser *parser, struct token_type *type, bool name_alone)
 }
 
 static const struct node *
-parse_operand(struct parser *parser, struct node *node)
+parse_operand(struct expression_parser *parser, struct node *node)
 {
 	if (parser->depth == DEPTH_MAX)
 		return fail(parser, node->at, "this is nested too deeply");
@@ -271,7 +274,7 @@ parse_operand(struct parser *parser, struct node *node)
 }
 
 static const struct node *
-parse_size(struct parser *parser, struct node *node)
+parse_size(struct expression_parser *parser, struct node *node)
 {
 	const char *begin = parser->p;
 
@@ -285,7 +288,7 @@ parse_size(struct parser *parser, struct node *node)
 }
 
 static const struct node *
-parse_unary(struct parser *parser)
+parse_unary(struct expression_parser *parser)
 {
 	static const char operators[] = "*&-+~";
 	static const enum node_kind kinds[] = {
@@ -351,7 +354,7 @@ operator_at(const char *p)
 
 /* Operands with operators of this level and those above. */
 static const struct node *
-parse_binary(struct parser *parser, unsigned level)
+parse_binary(struct expression_parser *parser, unsigned level)
 {
 	const struct node *left = level == LEVELS ? parse_unary(parser) :
 	    parse_binary(parser, level + 1);
@@ -373,7 +376,7 @@ parse_binary(struct parser *parser, unsigned level)
 }
 
 static const struct node *
-parse_all(struct parser *parser)
+parse_all(struct expression_parser *parser)
 {
 	const struct node *node;
 
@@ -402,7 +405,7 @@ misplaced(const char *p)
 }
 
 static const char *
-finish(struct parser *parser, const char **p)
+finish(struct expression_parser *parser, const char **p)
 {
 	*p = parser->wrong != NULL ? parser->wrong_at : token_skip(parser->p);
 	if (parser->wrong != NULL)
@@ -414,7 +417,7 @@ finish(struct parser *parser, const char **p)
 const char *
 expression_parse(const char **p, struct expression *tree)
 {
-	struct parser parser = {.tree = tree, .p = *p};
+	struct expression_parser parser = {.tree = tree, .p = *p};
 
 	tree->n = 0;
 	tree->root = parse_all(&parser);
@@ -425,7 +428,7 @@ const char *
 expression_parse_steps(const char **p, const char *function, size_t len,
     struct expression *tree)
 {
-	struct parser parser = {.tree = tree, .p = *p};
+	struct expression_parser parser = {.tree = tree, .p = *p};
 	const struct node result = {
 		.kind = NODE_RESULT, .text = function, .len = len,
 		.begin = function, .end = function + len, .at = function,

@@ -14,7 +14,7 @@
 
 enum { LISTED_MAX = 3 };
 
-struct search {
+struct kernel_search {
 	const char *name;
 	uint64_t addr[LISTED_MAX];	/* different ones of it, n, */
 	size_t n;			/* as far as there is room */
@@ -30,7 +30,7 @@ struct search {
 static int
 take(void *arg, uint64_t addr, char type, const char *name)
 {
-	struct search *s = arg;
+	struct kernel_search *s = arg;
 
 	s->shown = s->shown || addr != 0;
 	s->data = s->data || type == 'b' || type == 'd';
@@ -53,7 +53,7 @@ take(void *arg, uint64_t addr, char type, const char *name)
 static int
 take_next(void *arg, uint64_t addr, char type, const char *name)
 {
-	struct search *s = arg;
+	struct kernel_search *s = arg;
 
 	(void)type, (void)name;
 	if (addr > s->above && (s->next == 0 || addr < s->next))
@@ -92,7 +92,8 @@ hidden(const struct spec *spec, struct wp_cause *cause)
 }
 
 static int
-unknown(const struct spec *spec, const struct search *s, struct wp_cause *cause)
+unknown(const struct spec *spec, const struct kernel_search *s,
+    struct wp_cause *cause)
 {
 	struct buffer text = {0}, near = {0}, shown = {0};
 	int err;
@@ -116,7 +117,7 @@ unknown(const struct spec *spec, const struct search *s, struct wp_cause *cause)
 }
 
 static int
-ambiguous(const struct spec *spec, const struct search *s,
+ambiguous(const struct spec *spec, const struct kernel_search *s,
     struct wp_cause *cause)
 {
 	struct buffer text = {0}, shown = {0}, list = {0};
@@ -141,7 +142,7 @@ ambiguous(const struct spec *spec, const struct search *s,
 static uint64_t
 usual_length(const char *kallsyms, uint64_t addr)
 {
-	struct search s = {.above = addr};
+	struct kernel_search s = {.above = addr};
 	uint64_t len = spec_alignment(addr);
 
 	(void)wp_kallsyms_each(kallsyms, take_next, &s);
@@ -154,7 +155,7 @@ usual_length(const char *kallsyms, uint64_t addr)
    their addresses count from 0, or are those of what the copies were made
    of. */
 static bool
-is_per_cpu(const struct search *s, uint64_t addr)
+is_per_cpu(const struct kernel_search *s, uint64_t addr)
 {
 	const struct wp_region region = {.addr = addr, .len = 1};
 
@@ -166,7 +167,7 @@ static int
 find_symbol(const struct spec *spec, const char *kallsyms,
     struct spec_place *place, struct wp_cause *cause)
 {
-	struct search s = {.name = spec->symbol};
+	struct kernel_search s = {.name = spec->symbol};
 	int err;
 
 	nearest_begin(&s.near, spec->symbol);

@@ -22,7 +22,7 @@
 static int
 best_fit(void *arg, struct ex_module *module, uint64_t base)
 {
-	struct search *s = arg;
+	struct spec_search *s = arg;
 	enum spec_fit fit = spec_module_fit(ex_module_path(module), s->want);
 
 	(void)base;
@@ -39,7 +39,7 @@ symbol_wrong_kind(enum wp_access access, const struct ex_symbol *symbol)
 }
 
 unsigned
-symbol_rank_of(const struct search *s, const struct ex_symbol *symbol)
+symbol_rank_of(const struct spec_search *s, const struct ex_symbol *symbol)
 {
 	unsigned rank = symbol_wrong_kind(s->spec->access, symbol) ? 3 : 0;
 
@@ -49,7 +49,7 @@ symbol_rank_of(const struct search *s, const struct ex_symbol *symbol)
 }
 
 bool
-symbol_may_be_meant(const struct search *s, const struct ex_symbol *symbol)
+symbol_may_be_meant(const struct spec_search *s, const struct ex_symbol *symbol)
 {
 	if (s->file != NULL)
 		return symbol->file != NULL &&
@@ -70,7 +70,7 @@ find_symbol_name(const char *symbol, uint64_t off)
 /* Refuse the resolver of an indirect function (IFUNC), whose code runs only
    once, to choose the function. */
 static int
-symbol_indirect(struct search *s, struct wp_cause *cause)
+symbol_indirect(struct spec_search *s, struct wp_cause *cause)
 {
 	struct buffer why = {0};
 	int rc;
@@ -167,7 +167,7 @@ place_symbol(const struct spec *spec, const struct found_symbol *c,
 /* Ask the modules that are called what the SPEC says, or that such a path leads
    to; or, where none is, all of them for what is of such a source file. */
 static void
-choose_modules(struct search *s, struct ex_process *process)
+choose_modules(struct spec_search *s, struct ex_process *process)
 {
 	s->want = s->spec->module;
 	(void)ex_process_modules(process, best_fit, s);
@@ -183,7 +183,7 @@ choose_modules(struct search *s, struct ex_process *process)
 }
 
 static void
-ask_modules(struct search *s, struct ex_process *process)
+ask_modules(struct spec_search *s, struct ex_process *process)
 {
 	choose_modules(s, process);
 	(void)ex_process_modules(process, symbol_ask_module, s);
@@ -192,7 +192,7 @@ ask_modules(struct search *s, struct ex_process *process)
 /* Whether all that is found is what several places in libraries have for
    themselves, where no module was named. */
 static bool
-are_hardly_meant(const struct search *s)
+are_hardly_meant(const struct spec_search *s)
 {
 	return s->n > 1 && s->fit == FIT_ANY && s->file == NULL &&
 	    s->rank % 3 == 2;
@@ -208,7 +208,7 @@ has_file(void *arg, struct ex_module *module, uint64_t base)
 
 /* The one symbol that is meant. */
 static int
-choose_symbol(struct search *s, struct ex_process *process,
+choose_symbol(struct spec_search *s, struct ex_process *process,
     struct wp_cause *cause)
 {
 	ask_modules(s, process);
@@ -222,7 +222,7 @@ choose_symbol(struct search *s, struct ex_process *process,
 
 /* Determine the variable's offset in its module's thread-local storage. */
 static int
-place_local(const struct search *s, struct spec_place *place,
+place_local(const struct spec_search *s, struct spec_place *place,
     struct wp_cause *cause)
 {
 	struct found_symbol found = s->found[0];
@@ -234,7 +234,7 @@ place_local(const struct search *s, struct spec_place *place,
 }
 
 static int
-resolve_symbol(struct search *s, struct ex_process *process,
+resolve_symbol(struct spec_search *s, struct ex_process *process,
     struct spec_place *place, struct wp_cause *cause)
 {
 	struct buffer text;
@@ -294,10 +294,10 @@ resolve_address(const struct spec *spec, struct ex_process *process,
 	return 0;
 }
 
-static struct search *
+static struct spec_search *
 search_new(const struct spec *spec, bool early, struct wp_cause *cause)
 {
-	struct search *s = calloc(1, sizeof(*s));
+	struct spec_search *s = calloc(1, sizeof(*s));
 
 	if (s == NULL) {
 		(void)wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
@@ -312,7 +312,7 @@ int
 find_symbol(const struct spec *spec, struct ex_process *process, bool early,
     struct found_symbol *found, struct wp_cause *cause)
 {
-	struct search *s = search_new(spec, early, cause);
+	struct spec_search *s = search_new(spec, early, cause);
 	int rc;
 
 	if (s == NULL)
@@ -324,8 +324,8 @@ find_symbol(const struct spec *spec, struct ex_process *process, bool early,
 }
 
 /* Whom to ask, besides symbols. */
-struct asked {
-	struct search *search;
+struct module_query {
+	struct spec_search *search;
 	int (*fn)(void *arg, struct ex_module *, uint64_t base);
 	void *arg;
 };
@@ -333,7 +333,7 @@ struct asked {
 static int
 ask_other(void *arg, struct ex_module *module, uint64_t base)
 {
-	struct asked *asked = arg;
+	struct module_query *asked = arg;
 
 	return spec_module_fit(ex_module_path(module),
 	    asked->search->want) != asked->search->fit ?
@@ -345,8 +345,8 @@ find_symbol_modules(const struct spec *spec, struct ex_process *process,
     const char **file,
     int (*fn)(void *arg, struct ex_module *, uint64_t base), void *arg)
 {
-	struct search *s = search_new(spec, false, NULL);
-	struct asked asked = {s, fn, arg};
+	struct spec_search *s = search_new(spec, false, NULL);
+	struct module_query asked = {s, fn, arg};
 	int result;
 
 	if (s == NULL)
@@ -363,7 +363,7 @@ static int
 resolve_as_symbol(const struct spec *spec, struct ex_process *process,
     bool early, struct spec_place *place, struct wp_cause *cause)
 {
-	struct search *s = search_new(spec, early, cause);
+	struct spec_search *s = search_new(spec, early, cause);
 	int rc;
 
 	if (s == NULL)

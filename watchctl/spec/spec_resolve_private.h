@@ -18,7 +18,7 @@ enum {
 	DEMANGLED_MAX = 20000,	/* and demangled for that */
 };
 
-struct search {
+struct spec_search {
 	const struct spec *spec;
 	bool early;		/* libraries are still to be mapped */
 	const char *want;	/* only modules with this name are searched;
@@ -60,11 +60,11 @@ bool symbol_wrong_kind(enum wp_access access, const struct ex_symbol *);
  * itself.  Static names of libraries come last: the dynamic loader has its own
  * copy of much of the C library.
  */
-unsigned symbol_rank_of(const struct search *, const struct ex_symbol *);
+unsigned symbol_rank_of(const struct spec_search *, const struct ex_symbol *);
 
 /* Whether a symbol is of the named source file, if one was named; and not the
    dynamic loader's own, which is ignored until libraries are mapped. */
-bool symbol_may_be_meant(const struct search *, const struct ex_symbol *);
+bool symbol_may_be_meant(const struct spec_search *, const struct ex_symbol *);
 
 /* Search a module; the first of a process is the executable. */
 int symbol_ask_module(void *arg, struct ex_module *, uint64_t base);
@@ -73,9 +73,10 @@ int symbol_offer_symbol(void *arg, const struct ex_symbol *);
 
 /* The spec as shown in messages, in a buffer to be freed. */
 struct buffer symbol_shown(const char *text);
-int symbol_module_unknown(struct search *, struct ex_process *,
+int symbol_module_unknown(struct spec_search *, struct ex_process *,
     struct wp_cause *);
-int symbol_unknown(struct search *, struct ex_process *, struct wp_cause *);
-int symbol_ambiguous(const struct search *, struct wp_cause *);
+int symbol_unknown(struct spec_search *, struct ex_process *,
+    struct wp_cause *);
+int symbol_ambiguous(const struct spec_search *, struct wp_cause *);
 
 #endif

@@ -16,7 +16,7 @@
 static int
 keep_symbol(void *arg, const struct ex_symbol *symbol)
 {
-	struct search *s = arg;
+	struct spec_search *s = arg;
 	struct found_symbol c = {
 		.module = s->module, .addr = s->base + symbol->value,
 		.symbol = *symbol,
@@ -46,7 +46,7 @@ keep_symbol(void *arg, const struct ex_symbol *symbol)
 int
 symbol_ask_module(void *arg, struct ex_module *module, uint64_t base)
 {
-	struct search *s = arg;
+	struct spec_search *s = arg;
 
 	if (spec_module_fit(ex_module_path(module), s->want) != s->fit)
 		return 0;
@@ -61,7 +61,7 @@ symbol_ask_module(void *arg, struct ex_module *module, uint64_t base)
 
 /* A C++ or Rust name, with parameters if some were given. */
 static void
-offer_pretty(struct search *s, const char *raw)
+offer_pretty(struct spec_search *s, const char *raw)
 {
 	char *owned = strchr(s->spec->symbol, '(') == NULL ? NULL :
 	    ex_demangle_whole(raw);
@@ -74,7 +74,7 @@ offer_pretty(struct search *s, const char *raw)
 int
 symbol_is_of_file(void *arg, const struct ex_symbol *symbol)
 {
-	const struct search *s = arg;
+	const struct spec_search *s = arg;
 
 	return symbol->file != NULL && strcmp(symbol->file, s->file) == 0;
 }
@@ -82,7 +82,7 @@ symbol_is_of_file(void *arg, const struct ex_symbol *symbol)
 int
 symbol_offer_symbol(void *arg, const struct ex_symbol *symbol)
 {
-	struct search *s = arg;
+	struct spec_search *s = arg;
 	bool mangled = strncmp(symbol->name, "_Z", 2) == 0 ||
 	    strncmp(symbol->name, "_R", 2) == 0;
 
@@ -104,7 +104,7 @@ symbol_offer_symbol(void *arg, const struct ex_symbol *symbol)
 static int
 offer_symbols(void *arg, struct ex_module *module, uint64_t base)
 {
-	struct search *s = arg;
+	struct spec_search *s = arg;
 
 	(void)base;
 	if (spec_module_fit(ex_module_path(module), s->want) != s->fit ||
@@ -120,7 +120,7 @@ offer_symbols(void *arg, struct ex_module *module, uint64_t base)
 static int
 offer_module(void *arg, struct ex_module *module, uint64_t base)
 {
-	struct search *s = arg;
+	struct spec_search *s = arg;
 
 	(void)base;
 	nearest_offer(&s->near, ex_module_name(module));
@@ -137,7 +137,7 @@ symbol_shown(const char *text)
 }
 
 int
-symbol_module_unknown(struct search *s, struct ex_process *process,
+symbol_module_unknown(struct spec_search *s, struct ex_process *process,
     struct wp_cause *cause)
 {
 	struct buffer text = symbol_shown(s->spec->text);
@@ -160,7 +160,7 @@ symbol_module_unknown(struct search *s, struct ex_process *process,
 /* Whether the first module, which is the program as a rule, has none but
    symbols for others. */
 static bool
-is_stripped(const struct search *s)
+is_stripped(const struct spec_search *s)
 {
 	return s->first != NULL && s->seen > 0 && !s->local &&
 	    s->file == NULL && s->n == 0;
@@ -168,7 +168,7 @@ is_stripped(const struct search *s)
 
 /* Why a symbol may be unknown: near names, or a module that has none. */
 static void
-put_unknown(struct search *s, struct buffer *b)
+put_unknown(struct spec_search *s, struct buffer *b)
 {
 	const char *problem = s->first == NULL ? NULL :
 	    ex_module_problem(s->first);
@@ -251,7 +251,7 @@ put_candidate(struct buffer *b, const struct spec *spec,
 
 /* The first candidates. */
 static void
-put_candidates(struct buffer *b, const struct search *s, enum apart apart)
+put_candidates(struct buffer *b, const struct spec_search *s, enum apart apart)
 {
 	for (size_t i = 0; i < s->n && i < LISTED_MAX; i++) {
 		if (i > 0)
@@ -264,14 +264,14 @@ put_candidates(struct buffer *b, const struct search *s, enum apart apart)
 
 /* Libraries have static ones of the name, which are hardly meant. */
 static void
-put_statics(const struct search *s, struct buffer *b)
+put_statics(const struct spec_search *s, struct buffer *b)
 {
 	buffer_printf(b, "; %zu that libraries have for themselves: ", s->n);
 	put_candidates(b, s, difference(&s->found[0], &s->found[1]));
 }
 
 int
-symbol_unknown(struct search *s, struct ex_process *process,
+symbol_unknown(struct spec_search *s, struct ex_process *process,
     struct wp_cause *cause)
 {
 	struct buffer text, symbol, where = {0}, why = {0};
@@ -305,7 +305,7 @@ symbol_unknown(struct search *s, struct ex_process *process,
 }
 
 int
-symbol_ambiguous(const struct search *s, struct wp_cause *cause)
+symbol_ambiguous(const struct spec_search *s, struct wp_cause *cause)
 {
 	static const char *const by[] = {
 		[BY_ADDRESS] = "", [BY_MODULE] = "MODULE!SYMBOL or by ",

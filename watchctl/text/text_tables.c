@@ -192,7 +192,7 @@ has_column(const struct report *r, enum column column)
 }
 
 /* Rows of one watch, in all processes that have it, in a table of its own. */
-struct table {
+struct watch_table {
 	const struct ex_watch *watch;
 	const struct writers *all;	/* of all watches */
 	uint64_t hits;		/* of this watch */
@@ -203,7 +203,7 @@ struct table {
 };
 
 static bool
-is_of(const struct table *t, const struct writer *w)
+is_of(const struct watch_table *t, const struct writer *w)
 {
 	return ex_watch_number(w->row.watch) == ex_watch_number(t->watch);
 }
@@ -211,8 +211,9 @@ is_of(const struct table *t, const struct writer *w)
 /* Call fn for each writer, and for each of its backtraces if there are several
    and they are wanted.  A result other than 0 ends this, and is returned. */
 static int
-each_line(struct report *r, struct table *t,
-    int (*fn)(struct report *, struct table *, const struct writer *, bool))
+each_line(struct report *r, struct watch_table *t,
+    int (*fn)(struct report *, struct watch_table *, const struct writer *,
+    bool))
 {
 	int rc = 0;
 
@@ -235,7 +236,7 @@ each_line(struct report *r, struct table *t,
 }
 
 static int
-measure_line(struct report *r, struct table *t, const struct writer *w,
+measure_line(struct report *r, struct watch_table *t, const struct writer *w,
     bool below)
 {
 	for (unsigned c = 0; c < COLUMNS; c++) {
@@ -247,7 +248,7 @@ measure_line(struct report *r, struct table *t, const struct writer *w,
 
 /* Count the watch's rows and measure their columns. */
 static void
-table_measure(struct report *r, struct table *t)
+table_measure(struct report *r, struct watch_table *t)
 {
 	for (size_t i = 0; i < t->all->n; i++) {
 		const struct writer *w = &t->all->writer[i];
@@ -266,7 +267,7 @@ table_measure(struct report *r, struct table *t)
 
 /* Put the cells of a line; w NULL: those of the headings. */
 static void
-put_cells(struct report *r, const struct table *t, const struct writer *w,
+put_cells(struct report *r, const struct watch_table *t, const struct writer *w,
     bool below)
 {
 	struct text *text = r->own;
@@ -288,7 +289,8 @@ put_cells(struct report *r, const struct table *t, const struct writer *w,
 
 /* 0 or -errno. */
 static int
-put_line(struct report *r, struct table *t, const struct writer *w, bool below)
+put_line(struct report *r, struct watch_table *t, const struct writer *w,
+    bool below)
 {
 	const size_t start = ((struct text *)r->own)->out.len;
 
@@ -298,7 +300,7 @@ put_line(struct report *r, struct table *t, const struct writer *w, bool below)
 
 /* 0 or -errno. */
 static int
-put_table(struct report *r, struct table *t)
+put_table(struct report *r, struct watch_table *t)
 {
 	struct buffer *b = &((struct text *)r->own)->out;
 
@@ -582,7 +584,7 @@ text_tables(struct report *r, const struct report_end *end)
 		name_backtraces(r, rows, n);
 	rc = writers_join(&writers, rows, n, r->summary_only);
 	for (unsigned i = 0; i < r->begin.nwatches && rc == 0; i++) {
-		struct table t = {
+		struct watch_table t = {
 			.watch = r->begin.watches[i], .all = &writers,
 		};
 

@@ -26,7 +26,7 @@ struct row {
 	char value[40], where[120], watch[80];
 };
 
-struct table {
+struct top_table {
 	struct row row[ROWS_MAX];
 	size_t n;
 	uint64_t hits;
@@ -44,9 +44,9 @@ static struct {
 	bool paused;
 	struct sigaction before;
 	pthread_mutex_t lock;	/* of the following */
-	struct table now;
+	struct top_table now;
 	struct buffer said;	/* lines that wait */
-	struct table shown;	/* the thread's */
+	struct top_table shown;	/* the thread's */
 } top = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 bool
@@ -94,7 +94,7 @@ take_number(const char **at, const char *end)
 
 /* The hits per second since the previous frame. */
 static double
-rate_of(const struct table *before, const struct row *row, long now)
+rate_of(const struct top_table *before, const struct row *row, long now)
 {
 	const double seconds = (double)(now - before->at) / 1e3;
 	uint64_t count = 0;
@@ -107,8 +107,8 @@ rate_of(const struct table *before, const struct row *row, long now)
 }
 
 static void
-take_row(struct table *table, const struct table *before, const char **at,
-    const char *end)
+take_row(struct top_table *table, const struct top_table *before,
+    const char **at, const char *end)
 {
 	struct row *row = &table->row[table->n];
 
@@ -125,7 +125,7 @@ take_row(struct table *table, const struct table *before, const char **at,
 bool
 top_frame(const char *text, size_t len)
 {
-	static struct table next;
+	static struct top_table next;
 	const char *at = text, *end = text + len;
 
 	if (len == 0 || *text != '\t')
@@ -133,7 +133,7 @@ top_frame(const char *text, size_t len)
 	if (!top.on)
 		return true;
 	(void)pthread_mutex_lock(&top.lock);
-	next = (struct table){.at = wp_clock_ms()};
+	next = (struct top_table){.at = wp_clock_ms()};
 	at++;
 	next.hits = take_number(&at, end);
 	while (at < end && next.n < ROWS_MAX) {
@@ -176,7 +176,7 @@ draw_row(int line, const char *rate, const char *share, const char *threads,
 }
 
 static void
-draw(const struct table *t)
+draw(const struct top_table *t)
 {
 	const bool idle = wp_clock_ms() - t->at > IDLE_MS;
 	double rate = 0;

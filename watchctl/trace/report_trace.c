@@ -36,7 +36,7 @@ struct trace {
 	const struct ex_watch *watch;	/* that one */
 	struct trace_stacks stacks;
 	struct trace_samples samples;
-	struct ex_table threads;	/* of struct named, by pid and tid */
+	struct ex_table threads;	/* struct named_thread by pid and tid */
 	struct buffer warnings;	/* JSON strings, with commas */
 	unsigned nwarnings;
 	uint64_t now;		/* the time of the last event, ns since the run
@@ -48,7 +48,7 @@ struct trace {
 };
 
 /* A thread whose name has been written. */
-struct named {
+struct named_thread {
 	char comm[sizeof(((struct ex_hit *)NULL)->comm)];
 };
 
@@ -136,7 +136,7 @@ put_thread(struct report *r, const struct ex_hit *hit)
 {
 	struct trace *t = r->own;
 	const uint64_t key = (uint64_t)hit->pid << 32 | (uint32_t)hit->tid;
-	struct named *named = ex_table_get(&t->threads, key);
+	struct named_thread *named = ex_table_get(&t->threads, key);
 
 	if (*hit->comm == '\0' ||
 	    (named != NULL && strcmp(named->comm, hit->comm) == 0))

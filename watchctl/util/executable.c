@@ -128,7 +128,7 @@ executable_lost_privileges(pid_t pid)
 }
 
 /* An ELF file, of 64 or 32 bits. */
-struct program {
+struct elf_file {
 	int fd;
 	bool narrow;
 	uint64_t at;		/* of its program headers */
@@ -142,7 +142,7 @@ union elf {
 };
 
 static bool
-read_at(const struct program *program, void *to, size_t size, uint64_t at)
+read_at(const struct elf_file *program, void *to, size_t size, uint64_t at)
 {
 	return at <= INT64_MAX &&
 	    pread(program->fd, to, size, (off_t)at) == (ssize_t)size;
@@ -151,7 +151,7 @@ read_at(const struct program *program, void *to, size_t size, uint64_t at)
 /* Whether there is a program header of this type; *at is the offset in the file
    of the content of the first one. */
 static bool
-find_header(const struct program *program, uint32_t type, uint64_t *at)
+find_header(const struct elf_file *program, uint32_t type, uint64_t *at)
 {
 	union {
 		Elf64_Phdr wide;
@@ -175,7 +175,7 @@ find_header(const struct program *program, uint32_t type, uint64_t *at)
 
 /* Whether the program needs libraries that the dynamic loader loads. */
 static bool
-needs_library(const struct program *program)
+needs_library(const struct elf_file *program)
 {
 	union {
 		Elf64_Dyn wide;
@@ -199,9 +199,9 @@ needs_library(const struct program *program)
 
 /* Read the ELF header of a program.  False: it is for another processor. */
 static bool
-describe(int fd, const union elf *elf, struct program *program)
+describe(int fd, const union elf *elf, struct elf_file *program)
 {
-	*program = (struct program){
+	*program = (struct elf_file){
 		.fd = fd, .narrow = elf->wide.e_ident[EI_CLASS] == ELFCLASS32,
 	};
 	if (program->narrow) {
@@ -220,7 +220,7 @@ static int
 check_elf(const char *path, int fd, const union elf *elf, bool *narrow)
 {
 	struct privileges have;
-	struct program program;
+	struct elf_file program;
 	uint64_t at;
 
 	if (!describe(fd, elf, &program))

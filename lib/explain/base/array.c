@@ -69,7 +69,7 @@ ex_array_upto(const void *array, size_t n, size_t element_size, size_t offset,
 /* --- sorting --- */
 
 /* A sort key and the index of its element. */
-struct key {
+struct sort_key {
 	uint64_t value;
 	size_t index;
 };
@@ -79,7 +79,8 @@ enum { DIGIT = 11, DIGITS = 1 << DIGIT };  /* bits of a digit, and its values */
 /* Sort keys by one digit, from one array into another.  Returns false, having
    done nothing, if all have the same digit. */
 static bool
-sort_digit(const struct key *from, struct key *to, size_t n, unsigned shift)
+sort_digit(const struct sort_key *from, struct sort_key *to, size_t n,
+    unsigned shift)
 {
 	size_t place[DIGITS] = {0}, next = 0;
 
@@ -123,8 +124,8 @@ is_sorted(const uint8_t *array, size_t n, size_t element_size, size_t offset)
 bool
 ex_array_sort(void *array, size_t n, size_t element_size, size_t offset)
 {
-	const size_t size = 2 * sizeof(struct key) + element_size;
-	struct key *scratch, *key, *to, *other;
+	const size_t size = 2 * sizeof(struct sort_key) + element_size;
+	struct sort_key *scratch, *key, *to, *other;
 	uint8_t *copy;
 
 	if (is_sorted(array, n, element_size, offset))
@@ -136,7 +137,7 @@ ex_array_sort(void *array, size_t n, size_t element_size, size_t offset)
 	to = scratch + n;
 	copy = (uint8_t *)(to + n);
 	for (size_t i = 0; i < n; i++)
-		key[i] = (struct key){
+		key[i] = (struct sort_key){
 			value_of(array, i, element_size, offset), i,
 		};
 	for (unsigned shift = 0; shift < 64; shift += DIGIT) {

@@ -30,7 +30,7 @@ enum { TABLE_VERSION = 5, IDX_COMPILE_UNIT = 1, IDX_TYPE_UNIT = 2 };
 #define STEPS_MAX (1U << 20)
 
 /* A search and its results. */
-struct search {
+struct index_search {
 	const struct ex_debug_names *names;
 	const char *name;
 	uint32_t hash;
@@ -40,7 +40,7 @@ struct search {
 	unsigned steps;		/* steps left */
 };
 
-struct table {
+struct name_table {
 	size_t offset;		/* size of an offset in bytes */
 	uint32_t nunits, nbuckets, nnames;
 	bool llvm;		/* written by LLVM */
@@ -50,7 +50,7 @@ struct table {
 
 /* Element i of an array of offsets. */
 static uint64_t
-offset_at(const struct table *t, const uint8_t *array, uint32_t i)
+offset_at(const struct name_table *t, const uint8_t *array, uint32_t i)
 {
 	return t->offset == 8 ? ex_u64(array + (size_t)8 * i) :
 	    ex_u32(array + (size_t)4 * i);
@@ -68,14 +68,14 @@ take_part(struct cursor *c, uint64_t size)
 
 /* Take a table.  Returns false if the rest cannot be read. */
 static bool
-take_table(struct cursor *section, struct table *t)
+take_table(struct cursor *section, struct name_table *t)
 {
 	uint64_t length = take32(section);
 	uint32_t ntypes, nforeign, abbrevs, writer;
 	const uint8_t *text;
 	struct cursor c;
 
-	*t = (struct table){.offset = length == UINT32_MAX ? 8 : 4};
+	*t = (struct name_table){.offset = length == UINT32_MAX ? 8 : 4};
 	if (t->offset == 8)
 		length = take64(section);
 	c = take_part(section, length);
@@ -108,14 +108,14 @@ take_table(struct cursor *section, struct table *t)
 
 /* Returns false when the limit is reached. */
 static bool
-step(struct search *s)
+step(struct index_search *s)
 {
 	return s->steps > 0 && s->steps-- > 0;
 }
 
 /* Skip the attributes of an abbreviation. */
 static void
-skip_abbrev(struct search *s, struct cursor *c)
+skip_abbrev(struct index_search *s, struct cursor *c)
 {
 	uint64_t is, form;
 
@@ -128,7 +128,8 @@ skip_abbrev(struct search *s, struct cursor *c)
 /* Move the cursor to the attributes of an abbreviation.  Returns false if there
    is none. */
 static bool
-find_abbrev(struct search *s, struct cursor *c, uint64_t code, uint64_t *tag)
+find_abbrev(struct index_search *s, struct cursor *c, uint64_t code,
+    uint64_t *tag)
 {
 	uint64_t is;
 
@@ -176,7 +177,7 @@ take_value(struct cursor *c, uint64_t form, size_t offset)
 }
 
 static void
-add_unit(struct search *s, const struct table *t, uint64_t number)
+add_unit(struct index_search *s, const struct name_table *t, uint64_t number)
 {
 	uint64_t unit;
 
@@ -193,7 +194,8 @@ add_unit(struct search *s, const struct table *t, uint64_t number)
 
 /* Read an entry.  Returns false after the last one. */
 static bool
-read_entry(struct search *s, const struct table *t, struct cursor *pool)
+read_entry(struct index_search *s, const struct name_table *t,
+    struct cursor *pool)
 {
 	struct cursor abbrev = t->abbrevs;
 	const uint64_t code = take_leb128(pool);
@@ -236,7 +238,7 @@ hash_of(const char *name)
 }
 
 static bool
-is_name(const struct search *s, const struct table *t, uint32_t i)
+is_name(const struct index_search *s, const struct name_table *t, uint32_t i)
 {
 	const uint64_t at = offset_at(t, t->texts, i);
 	const size_t size = strlen(s->name) + 1;
@@ -248,7 +250,7 @@ is_name(const struct search *s, const struct table *t, uint32_t i)
 
 /* Read the entries of a name, if it is the one searched for. */
 static void
-read_name(struct search *s, const struct table *t, uint32_t i)
+read_name(struct index_search *s, const struct name_table *t, uint32_t i)
 {
 	struct cursor pool = t->pool;
 
@@ -261,7 +263,7 @@ read_name(struct search *s, const struct table *t, uint32_t i)
 
 /* Search a table. */
 static void
-search_table(struct search *s, const struct table *t)
+search_table(struct index_search *s, const struct name_table *t)
 {
 	uint32_t i, bucket;
 
@@ -289,11 +291,11 @@ ex_debug_names_find(const struct ex_debug_names *names, const char *name,
     unsigned tag, uint64_t *unit, size_t max)
 {
 	struct cursor section = {.p = names->bytes, .left = names->size};
-	struct search s = {
+	struct index_search s = {
 		.names = names, .name = name, .hash = hash_of(name),
 		.tag = tag, .unit = unit, .max = max, .steps = STEPS_MAX,
 	};
-	struct table t;
+	struct name_table t;
 
 	while (section.left > 0 && s.n < max && take_table(&section, &t))
 		search_table(&s, &t);
@@ -302,9 +304,9 @@ ex_debug_names_find(const struct ex_debug_names *names, const char *name,
 
 /* Whether a table has functions. */
 static bool
-has_functions(const struct table *t)
+has_functions(const struct name_table *t)
 {
-	struct search s = {.steps = STEPS_MAX};
+	struct index_search s = {.steps = STEPS_MAX};
 	struct cursor c = t->abbrevs;
 
 	while (step(&s) && take_leb128(&c) != 0) {
@@ -319,7 +321,7 @@ size_t
 ex_debug_names_whole(const struct ex_debug_names *names)
 {
 	struct cursor section = {.p = names->bytes, .left = names->size};
-	struct table t;
+	struct name_table t;
 	size_t n = 0;
 
 	while (section.left > 0) {

@@ -78,12 +78,12 @@ static bool
 add_section(struct ex_unpacked *u, Elf_Scn *scn, const char *name,
     const GElf_Shdr *sh)
 {
-	struct section *s = &u->section[u->n];
+	struct unpacked_section *s = &u->section[u->n];
 	GElf_Chdr ch;
 
 	if (u->n == SECTIONS_MAX)
 		return false;
-	*s = (struct section){
+	*s = (struct unpacked_section){
 		.scn = scn, .name = name, .size = sh->sh_size,
 		.late = is_late(name),
 	};
@@ -123,7 +123,7 @@ add_sections(struct ex_unpacked *u, Elf *elf)
 /* --- unpacking a whole section --- */
 
 const uint8_t *
-ex_unpacked_stream_of(const struct section *s, size_t *size)
+ex_unpacked_stream_of(const struct unpacked_section *s, size_t *size)
 {
 	const Elf_Data *raw = elf_rawdata(s->scn, NULL);
 	const uint8_t *header;
@@ -140,7 +140,7 @@ ex_unpacked_stream_of(const struct section *s, size_t *size)
 
 /* A section that is damaged, or shorter than claimed, is treated as missing. */
 static bool
-section_unpack(struct ex_unpacked *u, const struct section *s)
+section_unpack(struct ex_unpacked *u, const struct unpacked_section *s)
 {
 	size_t size;
 	const uint8_t *packed = ex_unpacked_stream_of(s, &size);
@@ -152,7 +152,7 @@ section_unpack(struct ex_unpacked *u, const struct section *s)
 
 /* Copy a section that is not compressed. */
 static bool
-section_copy(struct ex_unpacked *u, const struct section *s)
+section_copy(struct ex_unpacked *u, const struct unpacked_section *s)
 {
 	const Elf_Data *raw = elf_rawdata(s->scn, NULL);
 
@@ -166,7 +166,7 @@ section_copy(struct ex_unpacked *u, const struct section *s)
 }
 
 bool
-ex_unpacked_map_bytes(struct ex_unpacked *u, const struct section *s,
+ex_unpacked_map_bytes(struct ex_unpacked *u, const struct unpacked_section *s,
     const struct ex_index *index, const struct ex_index_bytes *b)
 {
 	return mmap(u->image + s->at + b->at, b->len, PROT_READ,
@@ -176,7 +176,7 @@ ex_unpacked_map_bytes(struct ex_unpacked *u, const struct section *s,
 /* Take a section from an index.  Returns false unless the index has all of
    it. */
 static bool
-section_take(struct ex_unpacked *u, const struct section *s,
+section_take(struct ex_unpacked *u, const struct unpacked_section *s,
     const struct ex_index *index)
 {
 	const struct ex_index_bytes *b = index->bytes.at;
@@ -190,7 +190,7 @@ section_take(struct ex_unpacked *u, const struct section *s,
 }
 
 static bool
-section_fill(struct ex_unpacked *u, const struct section *s)
+section_fill(struct ex_unpacked *u, const struct unpacked_section *s)
 {
 	return s->packed ? section_unpack(u, s) : section_copy(u, s);
 }
@@ -201,7 +201,7 @@ ex_unpacked_locations(struct ex_unpacked *u)
 	bool there = true;
 
 	for (unsigned i = 0; i < u->n; i++) {
-		struct section *s = &u->section[i];
+		struct unpacked_section *s = &u->section[i];
 
 		if (!s->late)
 			continue;
@@ -256,7 +256,7 @@ write_headers(struct ex_unpacked *u, Elf *elf)
 	sh[1] = (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_offset = names,
 	    .sh_size = NAMES_SIZE, .sh_addralign = 1};
 	for (unsigned i = 0; i < u->n; i++) {
-		const struct section *s = &u->section[i];
+		const struct unpacked_section *s = &u->section[i];
 		size_t len = strlen(s->name) + 1;
 
 		if (len > NAMES_SIZE - used)
@@ -287,7 +287,7 @@ make(struct ex_unpacked *u, Elf *elf, const struct ex_index *index)
 	    (u->inflater = libdeflate_alloc_decompressor()) == NULL)
 		return false;
 	for (unsigned i = 0; i < u->n; i++) {
-		struct section *s = &u->section[i];
+		struct unpacked_section *s = &u->section[i];
 
 		if (s == u->info.section)
 			continue;
@@ -441,7 +441,7 @@ void
 ex_unpacked_head(struct ex_unpacked *u, uint64_t at, const uint8_t *bytes,
     size_t len)
 {
-	const struct section *s = u->info.section;
+	const struct unpacked_section *s = u->info.section;
 
 	for (size_t i = 0; i < len && at + i < s->size; i++) {
 		const uint64_t page = (at + i) / PAGE;
@@ -467,8 +467,8 @@ ex_unpacked_use(struct ex_unpacked *u, uint64_t from, uint64_t end)
 }
 
 static bool
-keep_bytes(const struct ex_unpacked *u, const struct section *s, uint64_t at,
-    uint64_t len, struct ex_index *index)
+keep_bytes(const struct ex_unpacked *u, const struct unpacked_section *s,
+    uint64_t at, uint64_t len, struct ex_index *index)
 {
 	struct ex_index_bytes b = {
 		.size = s->size, .at = at, .len = len,
@@ -487,7 +487,7 @@ ex_unpacked_keep(const struct ex_unpacked *u, struct ex_index *index)
 	uint64_t all = 0;
 
 	for (unsigned i = 0; i < u->n; i++) {
-		const struct section *s = &u->section[i];
+		const struct unpacked_section *s = &u->section[i];
 
 		if (s != info->section && s->there && s->packed &&
 		    s->size > 0 && s->size <= KEPT_MAX - all &&

@@ -220,7 +220,7 @@ bool
 ex_unpacked_info_begin(struct ex_unpacked *u, const struct ex_index *index)
 {
 	struct info *info = &u->info;
-	const struct section *s = info->section;
+	const struct unpacked_section *s = info->section;
 	const struct ex_index_bytes *b = index->bytes.at;
 	const struct ex_index_point *p = index->points.at;
 

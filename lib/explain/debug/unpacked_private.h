@@ -23,7 +23,7 @@
 
 enum { SECTIONS_MAX = 32, NAMES_SIZE = 1024, ZLIB_HEADER = 2 };
 
-struct section {
+struct unpacked_section {
 
 	Elf_Scn *scn;		/* in the file */
 	const char *name;
@@ -45,7 +45,7 @@ struct stream {
 /* .debug_info.  Requested parts are unpacked into the image; others are
    unpacked in passing, and the latest of these can be examined. */
 struct info {
-	struct section *section;
+	struct unpacked_section *section;
 	const uint8_t *packed;	/* the stream, after zlib's header */
 	size_t packed_size;
 	uint8_t *there;		/* bit n: page n is unpacked */
@@ -73,7 +73,7 @@ struct ex_unpacked {
 				   unpacked */
 	uint64_t image_size;
 	Elf *elf;		/* of the image */
-	struct section section[SECTIONS_MAX];
+	struct unpacked_section section[SECTIONS_MAX];
 	unsigned n;
 	struct info info;
 	struct libdeflate_decompressor *inflater;
@@ -92,11 +92,13 @@ bool ex_unpacked_room_large(struct ex_unpacked *, uint64_t start, uint64_t end);
 bool ex_unpacked_info_room(struct ex_unpacked *, uint64_t start, uint64_t end);
 
 /* A section's packed bytes, after zlib's header.  NULL: it has none. */
-const uint8_t *ex_unpacked_stream_of(const struct section *, size_t *size);
+const uint8_t *ex_unpacked_stream_of(const struct unpacked_section *,
+    size_t *size);
 
 /* Map the section's bytes from an index. */
-bool ex_unpacked_map_bytes(struct ex_unpacked *, const struct section *,
-    const struct ex_index *, const struct ex_index_bytes *);
+bool ex_unpacked_map_bytes(struct ex_unpacked *,
+    const struct unpacked_section *, const struct ex_index *,
+    const struct ex_index_bytes *);
 bool ex_unpacked_is_there(const struct info *, uint64_t page);
 void ex_unpacked_set_there(struct info *, uint64_t start, uint64_t end);
 void ex_unpacked_stream_end(struct stream *);

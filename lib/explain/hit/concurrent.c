@@ -8,7 +8,7 @@
 enum { STEPS_MAX = 20000 };
 
 /* The search through all possible orders. */
-struct search {
+struct order_search {
 	const struct ex_concurrent *crowd;
 	unsigned after[EX_CROWD_MAX];	/* bit j: must come after access j */
 	size_t order[EX_CROWD_MAX];
@@ -31,7 +31,7 @@ comes_next(const struct ex_concurrent_access *a,
 
 /* Find out after which others each access must come. */
 static void
-find_order(struct search *s)
+find_order(struct order_search *s)
 {
 	const struct ex_concurrent *crowd = s->crowd;
 
@@ -54,7 +54,7 @@ find_order(struct search *s)
 /* What the n-th access in the order left: what is known by itself, or what the
    next one found; for the last, what was there afterwards. */
 static bool
-left_by(const struct search *s, size_t n, uint64_t *left)
+left_by(const struct order_search *s, size_t n, uint64_t *left)
 {
 	const struct ex_concurrent *crowd = s->crowd;
 	const struct ex_concurrent_access *access = &crowd->access[s->order[n]];
@@ -71,7 +71,7 @@ left_by(const struct search *s, size_t n, uint64_t *left)
 /* A complete order was found; keep what it has in common with the previous
    ones. */
 static void
-take_order(struct search *s)
+take_order(struct order_search *s)
 {
 	for (size_t n = 0; n < s->crowd->n; n++) {
 		const size_t i = s->order[n];
@@ -97,7 +97,7 @@ may_leave(const struct ex_concurrent_access *a, uint64_t left)
 
 /* Whether the n-th access found what the one before it left. */
 static bool
-is_possible(const struct search *s, size_t n)
+is_possible(const struct order_search *s, size_t n)
 {
 	const struct ex_concurrent *crowd = s->crowd;
 	const struct ex_concurrent_access *access = &crowd->access[s->order[n]];
@@ -112,7 +112,7 @@ is_possible(const struct search *s, size_t n)
 
 /* Try each access that can be the n-th; those in the mask have their places. */
 static void
-place(struct search *s, size_t n, unsigned mask)
+place(struct order_search *s, size_t n, unsigned mask)
 {
 	if (n == s->crowd->n) {
 		take_order(s);
@@ -131,7 +131,7 @@ place(struct search *s, size_t n, unsigned mask)
 void
 ex_concurrent_solve(struct ex_concurrent *crowd)
 {
-	struct search s = {.crowd = crowd};
+	struct order_search s = {.crowd = crowd};
 
 	find_order(&s);
 	place(&s, 0, 0);

@@ -29,7 +29,7 @@
 #define SLOT_JUMP 6		/* bytes of a jump through a slot */
 
 /* Sorted by target, then by place. */
-struct table {
+struct jump_list {
 	struct ex_direct_jump *jump;
 	size_t n, cap;
 	bool full;		/* there are more */
@@ -38,7 +38,7 @@ struct table {
 static void
 table_release(void *table)
 {
-	free(((struct table *)table)->jump);
+	free(((struct jump_list *)table)->jump);
 }
 
 static int
@@ -51,7 +51,7 @@ compare(const void *a, const void *b)
 }
 
 static bool
-add(struct table *table, struct ex_direct_jump jump)
+add(struct jump_list *table, struct ex_direct_jump jump)
 {
 	if (!EX_ARRAY_ROOM(table, jump, JUMPS_MAX))
 		return false;
@@ -108,7 +108,7 @@ starts_find(struct starts *starts, struct ex_module *m,
 
 /* Scan the code of a segment for jumps. */
 static bool
-scan(struct ex_module *m, const struct ex_segment *s, struct table *table)
+scan(struct ex_module *m, const struct ex_segment *s, struct jump_list *table)
 {
 	const uint8_t *code = m->image + s->offset;
 	struct starts starts;
@@ -126,11 +126,11 @@ scan(struct ex_module *m, const struct ex_segment *s, struct table *table)
 }
 
 /* The jumps of a module, or NULL if there is no memory. */
-static const struct table *
+static const struct jump_list *
 table_of(struct ex_module *m)
 {
 	bool is_new;
-	struct table *table = ex_module_cache(m, EX_CACHE_JUMPS,
+	struct jump_list *table = ex_module_cache(m, EX_CACHE_JUMPS,
 	    sizeof(*table), table_release, &is_new);
 
 	if (table == NULL || !is_new)
@@ -398,7 +398,7 @@ is_stub(struct ex_module *m, uint64_t vaddr)
 static int
 jumps_to(struct jump_search *s, struct ex_module *m, uint64_t target)
 {
-	const struct table *table = table_of(m);
+	const struct jump_list *table = table_of(m);
 	uint64_t start;
 	size_t low;
 	int result = 0;

@@ -61,7 +61,7 @@ end_of(const struct ex_tail_place *place, uint64_t start, uint64_t end)
 
 /* --- what stubs lead to --- */
 
-struct named {
+struct named_function {
 	struct ex_module *module;
 	uint64_t base;
 	struct ex_tail_place place;
@@ -73,7 +73,7 @@ struct named {
 static int
 add_named(void *arg, const struct ex_symbol *symbol)
 {
-	struct named *named = arg;
+	struct named_function *named = arg;
 	const struct ex_tail_place place = {named->module, symbol->value,
 	    named->base};
 
@@ -89,7 +89,7 @@ add_named(void *arg, const struct ex_symbol *symbol)
 
 struct name_search {
 	const char *name;
-	struct named named;
+	struct named_function named;
 };
 
 static int
@@ -123,7 +123,8 @@ ex_tail_slot_target(struct ex_tail_graph *g, const struct ex_tail_place *slot,
 
 	if (ex_process_read(g->process, ex_tail_address_of(slot), &value,
 	    ex_module_is_narrow(slot->module) ? 4 : 8) &&
-	    ex_tail_place_at(g->process, value, out) && !ex_tail_is_unbound(out))
+	    ex_tail_place_at(g->process, value, out) &&
+	    !ex_tail_is_unbound(out))
 		return true;
 	return *name != '\0' && function_called(g->process, name, out);
 }

@@ -21,7 +21,7 @@ enum {
 };
 
 /* A search for jumps to addresses after `start', up to `place'. */
-struct entry {
+struct inner_jumps {
 	struct ex_module *module;
 	ZydisDecoder decoder;
 	uint64_t start, place;
@@ -129,14 +129,14 @@ first_emulated(struct ex_module *m, const ZydisDecoder *decoder,
 /* --- jumps --- */
 
 static bool
-is_behind_start(const struct entry *e, uint64_t vaddr)
+is_behind_start(const struct inner_jumps *e, uint64_t vaddr)
 {
 	return vaddr > e->start && vaddr <= e->place;
 }
 
 /* Any offset of 4 bytes there, whatever it is part of. */
 static bool
-is_led_to_from(const struct entry *e, const struct ex_segment *s)
+is_led_to_from(const struct inner_jumps *e, const struct ex_segment *s)
 {
 	const uint8_t *code = e->module->image + s->offset;
 	int32_t offset;
@@ -151,7 +151,7 @@ is_led_to_from(const struct entry *e, const struct ex_segment *s)
 }
 
 static bool
-is_led_to_from_afar(const struct entry *e)
+is_led_to_from_afar(const struct inner_jumps *e)
 {
 	const struct ex_module *m = e->module;
 
@@ -164,7 +164,7 @@ is_led_to_from_afar(const struct entry *e)
 
 /* A jump with an offset of 1 byte: jcc, loop and jrcxz, jmp. */
 static bool
-is_led_to_from_near(const struct entry *e)
+is_led_to_from_near(const struct inner_jumps *e)
 {
 	uint8_t code[SHORT + FAR + SHORT];
 	const uint64_t from = e->start > SHORT ? e->start - SHORT : 0;
@@ -198,7 +198,7 @@ is_computed(const struct ex_decoded *code)
 /* Whether a function, or such a part of one that is elsewhere, has a computed
    jump; others are the places that its jumps lead to. */
 static bool
-may_compute(const struct entry *e, const struct ex_function *f,
+may_compute(const struct inner_jumps *e, const struct ex_function *f,
     uint64_t *others, size_t *n)
 {
 	struct ex_flow *flow = ex_flow_new(e->module, &e->decoder, f->start,
@@ -225,7 +225,7 @@ may_compute(const struct entry *e, const struct ex_function *f,
 
 /* A part that is elsewhere is one jump away. */
 static bool
-may_be_computed(const struct entry *e, const struct ex_function *f)
+may_be_computed(const struct inner_jumps *e, const struct ex_function *f)
 {
 	uint64_t part[EXITS_MAX], ignored[EXITS_MAX];
 	struct ex_function other;
@@ -242,7 +242,7 @@ may_be_computed(const struct entry *e, const struct ex_function *f)
 
 /* Whether something else begins between. */
 static bool
-begins_another(const struct entry *e)
+begins_another(const struct inner_jumps *e)
 {
 	uint64_t start;
 
@@ -256,7 +256,7 @@ begins_another(const struct entry *e)
 uint64_t
 ex_uprobe_place(struct ex_module *m, uint64_t vaddr)
 {
-	struct entry e = {.module = m, .start = vaddr};
+	struct inner_jumps e = {.module = m, .start = vaddr};
 	struct ex_function f;
 
 	if (ex_module_is_narrow(m) || !ex_sweep_decoder(false, &e.decoder) ||

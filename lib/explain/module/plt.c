@@ -76,7 +76,7 @@ slot_aarch64(const uint8_t *code, size_t len, uint64_t vaddr, uint64_t got,
 	return false;
 }
 
-static const struct machine {
+static const struct plt_machine {
 	uint16_t machine;
 	uint32_t jump_slot, glob_dat, irelative;	/* relocation types */
 	uint32_t relocs;	/* the type of their sections */
@@ -95,7 +95,7 @@ static const struct machine {
 
 /* The name that a relocation gives to its slot; NULL: none. */
 static const char *
-slot_name(Elf *elf, const struct machine *machine, uint64_t info,
+slot_name(Elf *elf, const struct plt_machine *machine, uint64_t info,
     Elf_Data *symbols, const GElf_Shdr *symsh)
 {
 	uint64_t type = GELF_R_TYPE(info);
@@ -116,7 +116,8 @@ slot_name(Elf *elf, const struct machine *machine, uint64_t info,
 
 /* Get the i-th relocation of a section, with an addend or without one. */
 static bool
-reloc_at(const struct machine *machine, Elf_Data *relocs, int i, GElf_Rel *out)
+reloc_at(const struct plt_machine *machine, Elf_Data *relocs, int i,
+    GElf_Rel *out)
 {
 	GElf_Rela rela;
 
@@ -130,7 +131,7 @@ reloc_at(const struct machine *machine, Elf_Data *relocs, int i, GElf_Rel *out)
 
 /* Add the names that a section of relocations gives to slots. */
 static bool
-add_slots(Elf *elf, const struct machine *machine, Elf_Scn *scn,
+add_slots(Elf *elf, const struct plt_machine *machine, Elf_Scn *scn,
     const GElf_Shdr *sh, struct ex_ranges *slots)
 {
 	Elf_Data *relocs = elf_getdata(scn, NULL);
@@ -156,7 +157,7 @@ add_slots(Elf *elf, const struct machine *machine, Elf_Scn *scn,
 
 /* Go through one section of stubs.  False: fn wants no more. */
 static bool
-section_each(struct ex_module *m, const struct machine *machine,
+section_each(struct ex_module *m, const struct plt_machine *machine,
     const GElf_Shdr *sh, const struct ex_ranges *slots,
     bool (*fn)(void *, uint64_t, uint64_t, const char *), void *arg)
 {
@@ -184,7 +185,7 @@ section_each(struct ex_module *m, const struct machine *machine,
 	return true;
 }
 
-static const struct machine *
+static const struct plt_machine *
 machine_of(Elf *elf)
 {
 	GElf_Ehdr eh;
@@ -200,7 +201,7 @@ machine_of(Elf *elf)
 
 /* The module's slots, by the name that each is for; NULL: out of memory. */
 static const struct ex_ranges *
-slots_of(struct ex_module *m, const struct machine *machine)
+slots_of(struct ex_module *m, const struct plt_machine *machine)
 {
 	uint64_t budget = m->image_size;
 	Elf_Scn *scn = NULL;
@@ -226,7 +227,8 @@ ex_plt_each(struct ex_module *m,
     bool (*fn)(void *, uint64_t, uint64_t, const char *), void *arg)
 {
 	Elf *elf = ex_module_elf(m);
-	const struct machine *machine = elf != NULL ? machine_of(elf) : NULL;
+	const struct plt_machine *machine = elf != NULL ? machine_of(elf) :
+	    NULL;
 	const struct ex_ranges *slots;
 	uint64_t budget = m->image_size;
 	Elf_Scn *scn = NULL;
@@ -269,7 +271,8 @@ const char *
 ex_plt_slot(struct ex_module *m, uint64_t slot)
 {
 	Elf *elf = ex_module_elf(m);
-	const struct machine *machine = elf != NULL ? machine_of(elf) : NULL;
+	const struct plt_machine *machine = elf != NULL ? machine_of(elf) :
+	    NULL;
 	const struct ex_ranges *slots =
 	    machine != NULL ? slots_of(m, machine) : NULL;
 	const struct ex_range *found =

@@ -421,13 +421,13 @@ read_attrs(struct ex_perfdata *d, const struct file_header *h)
 	struct cursor c = part(d, h->attrs.offset, h->attrs.size);
 
 	if (c.bad || h->attr_size < PERF_ATTR_SIZE_VER0 +
-	    sizeof(struct section))
+	    sizeof(struct file_section))
 		return fail(d, -EBADMSG, "its events are damaged");
 	while (c.left >= h->attr_size) {
-		struct cursor one = {c.p, h->attr_size - sizeof(struct section),
-		    false};
+		struct cursor one = {c.p,
+		    h->attr_size - sizeof(struct file_section), false};
 		struct perf_event_attr attr;
-		struct section where;
+		struct file_section where;
 		struct cursor ids;
 		int err;
 
@@ -453,7 +453,7 @@ read_features(struct ex_perfdata *d, const struct file_header *h,
 	unsigned bit;
 
 	for (bit = 0; bit < FEATURE_BITS; bit++) {
-		struct section where;
+		struct file_section where;
 		struct cursor feature;
 		int err;
 

@@ -44,7 +44,7 @@ enum {
 /* In misc of an entry of the build-id table: it gives the id's length. */
 #define MISC_BUILD_ID_SIZE (1 << 15)
 
-struct section {
+struct file_section {
 	uint64_t offset;	/* in the file */
 	uint64_t size;		/* bytes */
 };
@@ -53,9 +53,9 @@ struct file_header {
 	uint64_t magic;
 	uint64_t size;		/* of the header; in pipe mode it ends here */
 	uint64_t attr_size;	/* of an event in attrs, its section included */
-	struct section attrs;	/* events: attribute, section of ids */
-	struct section data;	/* records; size 0: until the end of the file */
-	struct section event_types;	/* not used any more */
+	struct file_section attrs;	/* events: attribute, section of ids */
+	struct file_section data;	/* records; size 0: to the file's end */
+	struct file_section event_types;	/* not used any more */
 	uint64_t flags[FEATURE_BITS / 64];
 };
 

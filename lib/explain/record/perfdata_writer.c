@@ -159,7 +159,7 @@ static void
 write_head(struct ex_perfwriter *w, const struct ex_perf_event *events,
     size_t n)
 {
-	struct section ids = {sizeof(w->header), 0};
+	struct file_section ids = {sizeof(w->header), 0};
 	size_t i;
 
 	w->header.magic = MAGIC;
@@ -301,7 +301,7 @@ ex_perfwriter_build_id(struct ex_perfwriter *w, const char *path,
 /* The sections of the features, with offsets relative to the first, and their
    contents. */
 struct features {
-	struct section where[10];
+	struct file_section where[10];
 	unsigned n;
 	struct blob contents;
 };
@@ -312,7 +312,7 @@ add_feature(struct ex_perfwriter *w, struct features *f, enum feature bit,
     const struct blob *b)
 {
 	w->header.flags[bit / 64] |= 1ULL << bit % 64;
-	f->where[f->n++] = (struct section){f->contents.len, b->len};
+	f->where[f->n++] = (struct file_section){f->contents.len, b->len};
 	blob_put(w, &f->contents, b->p, b->len);
 }
 

@@ -24,7 +24,7 @@ struct map_text {
 };
 
 /* A function of generated code. */
-struct entry {
+struct jit_function {
 	uint64_t start, end;
 	const char *name;	/* points into a text */
 };
@@ -39,7 +39,7 @@ struct ex_jit {
 	off_t done;		/* offset read up to */
 	off_t held;		/* bytes of all texts */
 	struct map_text *texts;
-	struct entry *entry;	/* in the order of the file */
+	struct jit_function *entry;	/* in the order of the file */
 	size_t n, cap;
 };
 
@@ -83,7 +83,7 @@ ex_jit_free(struct ex_jit *jit)
 static bool
 take_line(struct ex_jit *jit, char *line)
 {
-	struct entry e;
+	struct jit_function e;
 	uint64_t size;
 	char *end;
 
@@ -172,13 +172,13 @@ ex_jit_look(struct ex_jit *jit)
 }
 
 /* NULL if there is none, or more than one. */
-static const struct entry *
+static const struct jit_function *
 find(const struct ex_jit *jit, uint64_t addr)
 {
-	const struct entry *found = NULL;
+	const struct jit_function *found = NULL;
 
 	for (size_t i = 0; i < jit->n; i++) {
-		const struct entry *e = &jit->entry[i];
+		const struct jit_function *e = &jit->entry[i];
 
 		if (addr < e->start || addr >= e->end)
 			continue;
@@ -192,7 +192,7 @@ find(const struct ex_jit *jit, uint64_t addr)
 const char *
 ex_jit_find(struct ex_jit *jit, uint64_t addr, uint64_t *start)
 {
-	const struct entry *e = find(jit, addr);
+	const struct jit_function *e = find(jit, addr);
 	const uint64_t edition = jit->edition;
 
 	if (e == NULL) {

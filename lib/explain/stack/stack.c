@@ -57,7 +57,7 @@ struct kept {
 };
 
 /* A backtrace as addresses. */
-struct key {
+struct stack_key {
 	const struct ex_stack *stack;	/* what it is */
 	size_t n;		/* words */
 	uint64_t word[];
@@ -85,7 +85,7 @@ struct ex_stacks {
 	struct ex_table stacks;	/* of struct kept, by id */
 	size_t size, limit;	/* bytes of them, and at which some are freed */
 	unsigned made;		/* how many were, so far */
-	struct ex_table keys;	/* of struct key, by a hash of it */
+	struct ex_table keys;	/* of struct stack_key, by a hash of it */
 	struct ex_stack_cache *memo;
 	const struct ex_stack *found;	/* in it; NULL: it was not, or it is not
 					   the user's alone */
@@ -232,7 +232,7 @@ end_key(struct ex_stacks *stacks, size_t n)
 static const struct ex_stack *
 find_key(const struct ex_stacks *stacks, size_t n, uint64_t hash)
 {
-	const struct key *key;
+	const struct stack_key *key;
 	size_t i = 0;
 
 	while ((key = ex_table_next(&stacks->keys, hash, &i)) != NULL)
@@ -247,7 +247,7 @@ static void
 add_key(struct ex_stacks *stacks, size_t n, uint64_t hash,
     const struct ex_stack *stack)
 {
-	struct key *key;
+	struct stack_key *key;
 
 	if (stacks->keys.n >= KEYS_MAX &&
 	    stacks->keys.n / 4 >= stacks->stacks.n)

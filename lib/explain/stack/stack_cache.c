@@ -26,7 +26,7 @@
    caller's words follow. */
 enum { SHAPE_ABI, SHAPE_MASK, SHAPE_LEN, SHAPE_ASKED, SHAPE_WORDS };
 
-struct entry {
+struct cached_stack {
 	const struct ex_stack *stack;
 	uint64_t hash;
 	uint64_t shape[SHAPE_WORDS];
@@ -40,12 +40,12 @@ struct entry {
 };
 
 struct set {
-	struct entry *entry[WAYS];	/* newest first; NULL: none */
+	struct cached_stack *entry[WAYS];	/* newest first; NULL: none */
 };
 
 struct ex_stack_cache {
 	struct set set[SETS];
-	const struct entry *found;	/* last; NULL: none was */
+	const struct cached_stack *found;	/* last; NULL: none was */
 };
 
 struct ex_stack_cache *
@@ -100,7 +100,7 @@ shape_of(const struct ex_sample *sample, uint64_t shape[SHAPE_WORDS])
 /* Whether a sample has the shape of an entry, and would be read in the same way
    with the same values. */
 static bool
-is_same(const struct entry *entry, const uint64_t *word, size_t n,
+is_same(const struct cached_stack *entry, const uint64_t *word, size_t n,
     const struct ex_sample *sample)
 {
 	const uint64_t *value = entry->word + n, *place = value + entry->nreads;
@@ -117,7 +117,7 @@ is_same(const struct entry *entry, const uint64_t *word, size_t n,
 	return true;
 }
 
-static struct entry *
+static struct cached_stack *
 find(const struct set *set, uint64_t hash, const uint64_t *word, size_t n,
     const struct ex_sample *sample)
 {
@@ -132,7 +132,7 @@ const struct ex_stack *
 ex_stack_cache_find(struct ex_stack_cache *memo, const uint64_t *word, size_t n,
     const struct ex_sample *sample)
 {
-	struct entry *entry = NULL;
+	struct cached_stack *entry = NULL;
 	uint64_t hash;
 
 	if (hash_sample(word, n, sample, &hash))
@@ -147,7 +147,7 @@ ex_stack_cache_find(struct ex_stack_cache *memo, const uint64_t *word, size_t n,
 bool
 ex_stack_cache_often(const struct ex_stack_cache *memo, struct ex_reads *reads)
 {
-	const struct entry *entry = memo->found;
+	const struct cached_stack *entry = memo->found;
 	const uint64_t *place;
 
 	if (entry == NULL || entry->times < OFTEN ||
@@ -164,10 +164,10 @@ ex_stack_cache_often(const struct ex_stack_cache *memo, struct ex_reads *reads)
 /* Put a new entry first in the set.  The oldest is dropped, and its memory is
    used again if it is large enough.  NULL: out of memory; the oldest has been
    dropped. */
-static struct entry *
+static struct cached_stack *
 new_entry(struct set *set, size_t words)
 {
-	struct entry *entry = set->entry[WAYS - 1];
+	struct cached_stack *entry = set->entry[WAYS - 1];
 
 	if (entry == NULL || entry->room < words) {
 		free(entry);
@@ -187,7 +187,7 @@ ex_stack_cache_put(struct ex_stack_cache *memo, const uint64_t *word, size_t n,
     const struct ex_sample *sample, const struct ex_reads *reads,
     const struct ex_stack *stack)
 {
-	struct entry *entry;
+	struct cached_stack *entry;
 	uint64_t hash;
 
 	if (reads->n > EX_READS_MAX || !hash_sample(word, n, sample, &hash))

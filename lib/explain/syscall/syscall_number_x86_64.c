@@ -144,7 +144,7 @@ find_call(struct ex_process *process, const struct ex_sample *s,
 
 /* The function that makes a call, of the system or of a function, and its
    code. */
-struct caller {
+struct calling_code {
 	struct made_call call;
 	struct ex_regs regs;	/* of the system call */
 	struct ex_function f;
@@ -154,7 +154,7 @@ struct caller {
 };
 
 static bool
-read_code(struct caller *c)
+read_code(struct calling_code *c)
 {
 	if (!ex_symbol_function(c->call.module, c->call.vaddr, &c->f) ||
 	    c->f.end <= c->call.vaddr ||
@@ -168,7 +168,7 @@ read_code(struct caller *c)
 
 static bool
 find_caller(struct ex_process *process, const struct ex_sample *sample,
-    struct caller *c)
+    struct calling_code *c)
 {
 	return ex_regs_read(&sample->user, &c->regs) &&
 	    ex_regs_known(&c->regs, EX_REG_PC) &&
@@ -309,7 +309,7 @@ take_setting(const struct ex_decoded *c, ZydisRegister reg, struct setting *set)
 /* Go back from the call to what sets the register; what lies between leaves it,
    and the word that it was taken from. */
 static bool
-go_back(const struct caller *c, const struct lead *lead, uint64_t latest,
+go_back(const struct calling_code *c, const struct lead *lead, uint64_t latest,
     ZydisRegister reg, struct setting *set)
 {
 	const struct ex_decoded *code[BACK_MAX];
@@ -337,7 +337,8 @@ go_back(const struct caller *c, const struct lead *lead, uint64_t latest,
 }
 
 static bool
-find_setting(const struct caller *c, ZydisRegister reg, struct setting *set)
+find_setting(const struct calling_code *c, ZydisRegister reg,
+    struct setting *set)
 {
 	struct lead lead = { .n = 0 };
 	uint64_t latest;
@@ -353,7 +354,7 @@ find_setting(const struct caller *c, ZydisRegister reg, struct setting *set)
    as syscall(3) does: it begins with mov %rdi,%rax, and what follows up to the
    call neither jumps nor changes rax. */
 static bool
-passes_on(const struct caller *c)
+passes_on(const struct calling_code *c)
 {
 	struct lead lead = { .n = 0 };
 	uint64_t latest;
@@ -387,7 +388,7 @@ passes_on(const struct caller *c)
 /* The code that called the function that made a system call. */
 static bool
 find_outer(struct ex_process *process, const struct ex_sample *s,
-    const struct caller *c, struct caller *outer)
+    const struct calling_code *c, struct calling_code *outer)
 {
 	const uint64_t pc = c->regs.value[EX_REG_PC];
 	const struct ex_cfi_row *row = ex_cfi_row(c->call.module,
@@ -409,9 +410,9 @@ find_outer(struct ex_process *process, const struct ex_sample *s,
 
 static int
 number_passed(struct ex_process *process, const struct ex_sample *sample,
-    const struct caller *c)
+    const struct calling_code *c)
 {
-	struct caller outer;
+	struct calling_code outer;
 	struct setting set;
 
 	return passes_on(c) && find_outer(process, sample, c, &outer) &&
@@ -422,7 +423,7 @@ number_passed(struct ex_process *process, const struct ex_sample *sample,
 int
 ex_syscall_number(struct ex_process *process, const struct ex_sample *sample)
 {
-	struct caller c;
+	struct calling_code c;
 	struct setting set;
 	size_t before, at;
 	int number;
@@ -444,7 +445,7 @@ bool
 ex_syscall_first(struct ex_process *process, const struct ex_sample *sample,
     uint32_t *value)
 {
-	struct caller c;
+	struct calling_code c;
 	struct setting set;
 
 	if (!find_caller(process, sample, &c) || !c.regs.narrow ||

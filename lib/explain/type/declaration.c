@@ -108,7 +108,7 @@ ex_declaration_known(struct ex_module *m)
 	return ex_module_dwarf(m, &bias) != NULL;
 }
 
-struct search {
+struct declaration_search {
 	struct ex_module *module;
 	const char *name;	/* qualified */
 	const char *file;	/* of this file; NULL: of any */
@@ -202,7 +202,7 @@ is_called(const struct ex_declared *declared, const char *name)
 static int
 try_symbol(void *arg, const struct ex_symbol *symbol)
 {
-	struct search *s = arg;
+	struct declaration_search *s = arg;
 	const struct ex_declared *declared;
 
 	if (!symbol->object || symbol->tls ||
@@ -226,7 +226,7 @@ unsigned
 ex_declaration_find(struct ex_module *m, const char *name, const char *file,
     uint64_t *vaddr, struct ex_declaration *d)
 {
-	struct search s = {.module = m, .name = name, .file = file};
+	struct declaration_search s = {.module = m, .name = name, .file = file};
 
 	s.last = ex_qualified_last(name);
 	s.len = strcspn(s.last, "<({ ");

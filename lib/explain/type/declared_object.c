@@ -123,8 +123,8 @@ struct part {
 	char path[];
 };
 
-struct named {
-	struct named *next;
+struct named_object {
+	struct named_object *next;
 	uint64_t addr;
 	struct ex_type type;
 	struct ex_declared declared;
@@ -137,10 +137,10 @@ struct named {
 static void
 named_release(void *objects)
 {
-	struct named *named = objects;
+	struct named_object *named = objects;
 
 	while (named != NULL) {
-		struct named *next = named->next;
+		struct named_object *next = named->next;
 
 		while (named->parts != NULL) {
 			struct part *part = named->parts;
@@ -162,10 +162,10 @@ ex_object_declare(struct ex_process *process, uint64_t addr, const char *path,
 		.kind = EX_POINTER, .size = sizeof(void *), .filled = true,
 	};
 	void **objects = ex_process_objects(process, named_release);
-	struct named *named = calloc(1, sizeof(*named));
+	struct named_object *named = calloc(1, sizeof(*named));
 	unsigned n = 0;
 
-	for (const struct named *other = *objects; other != NULL;
+	for (const struct named_object *other = *objects; other != NULL;
 	    other = other->next)
 		n++;
 	if (named == NULL || n >= NAMED_MAX || size == 0 ||
@@ -188,7 +188,7 @@ ex_object_declare(struct ex_process *process, uint64_t addr, const char *path,
 
 /* The part of a declared object at these bytes.  NULL if there is no memory. */
 static struct part *
-part_new(struct named *named, uint64_t addr, uint64_t len,
+part_new(struct named_object *named, uint64_t addr, uint64_t len,
     const struct ex_subobject *sub)
 {
 	const bool whole = strcmp(sub->path, named->path) == 0 &&
@@ -218,7 +218,7 @@ part_new(struct named *named, uint64_t addr, uint64_t len,
 static const struct ex_object *
 named_at(struct ex_process *process, uint64_t addr, uint64_t len)
 {
-	struct named *named = *ex_process_objects(process, NULL);
+	struct named_object *named = *ex_process_objects(process, NULL);
 	struct ex_subobject sub;
 	struct part *part;
 

@@ -11,7 +11,7 @@
 #define STACK_MAX 64
 #define STEPS_MAX 1024
 
-struct machine {
+struct expr_machine {
 	const struct ex_expr_env *env;
 	uint64_t stack[STACK_MAX];
 	unsigned depth;			/* entries on the stack */
@@ -20,19 +20,19 @@ struct machine {
 /* Values of 32-bit code are kept sign-extended on the stack, which most
    operations need; the others remove the extension. */
 static uint64_t
-as_signed(const struct machine *m, uint64_t value)
+as_signed(const struct expr_machine *m, uint64_t value)
 {
 	return m->env->regs->narrow ? (uint64_t)(int64_t)(int32_t)value : value;
 }
 
 static uint64_t
-as_unsigned(const struct machine *m, uint64_t value)
+as_unsigned(const struct expr_machine *m, uint64_t value)
 {
 	return m->env->regs->narrow ? (uint32_t)value : value;
 }
 
 static int
-push(struct machine *m, uint64_t value)
+push(struct expr_machine *m, uint64_t value)
 {
 	if (m->depth == STACK_MAX)
 		return -EINVAL;
@@ -41,7 +41,7 @@ push(struct machine *m, uint64_t value)
 }
 
 static int
-push_register(struct machine *m, uint64_t reg, uint64_t offset)
+push_register(struct expr_machine *m, uint64_t reg, uint64_t offset)
 {
 	const unsigned number = ex_regs_number(m->env->regs->narrow, reg);
 
@@ -54,7 +54,7 @@ push_register(struct machine *m, uint64_t reg, uint64_t offset)
 
 /* Push a copy of the n-th entry from the top. */
 static int
-push_copy(struct machine *m, uint64_t n)
+push_copy(struct expr_machine *m, uint64_t n)
 {
 	if (n >= m->depth)
 		return -EINVAL;
@@ -62,7 +62,7 @@ push_copy(struct machine *m, uint64_t n)
 }
 
 static int
-drop(struct machine *m)
+drop(struct expr_machine *m)
 {
 	if (m->depth == 0)
 		return -EINVAL;
@@ -72,7 +72,7 @@ drop(struct machine *m)
 
 /* Move the top entry below the n - 1 entries under it. */
 static int
-rotate(struct machine *m, unsigned n)
+rotate(struct expr_machine *m, unsigned n)
 {
 	uint64_t *low, top;
 
@@ -86,7 +86,7 @@ rotate(struct machine *m, unsigned n)
 }
 
 static int
-dereference(struct machine *m, uint64_t size)
+dereference(struct expr_machine *m, uint64_t size)
 {
 	uint64_t *top, value = 0;
 
@@ -101,7 +101,7 @@ dereference(struct machine *m, uint64_t size)
 }
 
 static int
-unary(struct machine *m, const Dwarf_Op *op)
+unary(struct expr_machine *m, const Dwarf_Op *op)
 {
 	uint64_t *top;
 
@@ -176,7 +176,7 @@ compare(uint8_t atom, int64_t a, int64_t b)
 
 /* Replace the two top entries, a below b, by the operation's result. */
 static int
-binary(struct machine *m, uint8_t atom)
+binary(struct expr_machine *m, uint8_t atom)
 {
 	uint64_t a, b, *result;
 
@@ -224,7 +224,7 @@ binary(struct machine *m, uint8_t atom)
 
 /* All operations that do not change the flow of control. */
 static int
-operate(struct machine *m, const Dwarf_Op *op)
+operate(struct expr_machine *m, const Dwarf_Op *op)
 {
 	switch (op->atom) {
 	case DW_OP_lit0 ... DW_OP_lit31:
@@ -275,7 +275,7 @@ operate(struct machine *m, const Dwarf_Op *op)
 
 /* Extend the result on top of the stack like any other value. */
 static int
-finish(struct machine *m, int err)
+finish(struct expr_machine *m, int err)
 {
 	if (m->depth > 0)
 		m->stack[m->depth - 1] = as_signed(m, m->stack[m->depth - 1]);
@@ -301,7 +301,7 @@ target(const Dwarf_Op *ops, size_t n, const Dwarf_Op *op)
 
 /* Execute the operation at *i and advance *i. */
 static int
-step(struct machine *m, const Dwarf_Op *ops, size_t n, size_t *i)
+step(struct expr_machine *m, const Dwarf_Op *ops, size_t n, size_t *i)
 {
 	const Dwarf_Op *op = &ops[*i];
 	ssize_t to = (ssize_t)*i + 1;
@@ -333,7 +333,7 @@ int
 ex_expr_eval(const Dwarf_Op *ops, size_t n, const struct ex_expr_env *env,
     uint64_t *value)
 {
-	struct machine m;
+	struct expr_machine m;
 	unsigned steps = 0;
 	size_t i = 0;
 	int err;

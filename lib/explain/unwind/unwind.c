@@ -58,7 +58,7 @@ struct frame_walk {
 
 /* The registers of the caller according to a row; bit n stands for register
    n. */
-struct caller {
+struct caller_regs {
 	uint64_t value[EX_NREGS];	/* of the registers in set */
 	uint32_t place[EX_NREGS];	/* of the same, as in struct ex_regs */
 	uint64_t set;		/* those with a new value */
@@ -317,7 +317,7 @@ is_popped(const struct frame_walk *w, const struct ex_cfi_rule *rule,
 /* Find the caller's registers except its pc. */
 static void
 find_caller(struct frame_walk *w, const struct ex_cfi_row *row, uint64_t cfa,
-    uint64_t base, struct caller *caller)
+    uint64_t base, struct caller_regs *caller)
 {
 	unsigned i;
 
@@ -351,7 +351,7 @@ find_caller(struct frame_walk *w, const struct ex_cfi_row *row, uint64_t cfa,
 
 /* Make the caller the current frame. */
 static void
-enter_caller(struct frame_walk *w, const struct caller *caller)
+enter_caller(struct frame_walk *w, const struct caller_regs *caller)
 {
 	uint64_t set = caller->set;
 
@@ -368,7 +368,7 @@ enter_caller(struct frame_walk *w, const struct caller *caller)
 /* Whether the caller's frame is at a possible place relative to this one. */
 static bool
 is_progress(const struct frame_walk *w, const struct ex_cfi_row *row,
-    const struct caller *caller)
+    const struct caller_regs *caller)
 {
 	const uint64_t sp = w->regs.value[EX_REG_SP];
 	const uint64_t next = caller->value[EX_REG_SP];
@@ -411,7 +411,7 @@ static bool
 step_row(struct frame_walk *w, const struct ex_cfi_row *row, uint64_t base,
     enum ex_end *end)
 {
-	struct caller caller;
+	struct caller_regs caller;
 	uint64_t cfa = 0, pc = 0;
 	int err;
 

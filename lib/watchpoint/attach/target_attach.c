@@ -248,7 +248,7 @@ enum { WORTH_MOVING = 16 };
    the processor that the thread last ran on and waits for it, unless that is
    this very processor.  So threads are processed processor by processor, from
    there. */
-struct place {
+struct cpu_place {
 	bool moves;
 	cpu_set_t permitted;
 	int cpu;		/* the current one; < 0: any */
@@ -264,12 +264,12 @@ cpu_order(const void *a, const void *b)
 /* Only with real-time priority is a thread sure to run soon on a processor that
    others use. */
 static void
-place_begin(struct place *place, struct wp_hold *hold, pid_t pid)
+place_begin(struct cpu_place *place, struct wp_hold *hold, pid_t pid)
 {
 	struct sched_param param;
 	int policy;
 
-	*place = (struct place){.cpu = -1};
+	*place = (struct cpu_place){.cpu = -1};
 	if (hold->n < WORTH_MOVING || pthread_getschedparam(pthread_self(),
 	    &policy, &param) != 0 || policy != SCHED_FIFO ||
 	    sched_getaffinity(0, sizeof(place->permitted),
@@ -282,7 +282,7 @@ place_begin(struct place *place, struct wp_hold *hold, pid_t pid)
 }
 
 static void
-place_at(struct place *place, int cpu)
+place_at(struct cpu_place *place, int cpu)
 {
 	cpu_set_t there;
 
@@ -296,7 +296,7 @@ place_at(struct place *place, int cpu)
 }
 
 static void
-place_end(const struct place *place)
+place_end(const struct cpu_place *place)
 {
 	if (place->cpu >= 0)
 		(void)sched_setaffinity(0, sizeof(place->permitted),
@@ -305,8 +305,8 @@ place_end(const struct place *place)
 
 /* wp_target_open_events, moving between processors. */
 static int
-open_all(struct wp_target *target, struct place *place, const struct job *job,
-    const struct wp_hold *hold, struct wp_cause *cause)
+open_all(struct wp_target *target, struct cpu_place *place,
+    const struct job *job, const struct wp_hold *hold, struct wp_cause *cause)
 {
 	for (size_t i = 0; i < hold->n; i++) {
 		const struct wp_held *held = &hold->thread[i];
@@ -328,7 +328,7 @@ wp_target_open_events(struct wp_target *target, struct wp_hold *hold,
 		first, n, target->events.n, (unsigned)hold->n,
 	};
 	const unsigned threads = target->threads;
-	struct place place;
+	struct cpu_place place;
 	int err;
 
 	place_begin(&place, hold, pid);

@@ -3,7 +3,7 @@
  *
  * Registers: R6 what the program is given, R7 what the processor's were at its
  * last switch, R8 the thread's own, R9 whether one could not be read.  On the
- * stack lies what enum stack says.
+ * stack lies what enum counters_stack says.
  */
 #include "bpf/counters.h"
 
@@ -22,7 +22,7 @@ enum {
 };
 
 /* Offsets from the end of the stack. */
-enum stack {
+enum counters_stack {
 	TASK = WP_CODE_OWN - 8,
 	ZERO = WP_CODE_OWN - 16,
 	UNREAD = ZERO - 8,	/* whether a counter could not be read */

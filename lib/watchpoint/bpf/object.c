@@ -3,7 +3,7 @@
  *
  * R6 is what the program is given, R7 the table, then a place in it; R8 the
  * number, the time, or a size; R9 the object's address.  On the stack is what
- * enum stack says.
+ * enum object_stack says.
  */
 #include "bpf/object.h"
 
@@ -45,7 +45,7 @@ struct wp_object_called {
 };
 _Static_assert(sizeof(struct wp_object_called) == WP_OBJECT_CALLED, "");
 
-enum stack {
+enum object_stack {
 	TID = -8,		/* the process is behind it */
 	ADDR = WP_SAMPLE_KEPT,
 	PLACE = WP_SAMPLE_OWN - 8,	/* R7, while there is a sample */

@@ -4,8 +4,8 @@
  * Registers: R6 what the program is given, R7 the record, R8 and R9 sizes of
  * the stack's copy.  Before there is a record: R7 the watched bytes' address,
  * R8 the number, R9 the tickets; then R7 a version, R8 the stacks that are
- * known, R9 what is compared with them.  On the stack lies what enum stack
- * says.
+ * known, R9 what is compared with them.  On the stack lies what enum
+ * sampler_stack says.
  *
  *	counters -> ticket -> whose hit -> filter -> known? -> sample -> exit
  *	                                      |         `-> less stack -> exit
@@ -41,7 +41,7 @@ enum { PAGE = 4096, CS_64 = 0x33 };
 enum { FEW = 1024 };
 
 /* Offsets from the end of the stack. */
-enum stack {
+enum sampler_stack {
 	PID_TID = -8,		/* of the thread that made the hit */
 	NUMBER = -16,		/* number of its ticket */
 	LEN = -24,		/* number of bytes read, */
@@ -827,8 +827,9 @@ load_value(struct code *c)
 }
 
 /* If hits of the way in R5 are counted, count this one and return; otherwise
-   continue.  The entry in R8 may have changed in the meantime.  Returns the jump
-   that is taken where there is no room to count it; it has a ticket then. */
+   continue.  The entry in R8 may have changed in the meantime.  Returns the
+   jump that is taken where there is no room to count it; it has a ticket
+   then. */
 static unsigned
 put_tally(struct code *c, const struct perf_event_attr *attr,
     const struct wp_sampler *sampler, struct jumps *unknown)

@@ -27,12 +27,12 @@ enum {
 };
 
 /* The part of a sample that precedes the registers. */
-struct head {
+struct sample_head {
 	struct wp_sample sample;
 	uint64_t abi;
 	uint64_t regs[];
 };
-_Static_assert(sizeof(struct head) == 64, "the kernel adds no padding");
+_Static_assert(sizeof(struct sample_head) == 64, "the kernel adds no padding");
 
 static bool
 is_readable(uint64_t mask)
@@ -100,7 +100,7 @@ uint64_t
 wp_capture(void *bytes, size_t room, const struct wp_captured *what,
     const ucontext_t *context)
 {
-	struct head *head = bytes;
+	struct sample_head *head = bytes;
 	struct wp_sample *sample = &head->sample;
 	uint8_t *at;
 	size_t left;

@@ -29,7 +29,7 @@
 enum { LINE = 192 };	/* bytes; the helper takes this much with a label */
 
 /* A watched block. */
-struct block {
+struct watched_block {
 	_Atomic bool used;
 	_Atomic uintptr_t at;  /* the address of the block; 0: it is given up */
 	struct wp_watch *watch;
@@ -38,7 +38,7 @@ struct block {
 	char line[LINE];	/* reported after the label when it is freed */
 };
 
-static struct block blocks[WP_SLOTS_MAX];
+static struct watched_block blocks[WP_SLOTS_MAX];
 
 static struct {
 	_Atomic unsigned blocks;  /* number of blocks that need the watches */
@@ -69,13 +69,13 @@ is_watched(const struct wp_run *run)
 
 /* Returns whether this call gave it up, and no other. */
 static bool
-give_up(struct block *b, uintptr_t at)
+give_up(struct watched_block *b, uintptr_t at)
 {
 	return at != 0 && atomic_compare_exchange_strong(&b->at, &at, 0);
 }
 
 static void
-finish(struct block *b)
+finish(struct watched_block *b)
 {
 	wp_close(b->watch);
 	atomic_store(&b->used, false);
@@ -117,7 +117,7 @@ end_block(const struct wp_hit *hit, void *arg)
 
 	(void)arg;
 	for (size_t i = 0; i < WP_SLOTS_MAX; i++) {
-		struct block *b = &blocks[i];
+		struct watched_block *b = &blocks[i];
 
 		if (!give_up(b, at))
 			continue;
@@ -185,7 +185,7 @@ begin(void)
 	calls.pid = getpid();
 }
 
-static struct block *
+static struct watched_block *
 find(const volatile void *addr, size_t len)
 {
 	for (size_t i = 0; i < WP_SLOTS_MAX; i++)
@@ -195,7 +195,7 @@ find(const volatile void *addr, size_t len)
 	return NULL;
 }
 
-static struct block *
+static struct watched_block *
 find_free(void)
 {
 	for (size_t i = 0; i < WP_SLOTS_MAX; i++)
@@ -211,7 +211,7 @@ open_block(const volatile void *at, const volatile void *addr, size_t len,
 	const struct wp_attr attr = {
 		.size = sizeof(attr), .addr = addr, .len = len, .label = name,
 	};
-	struct block *b = find_free();
+	struct watched_block *b = find_free();
 	int err = b == NULL ? -EMFILE : wp_open(&attr, &b->watch);
 
 	if (err < 0)
@@ -256,7 +256,8 @@ wp_watch_heap(const volatile void *block, const volatile void *addr,
 bool
 wp_heap_unwatch(const volatile void *addr, size_t len)
 {
-	struct block *b = calls.pid == getpid() ? find(addr, len) : NULL;
+	struct watched_block *b = calls.pid == getpid() ? find(addr, len) :
+	    NULL;
 
 	if (b == NULL || !give_up(b, atomic_load(&b->at)))
 		return false;

@@ -36,7 +36,7 @@ enum {
 };
 
 /* A use of one of the macros. */
-struct place {
+struct source_place {
 	const char *name;		/* the macro's argument */
 	const char *file;
 	int line;
@@ -57,7 +57,7 @@ struct held {
 	enum kind kind;
 	unsigned scopes;	/* blocks that share it; 0 for WP_WATCH */
 	uint32_t gaps;			/* wp_helper_gaps when it was opened */
-	struct place place;		/* of the use that opened it */
+	struct source_place place;		/* of the use that opened it */
 };
 
 static struct {		/* protected by wp_scope_lock */
@@ -90,7 +90,7 @@ held_find(const volatile void *addr, size_t len, enum kind kind)
    0 or -errno.  Called with the lock held. */
 static int
 held_open(struct held **out, const volatile void *addr, size_t len,
-    const struct place *place, enum kind kind)
+    const struct source_place *place, enum kind kind)
 {
 	struct wp_attr attr = {
 		.size = sizeof(attr), .addr = addr, .len = len,
@@ -139,8 +139,8 @@ first_time(const char *file, int line)
 /* Format "config.c:31: WP_FREEZE(config) is not in force: ...", and report it
    if it is the first at its place.  Called with the lock held. */
 static void
-put_line(char line[TEXT_MAX], const struct place *place, const char *macro,
-    const char *what, const char *why)
+put_line(char line[TEXT_MAX], const struct source_place *place,
+    const char *macro, const char *what, const char *why)
 {
 	(void)snprintf(line, TEXT_MAX, "%s:%d: %s(%s) %s%s\n", place->file,
 	    place->line, macro, place->name, what, why);
@@ -151,7 +151,8 @@ put_line(char line[TEXT_MAX], const struct place *place, const char *macro,
 /* A freeze may have been violated n times without a report.  Called with the
    lock held. */
 static void
-miss(uint64_t n, const struct place *place, const char *what, const char *why)
+miss(uint64_t n, const struct source_place *place, const char *what,
+    const char *why)
 {
 	atomic_fetch_add(&wp_state.missed, n);
 	put_line(table.missed, place, "WP_FREEZE", what, why);
@@ -161,7 +162,7 @@ void
 wp_scope_failed(const char *macro, const char *name, const char *file, int line,
     const char *what)
 {
-	const struct place place = {name, file, line};
+	const struct source_place place = {name, file, line};
 	char text[TEXT_MAX];
 
 	put_line(text, &place, macro, what, wp_cause());
@@ -171,7 +172,7 @@ int
 wp_watch_variable(const volatile void *addr, size_t len, const char *name,
     const char *file, int line)
 {
-	const struct place place = {name, file, line};
+	const struct source_place place = {name, file, line};
 	struct wp_scope_before before;
 	struct held *h;
 	int err = 0;
@@ -286,7 +287,7 @@ wp_scope_guard(struct wp_scope *scope)
    lock held. */
 static int
 enter(struct wp_scope *scope, const volatile void *addr, size_t len,
-    const struct place *place, enum kind kind)
+    const struct source_place *place, enum kind kind)
 {
 	struct held *h = held_find(addr, len, kind);
 	int err = h == NULL ? held_open(&h, addr, len, place, kind) : 0;
@@ -305,7 +306,7 @@ struct wp_scope *
 wp_scope_freeze(struct wp_scope *scope, const volatile void *addr, size_t len,
     const char *name, const char *file, int line)
 {
-	const struct place place = {name, file, line};
+	const struct source_place place = {name, file, line};
 	struct wp_scope_before before;
 
 	wp_scope_lock(&before);
@@ -321,7 +322,7 @@ struct wp_scope *
 wp_scope_watch(struct wp_scope *scope, const volatile void *addr, size_t len,
     const char *name, const char *file, int line)
 {
-	const struct place place = {name, file, line};
+	const struct source_place place = {name, file, line};
 	struct wp_scope_before before;
 
 	wp_scope_lock(&before);
@@ -369,7 +370,7 @@ struct wp_scope *
 wp_scope_permit_in(struct wp_scope *scope, const volatile void *addr,
     size_t len, const void *frame, const char *name, const char *file, int line)
 {
-	const struct place place = {name, file, line};
+	const struct source_place place = {name, file, line};
 	struct wp_scope_before before;
 	char text[TEXT_MAX];
 

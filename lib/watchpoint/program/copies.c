@@ -40,7 +40,7 @@ static struct wp_copy *other[OTHERS_MAX];
  * Looking for them.
  */
 
-struct look {
+struct copy_search {
 	bool (*found)(struct wp_copy *, void *arg);  /* returns false to stop */
 	void *arg;
 };
@@ -97,7 +97,7 @@ find(const char *notes, size_t size, size_t align)
 static int
 look_at(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	const struct look *look = arg;
+	const struct copy_search *look = arg;
 
 	(void)size;
 	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
@@ -118,7 +118,7 @@ look_at(struct dl_phdr_info *info, size_t size, void *arg)
 static void
 look(bool (*found)(struct wp_copy *, void *), void *arg)
 {
-	(void)dl_iterate_phdr(look_at, &(struct look){found, arg});
+	(void)dl_iterate_phdr(look_at, &(struct copy_search){found, arg});
 }
 
 /*

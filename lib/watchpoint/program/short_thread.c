@@ -28,7 +28,7 @@ enum {
 	NAP_NS = 20000,
 };
 
-struct job {
+struct thread_call {
 	int (*fn)(void *);
 	void *arg;
 	int result;
@@ -37,7 +37,7 @@ struct job {
 static int
 run(void *arg)
 {
-	struct job *job = arg;
+	struct thread_call *job = arg;
 
 	job->result = job->fn(job->arg);
 	return 0;
@@ -61,7 +61,7 @@ int
 wp_short_thread(int (*fn)(void *), void *arg)
 {
 	static _Alignas(64) char stack[STACK];
-	struct job job = {.fn = fn, .arg = arg};
+	struct thread_call job = {.fn = fn, .arg = arg};
 	pid_t tid = wp_libc_clone(run, stack + STACK, CLONE_VM | CLONE_FS |
 	    CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
 	    CLONE_VFORK | CLONE_UNTRACED, &job);

@@ -7,7 +7,7 @@
 #include "proc/proc.h"
 
 /* The part of the sample that precedes the registers. */
-struct head {
+struct stop_sample_head {
 	struct wp_sample sample;
 	uint32_t raw_size;
 	uint8_t raw[sizeof(struct wp_stop_value)];
@@ -15,12 +15,13 @@ struct head {
 	uint64_t abi;
 	uint64_t regs[WP_TRACE_REGS_MAX];
 };
-_Static_assert(offsetof(struct head, abi) == 192, "the kernel adds no padding");
+_Static_assert(offsetof(struct stop_sample_head, abi) == 192,
+    "the kernel adds no padding");
 
 int
 wp_trace_sample(void *bytes, size_t room, const struct wp_trace_sampled *what)
 {
-	struct head head = {
+	struct stop_sample_head head = {
 		.sample = {
 			.id = what->id, .addr = what->addr,
 			.time = what->time,
@@ -42,7 +43,8 @@ wp_trace_sample(void *bytes, size_t room, const struct wp_trace_sampled *what)
 	head.sample.ip = regs.pc;
 	head.abi = regs.abi;
 	memcpy(head.regs, regs.reg, regs.n * sizeof(regs.reg[0]));
-	size = offsetof(struct head, regs) + regs.n * sizeof(head.regs[0]);
+	size = offsetof(struct stop_sample_head,
+	    regs) + regs.n * sizeof(head.regs[0]);
 	if (room > UINT16_MAX)
 		room = UINT16_MAX;
 	if (room < size + 2 * sizeof(uint64_t))
@@ -58,7 +60,7 @@ wp_trace_sample(void *bytes, size_t room, const struct wp_trace_sampled *what)
 		.type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_USER,
 		.size = (uint16_t)size,
 	};
-	memcpy(bytes, &head, offsetof(struct head, regs) +
+	memcpy(bytes, &head, offsetof(struct stop_sample_head, regs) +
 	    regs.n * sizeof(head.regs[0]));
 	return 0;
 }

@@ -150,7 +150,7 @@ struct touched {
 };
 
 /* The findings about one stop. */
-struct look {
+struct findings {
 	struct wp_stops *stops;
 	struct wp_stop_thread *thread;
 	struct touched touched[WP_SLOTS_MAX];	/* indexed by watch - first */
@@ -168,21 +168,21 @@ struct look {
 
 /* Find the thread's samples.  Returns whether there are any. */
 static bool
-find_samples(struct look *look)
+find_samples(struct findings *found)
 {
-	const struct wp_stop_process *process = look->thread->process;
-	struct wp_stop_queue *q = &look->stops->queue;
+	const struct wp_stop_process *process = found->thread->process;
+	struct wp_stop_queue *q = &found->stops->queue;
 	bool any = false;
 
 	for (size_t i = q->first; i < q->end; i++) {
 		struct wp_stop_record *r = &q->record[i];
 		struct touched *touched;
 
-		if (!r->waits || r->tid != look->thread->traced.tid)
+		if (!r->waits || r->tid != found->thread->traced.tid)
 			continue;
 		any = true;
 		r->waits = false;
-		touched = &look->touched[r->watch - process->first];
+		touched = &found->touched[r->watch - process->first];
 		touched->samples++;
 		/* the kernel read it to take that sample */
 		if (touched->last != NULL && r->kernel &&
@@ -193,10 +193,10 @@ find_samples(struct look *look)
 		    (r->kernel || touched->last->ip == r->ip));
 		touched->record = *r;
 		touched->last = &touched->record;
-		touched->here = r->pc != 0 && r->pc == look->pc;
-		look->stops->last = r->time;
-		look->stops->last_cpu = r->cpu;
-		look->stops->last_tid = r->tid;
+		touched->here = r->pc != 0 && r->pc == found->pc;
+		found->stops->last = r->time;
+		found->stops->last_cpu = r->cpu;
+		found->stops->last_tid = r->tid;
 	}
 	return any;
 }
@@ -204,17 +204,17 @@ find_samples(struct look *look)
 /* Read the counts that the other threads have for a watch, and keep them.
    Returns whether they are the same as those kept before. */
 static bool
-counts_stand(const struct look *look, size_t i)
+counts_stand(const struct findings *found, size_t i)
 {
-	const struct wp_stops *stops = look->stops;
-	const size_t watch = look->thread->process->first + i;
+	const struct wp_stops *stops = found->stops;
+	const size_t watch = found->thread->process->first + i;
 	bool same = true;
 
-	for (struct wp_stop_thread *thread = look->thread->process->thread;
+	for (struct wp_stop_thread *thread = found->thread->process->thread;
 	    thread != NULL; thread = thread->next_in_process) {
 		uint64_t now, time;
 
-		if (thread == look->thread)
+		if (thread == found->thread)
 			continue;
 		time = wp_clock_ns();
 		now = wp_stop_counted(stops, thread, watch);
@@ -227,79 +227,80 @@ counts_stand(const struct look *look, size_t i)
 }
 
 static bool
-is_data(const struct look *look, size_t i)
+is_data(const struct findings *found, size_t i)
 {
-	return look->stops->target->watch[look->thread->process->first + i]
+	return found->stops->target->watch[found->thread->process->first + i]
 	    .slot[0].type != HW_BREAKPOINT_X;
 }
 
 /* Whether the counts of all threads can be read in a reasonable time. */
 static bool
-are_countable(const struct look *look)
+are_countable(const struct findings *found)
 {
-	const struct wp_stop_process *process = look->thread->process;
+	const struct wp_stop_process *process = found->thread->process;
 
-	return process->threads * look->thread->events.n <= COUNTS_MAX;
+	return process->threads * found->thread->events.n <= COUNTS_MAX;
 }
 
 /* Read the watched bytes. */
 static bool
-read_bytes(struct look *look, size_t i)
+read_bytes(struct findings *found, size_t i)
 {
-	struct wp_stop_value *value = &look->value[i];
-	const struct wp_watched *watched = &look->stops->target->
-	    watch[look->thread->process->first + i];
+	struct wp_stop_value *value = &found->value[i];
+	const struct wp_watched *watched = &found->stops->target->
+	    watch[found->thread->process->first + i];
 	const struct wp_region *region = &watched->region;
 	uint32_t len = region->len < WP_STOP_BYTES ? (uint32_t)region->len :
 	    WP_STOP_BYTES;
 
 	const uint64_t addr = region->addr + (watched->block == 0 ? 0 :
-	    look->thread->block - watched->block);
+	    found->thread->block - watched->block);
 
 	*value = (struct wp_stop_value){
 		.magic = WP_STOP_MAGIC, .version = WP_STOP_VERSION,
 		.addr = addr, .len = len,
-		.call = look->call, .result = look->result,
+		.call = found->call, .result = found->result,
 	};
-	look->read[i] = wp_proc_read(look->thread->process->pid, addr,
+	found->read[i] = wp_proc_read(found->thread->process->pid, addr,
 	    value->new, len) == (ssize_t)len;
-	return look->read[i];
+	return found->read[i];
 }
 
 static bool
-is_wanted(const struct look *look, size_t i)
+is_wanted(const struct findings *found, size_t i)
 {
-	return look->touched[i].last != NULL && is_data(look, i);
+	return found->touched[i].last != NULL && is_data(found, i);
 }
 
 /* Whether each thread has its own instance, which others may write to without a
    hit. */
 static bool
-is_local(const struct look *look, size_t i)
+is_local(const struct findings *found, size_t i)
 {
-	return look->stops->target->watch[look->thread->process->first +
+	return found->stops->target->watch[found->thread->process->first +
 	    i].block != 0;
 }
 
 /* Read the value of a watch, between two readings of the other threads' counts
    unless there are no other threads. */
 static void
-look_at_value(struct look *look, size_t i)
+look_at_value(struct findings *found, size_t i)
 {
-	const struct wp_stop_process *process = look->thread->process;
+	const struct wp_stop_process *process = found->thread->process;
 	const bool alone = process->threads == 1;
 
-	if (is_local(look, i)) {
-		(void)read_bytes(look, i);
+	if (is_local(found, i)) {
+		(void)read_bytes(found, i);
 		return;
 	}
-	look->settled[i] = read_bytes(look, i) &&
-	    (alone || are_countable(look));
-	look->exact[i] = look->settled[i] && (alone || counts_stand(look, i));
-	look->crowded[i] = look->settled[i] && !look->exact[i];
-	if (look->crowded[i])
-		look->settled[i] = read_bytes(look, i) &&
-		    counts_stand(look, i);
+	found->settled[i] = read_bytes(found, i) &&
+	    (alone || are_countable(found));
+	found->exact[i] = found->settled[i] &&
+	    (alone || counts_stand(found, i));
+	found->crowded[i] = found->settled[i] && !found->exact[i];
+	if (found->crowded[i])
+		found->settled[i] = read_bytes(found, i) &&
+		    counts_stand(found, i);
 }
 
 /* The next process, starting with `from', that shares these bytes. */
@@ -333,42 +334,42 @@ unsettle(const struct wp_stops *stops, struct wp_stop_process *process,
    otherwise this access might have come after its own count was read, and
    another thread's access before. */
 static bool
-is_left(const struct look *look, size_t i, uint64_t now, bool alone)
+is_left(const struct findings *found, size_t i, uint64_t now, bool alone)
 {
-	const struct wp_stop_thread *thread = look->thread;
+	const struct wp_stop_thread *thread = found->thread;
 	const struct wp_stop_baseline *baseline = &thread->process->baseline[i];
-	const struct touched *touched = &look->touched[i];
-	const bool kernel = look->stops->target->options.kernel;
+	const struct touched *touched = &found->touched[i];
+	const bool kernel = found->stops->target->options.kernel;
 
-	return look->exact[i] && look->settled[i] && baseline->consistent &&
+	return found->exact[i] && found->settled[i] && baseline->consistent &&
 	    thread->counted[i] == thread->taken[i] &&
 	    now == thread->taken[i] + touched->samples && alone &&
-	    !baseline->shared && !baseline->gap && !look->lent &&
+	    !baseline->shared && !baseline->gap && !found->lent &&
 	    (kernel || (touched->here && thread->process->threads == 1));
 }
 
 /* Whether, in addition, the value known before is what the access found: there
    was only one access, and the kernel made none that was not seen. */
 static bool
-is_exact(const struct look *look, size_t i)
+is_exact(const struct findings *found, size_t i)
 {
-	const struct touched *touched = &look->touched[i];
+	const struct touched *touched = &found->touched[i];
 
-	return look->thread->process->baseline[i].known && touched->one &&
-	    touched->here && look->stops->target->options.kernel;
+	return found->thread->process->baseline[i].known && touched->one &&
+	    touched->here && found->stops->target->options.kernel;
 }
 
 /* Set the crowd of an access: the current one, unless the access was counted
    before an earlier crowd ended. */
 static void
-put_crowd(const struct look *look, size_t i, uint64_t now,
+put_crowd(const struct findings *found, size_t i, uint64_t now,
     struct wp_stop_value *value)
 {
-	struct wp_stop_thread *thread = look->thread;
-	const struct touched *touched = &look->touched[i];
+	struct wp_stop_thread *thread = found->thread;
+	const struct touched *touched = &found->touched[i];
 	const bool ended = thread->crowd[i].number != 0;
 
-	if (touched->one && are_countable(look) &&
+	if (touched->one && are_countable(found) &&
 	    now == thread->taken[i] + touched->samples &&
 	    (!ended || thread->crowd[i].counted == now)) {
 		value->crowd = ended ? thread->crowd[i].number :
@@ -398,9 +399,9 @@ leave_crowd(struct wp_stop_thread *thread, size_t i, uint64_t number)
 
 /* All counts are known here, so the crowd ends, and the next one begins. */
 static void
-end_crowd(struct look *look, size_t i, struct wp_stop_value *value)
+end_crowd(struct findings *found, size_t i, struct wp_stop_value *value)
 {
-	struct wp_stop_process *process = look->thread->process;
+	struct wp_stop_process *process = found->thread->process;
 	const struct wp_stop_baseline *baseline = &process->baseline[i];
 	struct wp_crowd *crowd = &process->baseline[i].crowd;
 
@@ -414,7 +415,7 @@ end_crowd(struct look *look, size_t i, struct wp_stop_value *value)
 		value->flags |= WP_STOP_BEGAN;
 		memcpy(value->old, crowd->byte, sizeof(value->old));
 	}
-	crowd->number = ++look->stops->crowds;
+	crowd->number = ++found->stops->crowds;
 	crowd->unseen = false;
 	crowd->known = baseline->known;
 	memcpy(crowd->byte, value->new, sizeof(crowd->byte));
@@ -422,86 +423,86 @@ end_crowd(struct look *look, size_t i, struct wp_stop_value *value)
 
 /* Put the value of a watch into its last sample. */
 static void
-put_value(struct look *look, size_t i)
+put_value(struct findings *found, size_t i)
 {
-	struct wp_stop_thread *thread = look->thread;
+	struct wp_stop_thread *thread = found->thread;
 	struct wp_stop_baseline *baseline = &thread->process->baseline[i];
-	struct wp_stop_value *value = &look->value[i];
-	const uint64_t now = wp_stop_counted(look->stops, thread,
+	struct wp_stop_value *value = &found->value[i];
+	const uint64_t now = wp_stop_counted(found->stops, thread,
 	    thread->process->first + i);
-	const bool alone = sharer(look->stops->process, thread->process, i) ==
+	const bool alone = sharer(found->stops->process, thread->process, i) ==
 	    NULL;
 
-	if (is_local(look, i)) {
+	if (is_local(found, i)) {
 		thread->taken[i] = thread->counted[i] = now;
-		if (look->read[i])
-			wp_stop_record_value(look->touched[i].last, value);
+		if (found->read[i])
+			wp_stop_record_value(found->touched[i].last, value);
 		return;
 	}
-	if (is_left(look, i, now, alone)) {
+	if (is_left(found, i, now, alone)) {
 		value->flags |= WP_STOP_LEFT;
-		if (is_exact(look, i)) {
+		if (is_exact(found, i)) {
 			value->flags |= WP_STOP_EXACT;
 			memcpy(value->old, baseline->byte, value->len);
 		}
-	} else if (look->crowded[i] || baseline->gap || !baseline->consistent ||
-	    thread->counted[i] != thread->taken[i]) {
+	} else if (found->crowded[i] || baseline->gap ||
+	    !baseline->consistent || thread->counted[i] != thread->taken[i]) {
 		value->len = 0;	/* others may have accessed it, even after
 				   this access */
 	}
-	put_crowd(look, i, now, value);
+	put_crowd(found, i, now, value);
 	baseline->crowd.unseen |= baseline->gap || baseline->shared ||
-	    look->lent || !alone || !look->stops->target->options.kernel;
+	    found->lent || !alone || !found->stops->target->options.kernel;
 	thread->taken[i] = thread->counted[i] = now;
 	if (!alone)
-		unsettle(look->stops, thread->process, i);
-	baseline->known = look->settled[i] && alone && !baseline->shared &&
-	    !look->lent;
-	baseline->gap = look->lent;
-	baseline->consistent = look->settled[i];
+		unsettle(found->stops, thread->process, i);
+	baseline->known = found->settled[i] && alone && !baseline->shared &&
+	    !found->lent;
+	baseline->gap = found->lent;
+	baseline->consistent = found->settled[i];
 	memcpy(baseline->byte, value->new, sizeof(baseline->byte));
-	if (look->settled[i])
-		end_crowd(look, i, value);
-	if (look->read[i])
-		wp_stop_record_value(look->touched[i].last, value);
+	if (found->settled[i])
+		end_crowd(found, i, value);
+	if (found->read[i])
+		wp_stop_record_value(found->touched[i].last, value);
 }
 
 /* Whether others share the memory for the time being. */
 static bool
-is_lent(const struct look *look, bool (*shares)(pid_t tid, pid_t child))
+is_lent(const struct findings *found, bool (*shares)(pid_t tid, pid_t child))
 {
-	const struct wp_stop_process *process = look->thread->process;
+	const struct wp_stop_process *process = found->thread->process;
 
-	return wp_shared_vm_left(&look->stops->lent, process->pid, shares) ||
+	return wp_shared_vm_left(&found->stops->lent, process->pid, shares) ||
 	    process->unsure;
 }
 
 enum wp_stopped_at
 wp_stop_join(struct wp_stops *stops, struct wp_stop_thread *thread)
 {
-	struct look look = {.stops = stops, .thread = thread, .call = -1};
+	struct findings found = {.stops = stops, .thread = thread, .call = -1};
 	bool here = false, kernel = false;
 
-	look.pc = wp_trace_pc(thread->traced.tid);
-	if (!find_samples(&look))
+	found.pc = wp_trace_pc(thread->traced.tid);
+	if (!find_samples(&found))
 		return WP_STOP_AT_NOTHING;
 	for (size_t i = 0; i < thread->process->n; i++) {
-		here = here || look.touched[i].here;
-		kernel = kernel || (look.touched[i].here &&
-		    look.touched[i].last->kernel);
+		here = here || found.touched[i].here;
+		kernel = kernel || (found.touched[i].here &&
+		    found.touched[i].last->kernel);
 	}
 	if (kernel)
-		look.call = wp_trace_call(thread->traced.tid, &look.result);
-	look.lent = is_lent(&look, wp_sharers_has);
+		found.call = wp_trace_call(thread->traced.tid, &found.result);
+	found.lent = is_lent(&found, wp_sharers_has);
 	for (size_t i = 0; i < thread->process->n; i++)
-		if (is_wanted(&look, i))
-			look_at_value(&look, i);
+		if (is_wanted(&found, i))
+			look_at_value(&found, i);
 	/* for children that were created in the meantime */
 	wp_stop_drain(stops);
-	look.lent = is_lent(&look, NULL);
+	found.lent = is_lent(&found, NULL);
 	for (size_t i = 0; i < thread->process->n; i++)
-		if (is_wanted(&look, i))
-			put_value(&look, i);
+		if (is_wanted(&found, i))
+			put_value(&found, i);
 	return kernel ? WP_STOP_AT_CALL : here ? WP_STOP_AT_HIT :
 	    WP_STOP_AT_NOTHING;
 }
