@@ -10,6 +10,10 @@
  *	recurse		by itself, ten deep
  *	children	by this thread, and by children of fork(2) and vfork(2),
  *			whose calls are not counted
+ *	family N	by N children one after another, by threads that they
+ *			make, and by a child of each that does the same: says
+ *			the calls of all of them; or -1, if one could not be
+ *			made
  *	leave		the first thread ends, another one goes on
  *	bytes		says the first byte of the last function instead
  *	again		executes this program, which begins anew
@@ -121,6 +125,50 @@ make_children(void)
 	}
 }
 
+/* What a child does.  Result: whether all threads and children could be made. */
+static int
+live(int generations)
+{
+	pthread_t made[THREADS];
+	int got = 0, status = 0;
+	pid_t child;
+
+	for (int i = 0; i < THREADS && got == 0; i++)
+		got = pthread_create(&made[i], NULL, thread, NULL);
+	if (got != 0)
+		return 1;
+	call_all(10);
+	for (int i = 0; i < THREADS; i++)
+		(void)pthread_join(made[i], NULL);
+	if (generations == 1)
+		return 0;
+	if ((child = fork()) == 0)
+		_exit(live(generations - 1));
+	return child < 0 || waitpid(child, &status, 0) < 0 || status != 0;
+}
+
+static long
+make_family(long n)
+{
+	long before = 0, after = 0;
+	int status = 0;
+
+	for (int i = 0; i < PLACES; i++)
+		before += calls[i];
+	call_all(10);
+	for (int i = 0; i < PLACES; i++)
+		after += calls[i];
+	for (long i = 0; i < n; i++) {
+		const pid_t child = fork();
+
+		if (child == 0)
+			_exit(live(2));
+		if (child < 0 || waitpid(child, &status, 0) < 0 || status != 0)
+			return -1;
+	}
+	return (after - before) * (1 + 2 * (THREADS + 1) * n);
+}
+
 /* ns of processor time for a call, with as much of a stack as is copied: where
    it ends before that, a page fault is added. */
 static void
@@ -166,6 +214,11 @@ obey(void *arg)
 		}
 		if (sscanf(line, "last %ld", &n) == 1) {
 			measure(PLACES - 1, n);
+			continue;
+		}
+		if (sscanf(line, "family %ld", &n) == 1) {
+			(void)printf("done %ld\n", make_family(n));
+			(void)fflush(stdout);
 			continue;
 		}
 		memset(calls, 0, sizeof(calls));

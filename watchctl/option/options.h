@@ -193,7 +193,6 @@ static inline const char *
 options_no_uprobes(const struct options *o)
 {
 	return o->stop ? "stop a thread one instruction too late for --stop" :
-	    o->follow ? "are not inherited by the children of -f" :
 	    options_everywhere(o) ? "are for single processes" :
 	    o->delivery == DELIVERY_RING ? "are not for --delivery ring" : NULL;
 }

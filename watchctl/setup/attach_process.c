@@ -183,7 +183,7 @@ explain_too_wide(const struct options *o, struct wp_cause *cause)
 static const char *
 no_uprobes(const struct run *run)
 {
-	const char *why = options_no_uprobes(run->options);
+	const char *why = run_no_uprobes(run->options);
 
 	return why != NULL ? why : !run->ops->registers &&
 	    wp_target_uprobes(run->target) ? NULL : RUN_NO_UPROBES;

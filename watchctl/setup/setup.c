@@ -20,6 +20,7 @@
 
 #include "watch/aslr.h"
 #include "probe/probe.h"
+#include "os/uprobe_names.h"
 #include "os/clock.h"
 #include "proc/proc.h"
 #include "os/trap_cpu.h"
@@ -232,6 +233,14 @@ wish_of(struct run *run)
 	};
 }
 
+const char *
+run_no_uprobes(const struct options *o)
+{
+	const char *why = options_no_uprobes(o);
+
+	return why == NULL && o->follow ? wp_uprobe_names_why_not() : why;
+}
+
 /* Breakpoints cannot serve, for this cause: whether uprobes can, because all
    there is to watch is execution. */
 static bool
@@ -239,7 +248,7 @@ turn_to_uprobes(struct run *run, const struct wp_cause *cause)
 {
 	const struct options *o = run->options;
 
-	if (options_watch_data(o) || options_no_uprobes(o) != NULL)
+	if (options_watch_data(o) || run_no_uprobes(o) != NULL)
 		return false;
 	wp_probe_without_slots(&run->features);
 	if (wp_target_try_uprobe(&run->features, NULL) < 0)
@@ -252,8 +261,8 @@ turn_to_uprobes(struct run *run, const struct wp_cause *cause)
 static const char *
 without_uprobes(const struct options *o)
 {
-	return options_watch_data(o) ? "" : options_no_uprobes(o) != NULL ?
-	    options_no_uprobes(o) : RUN_NO_UPROBES;
+	return options_watch_data(o) ? "" : run_no_uprobes(o) != NULL ?
+	    run_no_uprobes(o) : RUN_NO_UPROBES;
 }
 
 /* A way to watch without breakpoints.  -errno: there is none, after a line on

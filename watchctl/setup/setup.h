@@ -19,6 +19,10 @@ struct wp_cause;
 /* Why uprobes cannot be opened. */
 #define RUN_NO_UPROBES "need root, or CAP_SYS_ADMIN, and BPF programs"
 
+/* Why uprobes cannot watch execution with these options on this machine, as the
+   end of a sentence; NULL: they can, if they can be opened. */
+const char *run_no_uprobes(const struct options *);
+
 /* Arm everything.  0, or the exit status after a line on stderr. */
 int run_begin(struct run *);
 

@@ -76,6 +76,8 @@ wp_target_new(struct wp_target **out, const struct wp_features *features,
 	target->options = *options;
 	target->frozen_ms = -1;
 	target->thread_counts.map = target->uprobes.map = -1;
+	target->uprobes.named = options->uprobes && options->follow &&
+	    wp_uprobe_names_why_not() == NULL;
 	target->others = WP_OTHERS_NONE;
 	(void)pthread_mutex_init(&target->changing, NULL);
 	wp_options_fit(&target->options, features);
@@ -115,8 +117,8 @@ wp_target_uprobes(const struct wp_target *target)
 {
 	const struct wp_options *options = &target->options;
 
-	return options->uprobes && !options->follow && !options->everywhere &&
-	    !options->stop && (options->count ? options->threads :
+	return options->uprobes && (!options->follow ||
+	    target->uprobes.named) && !options->everywhere && !options->stop && (options->count ? options->threads :
 	    options->tickets && target->all_sampled);
 }
 

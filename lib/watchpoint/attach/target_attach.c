@@ -41,13 +41,25 @@ job_slots(const struct wp_target *target, const struct job *job)
 	return wp_target_count_slots(target, job->first, job->n);
 }
 
+/* The number of uprobes of which each thread has an event. */
+static unsigned
+job_inherited(const struct wp_target *target, const struct job *job)
+{
+	unsigned places = 0;
+
+	for (size_t w = job->first; w < job->first + job->n; w++)
+		if (target->watch[w].uprobe && target->uprobes.named)
+			places += target->watch[w].nslots;
+	return places;
+}
+
 /* The number of descriptors needed for all threads of a process. */
 static unsigned
 job_descriptors(const struct wp_target *target, const struct job *job,
     unsigned threads)
 {
 	return threads * (wp_rings_count(target->rings) *
-	    job_slots(target, job) + 1);
+	    job_slots(target, job) + job_inherited(target, job) + 1);
 }
 
 /* Explain why an event could not be opened for a thread. */
@@ -213,9 +225,12 @@ wp_target_open_thread(const struct wp_target *target, struct wp_events *events,
 static int
 open_thread(struct wp_target *target, const struct job *job, pid_t tid)
 {
-	const int err = wp_target_open_thread(target, &target->events,
-	    job->first, job->n, tid);
+	int err = wp_target_open_thread(target, &target->events, job->first,
+	    job->n, tid);
 
+	if (err == 0)
+		err = wp_uprobes_follow(&target->uprobes, job->first, job->n,
+		    tid);
 	return err == 0 ? 1 : err == -ESRCH ? 0 : err;
 }
 

@@ -16,6 +16,7 @@
 #include "bpf/stack_counter.h"
 #include "bpf/thread_counter.h"
 #include "os/array.h"
+#include "os/attr.h"
 #include "os/libc.h"
 #include "proc/proc.h"
 
@@ -30,12 +31,18 @@ enum { MOVES_MAX = 16 };
 
 static const char pmu_type[] = "/sys/bus/event_source/devices/uprobe/type";
 
+enum { NO_NAME = -1 };
+
 /* A thread that closes uprobes. */
 struct wp_closer {
 	pthread_t thread;
 	struct wp_closer *next;
 	size_t n;
-	int fd[];
+	struct closing {
+		int fd;
+		long name;	/* the number of the name that is to be removed;
+				   < 0: none */
+	} it[];
 };
 
 static int
@@ -121,7 +128,7 @@ wp_uprobes_guard(const struct wp_uprobes *u, size_t watch, unsigned slot,
 		if (uprobe->watch != watch || uprobe->slot != slot)
 			continue;
 		*guard = (struct wp_uprobe_guard){
-			.addr = uprobe->addr, .pid = uprobe->pid,
+			.addr = uprobe->addr, .pid = u->named ? 0 : uprobe->pid,
 			.map = u->map, .index = uprobe->index,
 		};
 		return true;
@@ -182,6 +189,19 @@ is_64_bit(int file)
 	    ident[EI_CLASS] == ELFCLASS64;
 }
 
+/* The file that has the code at an address, and where: a descriptor or
+   -errno. */
+static int
+open_code(pid_t tid, uint64_t addr, uint64_t *offset)
+{
+	const int file = wp_proc_open_code(tid, addr, offset);
+
+	if (file < 0 || is_64_bit(file))
+		return file;
+	(void)close(file);
+	return -ENOTSUP;
+}
+
 static int
 open_event(pid_t tid, uint64_t addr, bool returns, uint64_t period)
 {
@@ -189,8 +209,7 @@ open_event(pid_t tid, uint64_t addr, bool returns, uint64_t period)
 	struct perf_event_attr attr;
 	char link[LINK_MAX];
 	uint64_t offset;
-	int fd, file = type < 0 ? (int)type :
-	    wp_proc_open_code(tid, addr, &offset);
+	int fd, file = type < 0 ? (int)type : open_code(tid, addr, &offset);
 
 	if (file < 0)
 		return file;
@@ -200,7 +219,7 @@ open_event(pid_t tid, uint64_t addr, bool returns, uint64_t period)
 	attr.sample_period = period;
 	attr.wakeup_events = period != 0;
 	attr.read_format = period != 0 ? PERF_FORMAT_TOTAL_TIME_RUNNING : 0;
-	fd = is_64_bit(file) ? wp_perf_open(&attr, tid, -1) : -ENOTSUP;
+	fd = wp_perf_open(&attr, tid, -1);
 	(void)close(file);
 	return fd;
 }
@@ -243,12 +262,61 @@ guard_programs(struct wp_uprobes *u, struct wp_uprobe *first, size_t n)
 	};
 	unsigned places = 0;
 
+	if (u->named)	/* inherited events end by themselves */
+		return 0;
 	for (const struct wp_uprobe *it = first; it < u->uprobe + u->n &&
 	    it->watch >= first->watch && (size_t)(it->watch - first->watch) <
 	    n; it++)
 		places++;
 	first->programs = wp_uprobe_guard_programs(&guard, places);
 	return first->programs < 0 ? first->programs : 0;
+}
+
+static int
+follow(struct wp_uprobes *u, const struct wp_uprobe *uprobe, pid_t tid)
+{
+	struct wp_followed *followed = &u->followed;
+	int fd;
+
+	if (WP_ARRAY_ROOM(followed, event) < 0)
+		return -ENOMEM;
+	if ((fd = wp_uprobe_name_follow(&uprobe->name, tid)) < 0)
+		return fd;
+	followed->event[followed->n].fd = fd;
+	followed->event[followed->n++].watch = uprobe->watch;
+	return 0;
+}
+
+int
+wp_uprobes_follow(struct wp_uprobes *u, size_t first, size_t n, pid_t tid)
+{
+	int err = 0;
+
+	for (size_t i = 0; u->named && i < u->n && err == 0; i++)
+		if (u->uprobe[i].watch >= first &&
+		    u->uprobe[i].watch - first < n)
+			err = follow(u, &u->uprobe[i], tid);
+	return err;
+}
+
+/* The first event of a process in which there is a uprobe takes long, so that
+   of one thread is opened here, before the process is held. */
+static int
+open_named(struct wp_uprobes *u, struct wp_uprobe *uprobe)
+{
+	const pid_t tid = uprobe->tid;
+	uint64_t offset;
+	int err, file = open_code(tid, uprobe->addr, &offset);
+
+	if (file < 0)
+		return file;
+	uprobe->fd = wp_uprobe_name_open(&uprobe->name, file, offset);
+	(void)close(file);
+	if (uprobe->fd < 0)
+		return uprobe->fd;
+	uprobe->tid = 0;
+	err = wp_perf_set_bpf(uprobe->fd, uprobe->program);
+	return err < 0 ? err : follow(u, uprobe, tid);
 }
 
 static int
@@ -260,6 +328,8 @@ open_one(struct wp_target *target, struct wp_uprobe *uprobe)
 	uprobe->program = load(target, uprobe);
 	if (uprobe->program < 0)
 		return uprobe->program;
+	if (target->uprobes.named)
+		return open_named(&target->uprobes, uprobe);
 	if ((uprobe->fd = wp_uprobe_open(uprobe->tid, uprobe->addr,
 	    false)) < 0)
 		return uprobe->fd;
@@ -342,45 +412,64 @@ wp_uprobes_count(const struct wp_uprobes *u, size_t watch)
 
 /* --- closing --- */
 
+static void
+close_event(const struct closing *it)
+{
+	(void)close(it->fd);
+	if (it->name >= 0)
+		wp_uprobe_name_remove((unsigned)it->name);
+}
+
 static void *
 close_all(void *arg)
 {
 	struct wp_closer *closer = arg;
 
 	for (size_t i = 0; i < closer->n; i++)
-		(void)close(closer->fd[i]);
+		close_event(&closer->it[i]);
 	return NULL;
+}
+
+/* Without memory they are closed when this process ends. */
+static struct wp_closer *
+new_closer(size_t n)
+{
+	return n == 0 ? NULL : malloc(sizeof(struct wp_closer) +
+	    n * sizeof(struct closing));
 }
 
 /* Close uprobes in a thread, because for each one the kernel waits until no
    thread can still be in it. */
 static void
-close_later(struct wp_uprobes *u, const int *fd, size_t n)
+close_later(struct wp_uprobes *u, struct wp_closer *closer)
 {
-	struct wp_closer *closer = n == 0 ? NULL :
-	    malloc(sizeof(*closer) + n * sizeof(*fd));
-
-	if (closer != NULL) {
-		closer->n = n;
+	if (closer->n > 0 && pthread_create(&closer->thread, NULL, close_all,
+	    closer) == 0) {
 		closer->next = u->closer;
-		memcpy(closer->fd, fd, n * sizeof(*fd));
-		if (pthread_create(&closer->thread, NULL, close_all,
-		    closer) == 0) {
-			u->closer = closer;
-			return;
-		}
+		u->closer = closer;
+		return;
 	}
+	(void)close_all(closer);
 	free(closer);
-	for (size_t i = 0; i < n; i++)
-		(void)close(fd[i]);
 }
 
-void
-wp_uprobes_close(struct wp_uprobes *u, size_t first, size_t n)
+/* List what of these watches is to be closed: the events that are inherited
+   before those that keep their names. */
+static size_t
+list_closing(struct wp_uprobes *u, size_t first, size_t n, struct closing *it)
 {
-	int fd[64];
-	size_t nfd = 0, kept = 0;
+	struct wp_followed *followed = &u->followed;
+	size_t nit = 0, kept = 0;
 
+	for (size_t i = 0; i < followed->n; i++)
+		if (followed->event[i].watch < first ||
+		    followed->event[i].watch - first >= n)
+			followed->event[kept++] = followed->event[i];
+		else
+			it[nit++] = (struct closing){followed->event[i].fd,
+			    NO_NAME};
+	followed->n = kept;
+	kept = 0;
 	for (size_t i = 0; i < u->n; i++) {
 		const struct wp_uprobe uprobe = u->uprobe[i];
 
@@ -394,14 +483,22 @@ wp_uprobes_close(struct wp_uprobes *u, size_t first, size_t n)
 		if (uprobe.programs >= 0)
 			(void)close(uprobe.programs);
 		if (uprobe.fd >= 0)
-			fd[nfd++] = uprobe.fd;
-		if (nfd == sizeof(fd) / sizeof(fd[0])) {
-			close_later(u, fd, nfd);
-			nfd = 0;
-		}
+			it[nit++] = (struct closing){uprobe.fd, u->named ?
+			    (long)uprobe.name.number : NO_NAME};
 	}
 	u->n = kept;
-	close_later(u, fd, nfd);
+	return nit;
+}
+
+void
+wp_uprobes_close(struct wp_uprobes *u, size_t first, size_t n)
+{
+	struct wp_closer *closer = new_closer(u->n + u->followed.n);
+
+	if (closer == NULL)
+		return;
+	closer->n = list_closing(u, first, n, closer->it);
+	close_later(u, closer);
 }
 
 void
@@ -420,6 +517,7 @@ wp_uprobes_free(struct wp_uprobes *u)
 	if (u->map >= 0)
 		(void)close(u->map);
 	free(u->uprobe);
+	free(u->followed.event);
 	*u = (struct wp_uprobes){.map = -1};
 }
 
@@ -429,16 +527,19 @@ wp_uprobes_free(struct wp_uprobes *u)
 static int
 move_one(struct wp_uprobes *u, struct wp_uprobe *uprobe, pid_t tid)
 {
-	const int fd = wp_uprobe_open(tid, uprobe->addr, false);
-	int err;
+	struct wp_closer *closer = new_closer(1);
+	int err, fd = closer == NULL ? -ENOMEM :
+	    wp_uprobe_open(tid, uprobe->addr, false);
 
-	if (fd < 0)
-		return fd;
-	if ((err = wp_perf_set_bpf(fd, uprobe->program)) < 0) {
-		(void)close(fd);
-		return err;
+	if (fd < 0 || (err = wp_perf_set_bpf(fd, uprobe->program)) < 0) {
+		if (fd >= 0)
+			(void)close(fd);
+		free(closer);
+		return fd < 0 ? fd : err;
 	}
-	close_later(u, &uprobe->fd, 1);
+	closer->n = 1;
+	closer->it[0] = (struct closing){uprobe->fd, NO_NAME};
+	close_later(u, closer);
 	uprobe->fd = fd;
 	uprobe->tid = tid;
 	return 0;

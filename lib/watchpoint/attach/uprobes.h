@@ -12,6 +12,9 @@
  *	wp_uprobes_plan -> programs are loaded -> wp_uprobes_open
  *	    -> wp_uprobes_turn (on, off) ... -> wp_uprobes_close
  *
+ * For children to be watched, too, uprobes are named, and each thread has an
+ * event of each of them that is inherited: see uprobe_names.h.
+ *
  * One thread uses them.
  */
 #ifndef WP_UPROBES_H
@@ -22,6 +25,7 @@
 #include <stdint.h>
 
 #include "attach/target.h"
+#include "os/uprobe_names.h"
 #include "bpf/uprobe_guard.h"
 
 struct wp_uprobes {
@@ -29,6 +33,7 @@ struct wp_uprobes {
 				   none yet */
 	struct wp_guarded *guarded;	/* its contents */
 	unsigned given;		/* the number of its elements in use */
+	bool named;		/* they have names */
 	struct wp_uprobe {
 		uint16_t watch, slot;
 		pid_t pid, tid;	/* the process, and the thread on which the
@@ -36,11 +41,20 @@ struct wp_uprobes {
 		uint64_t addr;
 		unsigned index;	/* in guarded */
 		int fd, program;	/* < 0: not opened, not loaded */
+		struct wp_uprobe_name name;	/* while it is open and named,
+						   fd keeps it, and tid is 0 */
 		int programs;	/* the attached program that turns it off when
 				   the process executes another program; < 0:
 				   that of another uprobe does */
 	} *uprobe;		/* n of them */
 	size_t n, cap;
+	struct wp_followed {	/* events that are inherited */
+		struct {
+			int fd;
+			uint16_t watch;
+		} *event;	/* n of them */
+		size_t n, cap;
+	} followed;
 	struct wp_closer *closer;	/* closes uprobes, in a thread of its
 					   own */
 };
@@ -67,6 +81,10 @@ bool wp_uprobes_guard(const struct wp_uprobes *, size_t watch, unsigned slot,
    or -errno with a cause, and none is open. */
 int wp_uprobes_open(struct wp_target *, size_t first, size_t n,
     struct wp_cause *);
+
+/* Watch what a thread creates from now on, if the uprobes of these watches are
+   named.  0 or -errno. */
+int wp_uprobes_follow(struct wp_uprobes *, size_t first, size_t n, pid_t tid);
 
 void wp_uprobes_turn(struct wp_uprobes *, size_t first, size_t n, bool on);
 

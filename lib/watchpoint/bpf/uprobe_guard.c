@@ -48,7 +48,10 @@ wp_code_guard(struct code *c, const struct wp_uprobe_guard *guard)
 	find_guarded(c, guard);
 	load(c, BPF_DW, BPF_REG_1, BPF_REG_7, offsetof(struct wp_guarded, on));
 	other[1] = jump(c, BPF_JEQ, BPF_REG_1, 0);
-	wp_code_unless_process(c, guard->pid, other + 2);
+	if (guard->pid != 0)
+		wp_code_unless_process(c, guard->pid, other + 2);
+	else
+		other[2] = other[3] = wp_code_thread_ids(c, IDS);
 	set(c, BPF_REG_1, 1);
 	emit(c, BPF_STX | BPF_ATOMIC | BPF_DW, BPF_REG_7, BPF_REG_1,
 	    offsetof(struct wp_guarded, count), BPF_ADD);

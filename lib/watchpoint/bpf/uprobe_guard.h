@@ -23,7 +23,8 @@ struct wp_guarded {
 
 struct wp_uprobe_guard {
 	uint64_t addr;
-	pid_t pid;
+	pid_t pid;		/* 0: the kernel runs the programs for those
+				   processes only that are watched */
 	int map;		/* an array that can be mapped */
 	unsigned index;		/* the index of its struct wp_guarded in the
 				   array */

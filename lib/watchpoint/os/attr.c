@@ -178,6 +178,20 @@ wp_attr_uprobe(struct perf_event_attr *attr, uint32_t type, const char *path,
 }
 
 void
+wp_attr_named(struct perf_event_attr *attr, uint64_t id, bool inherit)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->size = sizeof(*attr);
+	attr->type = PERF_TYPE_TRACEPOINT;
+	attr->config = id;
+	attr->disabled = 1;
+	if (!inherit)
+		return;
+	attr->inherit = attr->remove_on_exec = 1;
+	attr->sample_type = PERF_SAMPLE_READ | PERF_SAMPLE_TID;
+}
+
+void
 wp_attr_beside(struct perf_event_attr *attr)
 {
 	attr->type = PERF_TYPE_SOFTWARE;

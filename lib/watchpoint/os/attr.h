@@ -105,6 +105,10 @@ void wp_attr_fires(struct perf_event_attr *);
 void wp_attr_uprobe(struct perf_event_attr *, uint32_t type, const char *path,
     uint64_t offset);
 
+/* A uprobe that is named in tracefs, by its id; one that is inherited ends with
+   the program. */
+void wp_attr_named(struct perf_event_attr *, uint64_t id, bool inherit);
+
 /* An event that never fires, in place of one that is a uprobe, with its side
    records. */
 void wp_attr_beside(struct perf_event_attr *);

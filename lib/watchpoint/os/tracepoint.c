@@ -8,23 +8,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Open a file of a tracepoint, wherever the file system is mounted. */
-static FILE *
-open_file(const char *name, const char *file)
+bool
+wp_tracefs_path(char path[WP_TRACEFS_PATH], unsigned i, const char *file)
 {
 	static const char *const mounts[] = {
 		"/sys/kernel/tracing", "/sys/kernel/debug/tracing",
 	};
+
+	if (i >= sizeof(mounts) / sizeof(mounts[0]))
+		return false;
+	return snprintf(path, WP_TRACEFS_PATH, "%s/%s", mounts[i], file) <
+	    WP_TRACEFS_PATH;
+}
+
+/* Open a file of a tracepoint, wherever the file system is mounted. */
+static FILE *
+open_file(const char *name, const char *file)
+{
+	char path[WP_TRACEFS_PATH], part[WP_TRACEFS_PATH / 2];
 	FILE *f = NULL;
 
-	for (size_t i = 0; f == NULL && i < sizeof(mounts) / sizeof(mounts[0]);
-	    i++) {
-		char path[256];
-
-		(void)snprintf(path, sizeof(path), "%s/events/%s/%s",
-		    mounts[i], name, file);
+	(void)snprintf(part, sizeof(part), "events/%s/%s", name, file);
+	for (unsigned i = 0; f == NULL && wp_tracefs_path(path, i, part); i++)
 		f = fopen(path, "re");
-	}
 	return f;
 }
 

@@ -287,8 +287,6 @@ TEST(uprobes_that_are_refused)
 	NEEDS_UPROBES;
 	refused(LIST("--stop", "--", victim("places")), "uprobes, which take "
 	    "none, stop a thread one instruction too late for --stop");
-	refused(LIST("-f", "--", victim("places")), "are not inherited by the "
-	    "children of -f");
 	refused(LIST("--delivery", "ring", "--", victim("places")),
 	    "are not for --delivery ring");
 	refused(LIST("-w", "calls:40", "--", victim("places")),
@@ -322,7 +320,7 @@ TEST(libraries_and_lines)
 	assert_int_equal(count_of(&o, "hit"), twice);
 }
 
-/* --- why there are none with -f and --stop --- */
+/* --- why those of -f have names, and there are none with --stop --- */
 
 void begins_with_nop(void);
 __asm__(".text\n.globl begins_with_nop\n.type begins_with_nop, %function\n"

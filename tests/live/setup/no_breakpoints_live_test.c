@@ -11,51 +11,15 @@
 #include <unistd.h>
 
 #include "live.h"
+#include "no_slots.h"
 #include "refuse.h"
 #include "uprobes.h"
 #include "watching.h"
-
-enum { CPUS_MAX = 1024 };
-
-static uint64_t word;
-static int fd[CPUS_MAX * WP_SLOTS_MAX];
-static size_t nfds;
 
 static bool
 possible(void)
 {
 	return uprobes_work();
-}
-
-/* Those of each processor, which then has none for any thread. */
-static int
-take_slots(void **state)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_BREAKPOINT, .size = sizeof(attr),
-		.disabled = 1, .bp_type = HW_BREAKPOINT_W,
-		.bp_len = sizeof(word), .bp_addr = (uintptr_t)&word,
-		.exclude_kernel = 1,
-	};
-	const long cpus = sysconf(_SC_NPROCESSORS_CONF);
-	int got = 0;
-
-	(void)state;
-	for (int cpu = 0; cpu < cpus && cpu < CPUS_MAX; cpu++, got = 0)
-		for (int i = 0; i < WP_SLOTS_MAX && got >= 0; i++)
-			if ((got = (int)syscall(SYS_perf_event_open, &attr, -1,
-			    cpu, -1, PERF_FLAG_FD_CLOEXEC)) >= 0)
-				fd[nfds++] = got;
-	return 0;
-}
-
-static int
-give_slots(void **state)
-{
-	(void)state;
-	while (nfds > 0)
-		(void)close(fd[--nfds]);
-	return 0;
 }
 
 static void
@@ -227,8 +191,6 @@ TEST(where_uprobes_are_refused_too)
 	refused(LIST("-x", "place0", "--stop"), "uprobes, which do without "
 	    "breakpoints, stop a thread one instruction too late for "
 	    "--stop\n");
-	refused(LIST("-x", "place0", "-f"), " are not inherited by the "
-	    "children of -f\n");
 	refused(LIST("-x", "place11+2"), "are where an instruction surely "
 	    "begins: at a function, a line, or another place that its code "
 	    "leads to\n");
