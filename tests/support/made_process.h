@@ -390,6 +390,12 @@ ex_process_read(const struct ex_process *process, uint64_t addr, void *to,
 	return addr < UINT64_MAX - 4096;
 }
 
+bool
+ex_layout_is_whole(const struct ex_layout *layout)
+{
+	return !layout->partial;
+}
+
 const struct ex_object *
 ex_object_at(struct ex_process *process, uint64_t addr, uint64_t len)
 {

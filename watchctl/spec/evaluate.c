@@ -629,14 +629,14 @@ declare_elements(struct ex_process *process, uint64_t addr, const char *path,
 }
 
 /* Whether the debug information has the object; of a class with virtual base
-   classes it has not all parts. */
+   classes, or whose base classes have some, it has not all parts. */
 static bool
 is_declared(struct ex_process *process, uint64_t addr, uint64_t len)
 {
 	const struct ex_object *object = ex_object_at(process, addr, len);
 
 	return object != NULL && (object->layout == NULL ||
-	    !object->layout->partial);
+	    ex_layout_is_whole(object->layout));
 }
 
 void

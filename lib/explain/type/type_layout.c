@@ -532,6 +532,40 @@ ex_layout_members(const struct ex_layout *layout, const struct ex_member **out)
 	return layout->n;
 }
 
+/* Bounds of a walk through base classes. */
+enum { BASES_DEEP = 16, BASES_MAX = 4096 };
+
+static bool
+is_whole(const struct ex_layout *layout, unsigned depth, unsigned *trials)
+{
+	const struct ex_member *member;
+	size_t n;
+
+	if (layout->kind != EX_STRUCT)
+		return true;
+	n = ex_layout_members(layout, &member);
+	if (layout->partial || depth == BASES_DEEP)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (member[i].name != NULL)
+			continue;
+		if (*trials == 0)
+			return false;
+		--*trials;
+		if (!is_whole(member[i].layout, depth + 1, trials))
+			return false;
+	}
+	return true;
+}
+
+bool
+ex_layout_is_whole(const struct ex_layout *layout)
+{
+	unsigned trials = BASES_MAX;
+
+	return is_whole(layout, 0, &trials);
+}
+
 size_t
 ex_layout_enumerators(const struct ex_layout *layout,
     const struct ex_enumerator **out)

@@ -91,6 +91,10 @@ const struct ex_layout *ex_layout_of(struct ex_layout_cache *,
    of open arrays lie inside of it. */
 size_t ex_layout_members(const struct ex_layout *, const struct ex_member **);
 
+/* Whether its members, and those of its base classes and of what has no name,
+   are all that it has. */
+bool ex_layout_is_whole(const struct ex_layout *);
+
 /* The enumerators of an EX_ENUM. */
 size_t ex_layout_enumerators(const struct ex_layout *,
     const struct ex_enumerator **);

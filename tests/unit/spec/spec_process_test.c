@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include "processes/synthetic_records.h"
+#include "scratch.h"
 #include "space/space.h"
 #include "spec/spec.h"
+#include "type/declared_object.h"
 
 /* What is asked for.  Used, so that the compiler keeps them. */
 extern long spec_test_counter, spec_test_table[8];
@@ -132,6 +134,66 @@ TEST(names_an_address)
 
 	(void)snprintf(text, sizeof(text), "%p", (void *)&spec_test_table[3]);
 	assert_place(text, 'w', &spec_test_table[3], 8, "spec_test_table+24");
+}
+
+/* Bytes of a virtual base class are in no member of the class that the object
+   is of, nor of its base classes: what the expression names is reported. */
+TEST_WITH(names_members_of_virtual_bases_of_bases, scratch_make, scratch_remove)
+{
+	static const struct {
+		const char *text, *address;	/* and the function that returns
+						   it */
+		const char *path, *type;
+	} rows[] = {
+		{"as_left->shared", "shared", "as_left->shared", "long"},
+		{"as_left->x", "x", "both.x", "long"},
+		{"as_right->z", "z", "both.z", "int"},
+		{"last->shared", "last_shared", "last->shared", "long"},
+	};
+	void *library;
+
+	if (!scratch_has("g++")) {
+		print_message("g++: not here, not tried\n");
+		return;
+	}
+	scratch_write("bases.cc",
+	    "struct Base { virtual ~Base() {} long shared = 1; };\n"
+	    "struct Left : virtual Base { long x = 2; };\n"
+	    "struct Right : virtual Base { int z = 3; };\n"
+	    "struct Both : Left, Right { long own = 4; } both;\n"
+	    "struct Last : Both { char more = 5; } lowest;\n"
+	    "Left *as_left = &both;\n"
+	    "Right *as_right = &both;\n"
+	    "Last *last = &lowest;\n"
+	    "#define GET(f, e) extern \"C\" void *f() { return &(e); }\n"
+	    "GET(shared, both.shared) GET(x, both.x) GET(z, both.z)\n"
+	    "GET(last_shared, lowest.shared)\n");
+	scratch_run("g++ -g -shared -fPIC -o bases.so bases.cc");
+	library = dlopen(scratch_path("bases.so"), RTLD_NOW);
+	assert_non_null(library);
+	(void)forget_self(NULL);
+	(void)look_at_self(NULL);
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct wp_cause cause = {.text = ""};
+		const struct ex_object *object;
+		struct spec_place place = {0};
+		struct spec spec;
+		void *(*get)(void);
+
+		*(void **)&get = dlsym(library, rows[i].address);
+		assert_int_equal(spec_parse(rows[i].text, 'w', &spec, &cause),
+		    0);
+		if (spec_resolve(&spec, self, &place, &cause) != 0)
+			fail_msg("%s", cause.text);
+		assert_int_equal(place.addr, (uintptr_t)get());
+		spec_declare(&spec, self, place.addr, place.len);
+		object = ex_object_at(self, place.addr, place.len);
+		assert_non_null(object);
+		assert_string_equal(object->path, rows[i].path);
+		assert_string_equal(object->type, rows[i].type);
+		spec_free(&spec);
+		free(place.symbol);
+	}
 }
 
 TEST(refuses_with_the_reason)
