@@ -24,10 +24,18 @@ struct bench_recordings {
 	double hits[2];
 };
 
-/* Make them, in /tmp; the arguments are the victim's, up to NULL. */
+/* Make them, in /tmp; the arguments are the victim's, up to NULL.  Where
+   breakpoints do not fire, of bench_stand_in(). */
 void bench_record(struct bench_recordings *, const char *const shorter[],
     const char *const longer[]);
 void bench_remove(const struct bench_recordings *);
+
+/* Make a recording of what a victim, counter with a single thread or paths,
+   writes, of a uprobe behind the write; how many hits. */
+double bench_stand_in(const char *file, const char *const argv[]);
+
+/* Whether breakpoints fire on this machine. */
+bool bench_fires(void);
 
 /* What takes processor time of a recording; what it takes of it is measured by
    bench_cpu, and which one it is handed. */
