@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -51,7 +52,8 @@ struct dwp_image {
 
 struct dwp {
 	Elf *elf;		/* NULL if there is none */
-	int fd;
+	uint8_t *at;		/* all of it, in memory; NULL: none */
+	size_t size;
 	struct dwp_image *first;
 	uint64_t room;		/* address space in use */
 };
@@ -67,8 +69,30 @@ package_release(void *arg)
 		free(i);
 	}
 	(void)elf_end(package->elf);
-	if (package->fd >= 0)
-		(void)close(package->fd);
+	if (package->at != NULL)
+		(void)munmap(package->at, package->size);
+}
+
+/* Map a file, without keeping its descriptor.  Only a shared mapping can be
+   mapped again. */
+static bool
+map_file(struct dwp *package, const char *path)
+{
+	const int fd = wp_open_regular(path);
+	struct stat st;
+	void *at = MAP_FAILED;
+
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &st) == 0)
+		at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd,
+		    0);
+	(void)close(fd);
+	if (at == MAP_FAILED)
+		return false;
+	package->at = at;
+	package->size = (size_t)st.st_size;
+	return true;
 }
 
 static bool
@@ -77,9 +101,9 @@ open_file(struct dwp *package, const char *path)
 	struct ex_compressed claim;
 	Elf *elf;
 
-	if ((package->fd = wp_open_regular(path)) < 0)
+	if (!map_file(package, path))
 		return false;
-	elf = elf_begin(package->fd, ELF_C_READ_MMAP, NULL);
+	elf = elf_memory((char *)package->at, package->size);
 	if (elf == NULL || elf_kind(elf) != ELF_K_ELF ||
 	    gelf_getclass(elf) != ELFCLASS64 ||
 	    !ex_compressed_plausible(elf, &claim)) {
@@ -102,7 +126,6 @@ package_of(struct ex_module *m)
 	if (package == NULL)
 		return NULL;
 	if (is_new) {
-		package->fd = -1;
 		if (asprintf(&path, "%s.dwp", m->host_path != NULL ?
 		    m->host_path : m->path) < 0)
 			return NULL;
@@ -228,12 +251,9 @@ page_size(void)
 
 /* The offset of a part in the package. */
 static uint64_t
-place_of(const struct dwp_part *part, Elf *elf)
+place_of(const struct dwp_part *part, const struct dwp *package)
 {
-	size_t size;
-
-	return (uint64_t)(part->bytes - (const uint8_t *)elf_rawfile(elf,
-	    &size));
+	return (uint64_t)(part->bytes - package->at);
 }
 
 static bool
@@ -261,7 +281,8 @@ begin_head(struct dwp_head *head, Elf *elf, unsigned parts)
 /* Each part has the same offset within its page as in the package, whose pages
    are mapped there.  Returns the size of the file. */
 static uint64_t
-place_parts(struct dwp_head *head, Elf *elf, const struct dwp_unit *unit)
+place_parts(struct dwp_head *head, const struct dwp *package,
+    const struct dwp_unit *unit)
 {
 	const uint64_t page = page_size();
 	uint64_t at = page;
@@ -269,7 +290,7 @@ place_parts(struct dwp_head *head, Elf *elf, const struct dwp_unit *unit)
 
 	for (unsigned i = 0; i < unit->n; i++) {
 		const struct dwp_part *part = &unit->part[i];
-		const uint64_t before = place_of(part, elf) % page;
+		const uint64_t before = place_of(part, package) % page;
 
 		head->sh[i + 2] = (Elf64_Shdr){.sh_name = (uint32_t)used,
 		    .sh_type = SHT_PROGBITS, .sh_flags = SHF_EXCLUDE,
@@ -291,11 +312,12 @@ fill(const struct dwp *package, const struct dwp_head *head,
 
 	for (unsigned i = 0; i < unit->n; i++) {
 		const uint64_t at = head->sh[i + 2].sh_offset;
-		const uint64_t from = place_of(&unit->part[i], package->elf);
+		const uint64_t from = place_of(&unit->part[i], package);
 
-		if (mmap(image + at / page * page, at % page +
-		    unit->part[i].size, PROT_READ, MAP_PRIVATE | MAP_FIXED,
-		    package->fd, (off_t)(from / page * page)) == MAP_FAILED)
+		/* from a length of 0 it is mapped again, not moved */
+		if (mremap(package->at + from / page * page, 0, at % page +
+		    unit->part[i].size, MREMAP_MAYMOVE | MREMAP_FIXED,
+		    image + at / page * page) == MAP_FAILED)
 			return false;
 	}
 	memcpy(image, head, sizeof(*head));
@@ -312,7 +334,7 @@ map_unit(struct dwp *package, const struct dwp_unit *unit,
 
 	if (!begin_head(&head, package->elf, unit->n))
 		return false;
-	file->size = place_parts(&head, package->elf, unit);
+	file->size = place_parts(&head, package, unit);
 	if (file->size > ROOM_MAX - package->room ||
 	    (at = mmap(NULL, file->size, PROT_READ | PROT_WRITE, MAP_PRIVATE |
 	    MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) == MAP_FAILED)

@@ -153,6 +153,10 @@ TEST_WITH(no_module_holds_a_descriptor, nothing_kept, NULL)
 		LINK " && objcopy --only-keep-debug p p.debug && strip p && "
 		    "cp p.debug q.debug && dwz -m shared p.debug q.debug && "
 		    "objcopy --add-gnu-debuglink=p.debug p",
+		/* a package; the others are compiled as before again */
+		"cp last.o whole.o && cc -g -O1 -gdwarf-5 -gsplit-dwarf -fPIC -c "
+		    "last.c && " LINK " && llvm-dwp -e p -o p.dwp && "
+		    "rm last.dwo && mv whole.o last.o",
 	};
 
 	for (size_t i = 0; i < COUNT(ways) + COUNT(more); i++) {
