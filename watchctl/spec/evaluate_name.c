@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "module/module.h"
 #include "spec/find_symbol.h"
 #include "util/visible.h"
 
@@ -45,6 +46,7 @@ struct name_search {
 	const char *file;	/* restricts the search; NULL: any file */
 	bool named;		/* modules are those that were named */
 	bool own;		/* the next one is, or it is the program */
+	bool unread;		/* the program cannot be read */
 	unsigned found;
 	struct value *v;
 };
@@ -68,15 +70,20 @@ search_variable(void *arg, struct ex_module *m, uint64_t base)
 	return s->found > 0;
 }
 
+/* What a library calls by the name is hardly meant if it is not known what the
+   program does. */
 static int
 search_enumerator(void *arg, struct ex_module *m, uint64_t base)
 {
 	struct name_search *s = arg;
+	const bool program = s->own && !s->named;
 	struct ex_type type;
 	uint64_t number;
 
 	(void)base;
-	if (!ex_type_enumerator(m, s->name, &number, &type))
+	s->own = s->named;
+	s->unread |= program && ex_module_problem(m) != NULL;
+	if (s->unread || !ex_type_enumerator(m, s->name, &number, &type))
 		return 0;
 	*s->v = (struct value){
 		.known = true, .type = type, .size = ex_type_size(&type),
@@ -143,7 +150,7 @@ evaluate_name(struct evaluation *e, const struct node *node, struct value *v)
 	struct found_symbol found;
 	struct name_search s = {.e = e, .v = v};
 	struct split_name named;
-	bool good = false;
+	bool good = false, other;
 
 	if (!take_name(e, node, &named)) {
 		e->err = wp_cause_set(e->cause, WP_CAUSE_NO_MEMORY);
@@ -153,12 +160,14 @@ evaluate_name(struct evaluation *e, const struct node *node, struct value *v)
 	s.named = named.spec.module != NULL;
 	s.own = true;
 	e->err = find_symbol(&named.spec, e->process, e->early, &found, NULL);
+	other = e->err == -ENOENT && find_symbol_modules(&named.spec,
+	    e->process, &s.file, search_variable, &s) != 0;
+	s.own = true;
 	if (e->err == 0) {
 		good = take_symbol(e, node, &found, v);
-	} else if (e->err == -ENOENT && (find_symbol_modules(&named.spec,
-	    e->process, &s.file, search_variable, &s) != 0 ||
-	    (s.file == NULL && find_symbol_modules(&named.spec, e->process,
-	    &s.file, search_enumerator, &s) != 0))) {
+	} else if (other || (e->err == -ENOENT && s.file == NULL &&
+	    find_symbol_modules(&named.spec, e->process, &s.file,
+	    search_enumerator, &s) != 0)) {
 		e->err = 0;
 		good = s.found <= 1 || ambiguous(e, node, s.found);
 	} else {

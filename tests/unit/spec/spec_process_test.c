@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "module/module.h"
 #include "processes/synthetic_records.h"
 #include "scratch.h"
 #include "space/space.h"
@@ -220,6 +221,47 @@ TEST(refuses_with_the_reason)
 			fail_msg("want \"%s\", got \"%s\"", cases[i].why,
 			    cause.text);
 	}
+}
+
+/* What a library calls by the name is no answer while it is not known what the
+   program does. */
+TEST(takes_no_enumerator_for_what_cannot_be_read)
+{
+	static const struct {
+		const char *aside, *why;
+	} cases[] = {
+		{"", "'spec_test_kind': this is a value, not an object that "
+		    "could be watched"},
+		{"spec_process_test", "'spec_test_kind': no symbol "
+		    "'spec_test_kind' in "},
+	};
+	char program[PATH_MAX];
+	void *library;
+
+	assert_int_equal(scratch_make(NULL), 0);
+	scratch_write("kinds.c", "enum kinds { spec_test_kind = 3 } kinds;\n");
+	scratch_run("cc -g -shared -fPIC -o libkinds.so kinds.c");
+	library = dlopen(scratch_path("libkinds.so"), RTLD_NOW);
+	assert_non_null(library);
+	assert_non_null(realpath("/proc/self/exe", program));
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct spec_place place;
+		struct wp_cause cause = {.text = ""};
+
+		if (*cases[i].aside != '\0')
+			assert_true(ex_module_leave_aside(program));
+		(void)forget_self(NULL);
+		(void)look_at_self(NULL);
+		assert_true(resolve("spec_test_kind", 'w', &place, &cause) <
+		    0);
+		if (strstr(cause.text, cases[i].why) == NULL)
+			fail_msg("want \"%s\", got \"%s\"", cases[i].why,
+			    cause.text);
+		if (*cases[i].aside != '\0')
+			assert_non_null(strstr(cause.text, cases[i].aside));
+	}
+	(void)dlclose(library);
+	assert_int_equal(scratch_remove(NULL), 0);
 }
 
 RUN_TESTS(.before_all = look_at_self, .after_all = forget_self)
