@@ -462,33 +462,97 @@ children()
 	watch 7 -f -w word -- acts father 3 && hits 33
 }
 
-# refused_on_arm PATTERN WATCHCTL-OPTION...: in one line; 77: it is
-refused_on_arm()
+# What family.c writes: each value is told, and what it replaced where that is
+# known; so many of those at least.
+family()
 {
-	refused "$@" || return
-	echo "not made for arm64 yet, which a line says"
-	return 77
+	watch "$@" -f --stop -w word -- family && hits 12 &&
+	    equal values "$(sed -n '/"type":"hit"/s/.*"new_text":"\([0-9]*\)".*/\1/p' \
+	    out | tr '\n' ' ')" "1 11 12 2 20 21 31 22 51 52 41 3 " &&
+	    equal processes "$(grep '"type":"hit"' out |
+	    sed 's/.*"pid":\([0-9]*\),.*/\1/' | sort -u | wc -l)" 7 &&
+	    equal "in store" "$(hit_lines '"frames":.{"pc":"[^"]*","function":"store"')" 12 &&
+	    sed -n '/"type":"hit"/{
+		s/.*"old_text":"\([0-9]*\)".*"new_text":"\([0-9]*\)".*/\1 \2/p
+	    }' out | awk '
+	    BEGIN {
+		n = split("0 1 1 11 11 12 1 2 2 20 20 21 21 31 21 22 21 51 51 52 21 41 21 3", at)
+		for (i = 1; i < n; i += 2)
+			was[at[i + 1]] = at[i]
+	    }
+	    was[$2] != $1 { print "from " $1 " to " $2; wrong = 1 }
+	    END {
+		if (NR < 8)
+			print "only " NR " values before"
+		exit wrong || NR < 8
+	    }'
 }
 
 children_stop()
 {
-	[ -z "$arm" ] || {
-		refused_on_arm '-f does not go with --stop' -f --stop -w word \
-		    -- acts father 3
-		return
-	}
-	watch 7 -f --stop -w word -- acts father 3 && hits 33
+	watch 7 -f --stop -w word -- acts father 3 && hits 33 && family 7
+}
+
+children_registers()
+{
+	echo 3 > $level
+	as="as_user none" family 7 &&
+	    equal "by ptrace" "$(lines '"delivery":"ptrace"')" 1
+}
+
+# A child that executes another program is told, where the status has to vouch.
+children_executing()
+{
+	not_on_amd "what a child executes is watched too" || return
+	family 120 --error-exitcode 66 --allow '*' &&
+	    { grep -q 'executed another program' said || wrong "no line"; } &&
+	    watch 7 --error-exitcode 66 --allow '*' -f --stop -w word -- \
+	    acts father 3 && hits 33
+}
+
+children_exclusive()
+{
+	not_on_amd "x86-64 has no such instructions" || return
+	watch 7 -f --stop -w word -- family exclusive &&
+	    { grep -q 'ldxr and stxr' said || wrong "no line: $(cat said)"; }
+}
+
+# heap_finds OPTION WHAT KIND [WRITER]: of overflow.c: this is found, and who
+# did it
+heap_finds()
+{
+	watch 3 "$1" -- overflow "$2" &&
+	    equal "$2" "$(lines "\"kind\":\"$3\",.*\"size\":40,")" 1 &&
+	    equal findings "$(lines '"type":"finding"')" 1 &&
+	    equal "made in make_block" "$(lines '"type":"finding".*make_block')" 1 || return
+	[ -z "${4-}" ] || equal "by $4" "$(hit_lines "\"function\":\"$4\"")" 1
 }
 
 heap()
 {
-	[ -z "$arm" ] || {
-		refused_on_arm 'x86-64 alone' --heap -- overflow
-		return
-	}
-	watch 3 --heap -- overflow &&
-	    equal overflows "$(lines '"kind":"overflow",.*"size":40,"offset":43,')" 1 &&
-	    equal "by one_past" "$(hit_lines '"function":"one_past')" 1
+	heap_finds --heap past overflow one_past &&
+	    equal offset "$(lines '"kind":"overflow",.*"offset":43,')" 1 &&
+	    heap_finds --heap before underflow one_before &&
+	    heap_finds --heap freed use-after-free after_free &&
+	    heap_finds --heap twice double-free &&
+	    watch 3 --heap -- overflow nothing &&
+	    equal "of nothing" "$(lines '"type":"finding"')" 0
+}
+
+# The writer in the only run, where each block of its callers is damaged.
+heap_sample()
+{
+	watch 3 --heap=sample -- overflow often &&
+	    { [ "$(hit_lines '"function":"one_past"')" -ge 1 ] ||
+	    wrong "no writer"; }
+}
+
+heap_quarantine()
+{
+	watch 3 --heap --heap-quarantine 0 -- overflow past &&
+	    equal past "$(lines '"kind":"overflow",.*"size":40,"offset":43,')" 1 &&
+	    watch 3 --heap --heap-quarantine 0 -- overflow freed &&
+	    equal "after free, at once" "$(lines '"kind":"use-after-free"')" 0
 }
 
 record()

@@ -186,6 +186,7 @@ amd64_root()
 	cc $flags -o "$root/bin/truth" "$here/truth.c" \
 	    "$TOP/lib/watchpoint/libwatchpoint.a"
 	cc $flags -O2 -w -o "$root/bin/overflow" "$here/overflow.c"
+	cc $flags -O2 -no-pie -w -o "$root/bin/family" "$here/family.c"
 	cc $flags -O2 -w -o "$root/bin/tails" "$here/tails.c"
 	cc $flags -O2 -w -g0 -o "$root/bin/tails_bare" "$here/tails.c"
 	for library in watchpoint explain; do
@@ -259,7 +260,7 @@ arm64_root()
 	(cd "$TOP" && tar -cf - --exclude='*.[oad]' --exclude='*.so*' \
 	    --exclude=watchctl/watchctl --exclude=watchctl/watchctl-explain \
 	    lib watchctl Makefile*) | tar -xf - -C "$work/arm64.build"
-	for part in lib/watchpoint lib/explain watchctl; do
+	for part in lib/watchpoint lib/explain lib/heapguard watchctl; do
 		env -i "PATH=$PATH" "HOME=$HOME" bmake -j2 \
 		    -C "$work/arm64.build/$part" MACHINE=aarch64 \
 		    MACHINE_ARCH=aarch64 CC="$(echo $cross)" LD=ld.lld \
@@ -275,6 +276,9 @@ arm64_root()
 	archive=$work/arm64.build/lib/watchpoint/libwatchpoint.a
 	explain="$work/arm64.build/lib/explain/libexplain.a"
 	cp "$work/arm64.build/lib/watchpoint/libwatchpoint.so.0" "$root/lib"
+	mkdir -p "$root/lib/watchctl"
+	cp "$work/arm64.build/lib/heapguard/libwatchpoint-heap.so" \
+	    "$root/lib/watchctl"
 	$cross $flags -o "$root/bin/truth" "$here/truth.c" "$archive"
 	for victim in counter acts; do
 		$cross $flags -O2 -no-pie -rdynamic -w \
@@ -286,6 +290,7 @@ arm64_root()
 	    -nostdlib -fuse-ld=lld -o "$root/bin/narrow_arm" \
 	    "$here/narrow_arm.c"
 	$cross $flags -O2 -w -o "$root/bin/overflow" "$here/overflow.c"
+	$cross $flags -O2 -no-pie -w -o "$root/bin/family" "$here/family.c"
 	$cross $flags -O2 -w -o "$root/bin/tails" "$here/tails.c"
 	$cross $flags -O2 -w -g0 -o "$root/bin/tails_bare" "$here/tails.c"
 	(cd "$work/arm64.build" && rm -f ./*.o support.a &&

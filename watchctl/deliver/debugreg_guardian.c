@@ -9,12 +9,15 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/array.h"
 #include "os/clock.h"
+#include "os/libc.h"
 #include "os/operand.h"
 #include "os/trap_cpu.h"
 #include "proc/proc.h"
@@ -28,6 +31,7 @@
 
 struct armed_thread {
 	struct wp_thread traced;
+	struct armed_process *process;	/* NULL: it was never armed */
 	struct debugreg_time time;
 	bool left;		/* it is ending */
 	/* on a processor that traps before the access, while the access is
@@ -58,14 +62,158 @@ end_time(struct tracer_state *t, struct wp_thread *thread)
 
 /* Read the bytes of a watch. */
 static bool
-read_value(const struct tracer_state *t, size_t i, uint8_t to[WP_STOP_BYTES])
+read_value(const struct tracer_state *t, pid_t pid, size_t i,
+    uint8_t to[WP_STOP_BYTES])
 {
 	const struct wp_region *region = &t->plan.region[i];
 
 	return region->access != WP_EXEC && region->len <= WP_STOP_BYTES &&
-	    wp_proc_read(t->pid, region->addr, to, region->len) ==
+	    wp_proc_read(pid, region->addr, to, region->len) ==
 	    (ssize_t)region->len;
 }
+
+/* --- processes --- */
+
+static struct armed_process *
+find_process(const struct tracer_state *t, pid_t pid)
+{
+	size_t i = 0;
+
+	while (i < t->n && t->process[i]->pid != pid)
+		i++;
+	return i < t->n ? t->process[i] : NULL;
+}
+
+/* The entry of a process in the family, which is 0 if it has ended.  NULL: there
+   is no room. */
+static pid_t *
+family_entry(struct debugreg_family *family, pid_t pid)
+{
+	size_t i = 0;
+
+	while (i < family->n && family->pid[i] != pid)
+		i++;
+	return i < FAMILY_MAX ? &family->pid[i] : NULL;
+}
+
+/* Have the standby process clear the registers of a process too. */
+static bool
+enter_family(struct debugreg_family *family, pid_t pid)
+{
+	pid_t *entry = family_entry(family, 0);
+
+	if (entry == NULL)
+		return false;
+	*entry = pid;
+	if (entry == &family->pid[family->n])
+		family->n++;
+	return true;
+}
+
+/* What a process shares with others of the tracer, or with any. */
+static void
+find_shared(const struct tracer_state *t, struct armed_process *process)
+{
+	const struct wp_region *region = t->plan.region;
+
+	for (size_t i = 0; i < t->plan.job.n; i++)
+		process->shared[i] = wp_proc_shares(process->pid,
+		    region[i].addr, region[i].len);
+	for (size_t i = 0; i < t->n; i++) {
+		struct armed_process *other = t->process[i];
+
+		if (other != process &&
+		    wp_sharers_has(other->pid, process->pid))
+			process->lent = other->lent = true;
+	}
+}
+
+/* NULL: there is no memory or room. */
+static struct armed_process *
+add_process(struct tracer_state *t, pid_t pid, pid_t parent)
+{
+	struct armed_process *process = calloc(1, sizeof(*process));
+
+	if (process == NULL || WP_ARRAY_ROOM(t, process) < 0 ||
+	    !enter_family(t->family, pid)) {
+		free(process);
+		return NULL;
+	}
+	*process = (struct armed_process){.pid = pid, .parent = parent};
+	t->process[t->n++] = process;
+	return process;
+}
+
+/* Forget a child when it has no thread but this one.  The first process, which
+   watchctl knows by itself, is kept. */
+static void
+leave_process(struct tracer_state *t, const struct armed_process *process,
+    const struct wp_thread *thread)
+{
+	size_t i;
+
+	if (process == t->process[0])
+		return;
+	for (i = 0; i < t->loop.all.n; i++)
+		if (t->loop.all.thread[i]->pid == process->pid &&
+		    t->loop.all.thread[i] != thread)
+			return;
+	*family_entry(t->family, process->pid) = 0;
+	for (i = 0; t->process[i] != process;)
+		i++;
+	free(t->process[i]);
+	t->process[i] = t->process[--t->n];
+}
+
+/* Whether no other thread may write to the memory of a process with one thread.
+   One that waits for a child, as with vfork(2), does not. */
+static bool
+is_alone(const struct tracer_state *t, struct armed_process *process)
+{
+	bool lent = false, alone = true;
+
+	if (process->threads != 1)
+		return false;
+	for (size_t i = 0; process->lent && i < t->n; i++) {
+		const struct armed_process *other = t->process[i];
+
+		if (other == process ||
+		    !wp_sharers_has(other->pid, process->pid))
+			continue;
+		lent = true;
+		alone = alone && other->threads == 1 &&
+		    other->awaits == process->pid;
+	}
+	process->lent = lent;
+	return alone;
+}
+
+static void
+send_child(struct tracer_state *t, const struct tracer_child *packet)
+{
+	if (!t->leave &&
+	    send(t->fd, packet, sizeof(*packet), MSG_NOSIGNAL) < 0)
+		t->leave = true;
+}
+
+/* Tell watchctl of a child before its first hit.  Until all threads are armed
+   nobody reads the socket, and nothing is sent. */
+static void
+announce(struct tracer_state *t, struct armed_process *process)
+{
+	const struct tracer_child packet = {
+		.header = {.type = TRACER_CHILD, .size = sizeof(packet)},
+		.pid = process->pid, .parent = process->parent,
+		.time = wp_clock_ns(),
+	};
+
+	if (process->announced || process == t->process[0] || !t->began)
+		return;
+	process->announced = true;
+	send_child(t, &packet);
+}
+
+/* --- threads --- */
 
 /* A command that cannot be watched must not run.  watchctl would end it, but
    learns of this only when the command has been released. */
@@ -98,6 +246,7 @@ static bool
 arm(void *arg, struct wp_thread *thread)
 {
 	static const struct wp_slot none[WP_DEBUG_REGISTERS];
+	struct armed_thread *armed = (struct armed_thread *)thread;
 	struct tracer_state *t = arg;
 	const bool fresh = thread->update == 0;
 	const unsigned on = (1u << t->plan.nslots) - 1;
@@ -115,11 +264,11 @@ arm(void *arg, struct wp_thread *thread)
 		report_unarmed(t, thread->tid, err);
 		return false;
 	}
-	((struct armed_thread *)thread)->on = on;
+	armed->on = on;
 	wp_trace_report_made(thread->tid);
-	debugreg_time_begin(&((struct armed_thread *)thread)->time, thread->tid,
-	    t->plan.slot, on);
-	t->threads += fresh;
+	debugreg_time_begin(&armed->time, thread->tid, t->plan.slot, on);
+	armed->process = find_process(t, thread->pid);
+	armed->process->threads += fresh;
 	t->all += fresh;
 	return true;
 }
@@ -134,9 +283,52 @@ static void
 end(void *arg, struct wp_thread *thread)
 {
 	struct tracer_state *t = arg;
+	struct armed_thread *armed = (struct armed_thread *)thread;
+	struct armed_process *process = find_process(t, thread->pid);
 
-	debugreg_time_lost(&((struct armed_thread *)thread)->time, &t->uptime);
-	t->threads -= thread->update != 0;
+	/* what has executed a program had its registers until then */
+	if (process != NULL && process->threads == 1 &&
+	    thread->tid == thread->pid &&
+	    wp_proc_has_executed(thread->pid) > 0)
+		debugreg_time_executed(&armed->time, thread->tid, &t->uptime);
+	debugreg_time_lost(&armed->time, &t->uptime);
+	if (armed->process != NULL)
+		process->threads--;
+	if (process != NULL)
+		leave_process(t, process, thread);
+}
+
+/* A thread of the process, or of a child, which is watched as well. */
+static struct wp_thread *
+adopt(void *arg, pid_t tid)
+{
+	struct tracer_state *t = arg;
+	struct armed_process *process;
+	struct wp_proc_status status;
+	struct wp_thread *thread = NULL;
+	bool made;
+
+	if (t->leave || wp_proc_status(tid, &status) < 0 ||
+	    status.tracer != wp_libc_tid())
+		return NULL;
+	process = find_process(t, status.tgid);
+	made = process == NULL;
+	if (made && wp_proc_has_executed(status.tgid) != 0)
+		return NULL;
+	if (made)
+		process = add_process(t, status.tgid, status.parent);
+	if (process != NULL)
+		thread = wp_ptrace_loop_add(&t->loop, process->pid, tid,
+		    false);
+	if (thread == NULL) {
+		report_unarmed(t, tid, -ENOMEM);
+		if (process != NULL)
+			leave_process(t, process, NULL);
+	} else if (made) {
+		find_shared(t, process);
+		announce(t, process);
+	}
+	return thread;
 }
 
 /* Read a watch's value while a thread is stopped after its access.  In a
@@ -145,19 +337,21 @@ end(void *arg, struct wp_thread *thread)
    found.  With more threads, which may be stopped after accesses of their own,
    nothing is known. */
 static bool
-look(struct tracer_state *t, pid_t tid, size_t i, struct wp_stop_value *value)
+look(struct tracer_state *t, const struct armed_thread *thread, size_t i,
+    struct wp_stop_value *value)
 {
 	const struct wp_region *region = &t->plan.region[i];
+	struct armed_process *process = thread->process;
 
 	*value = (struct wp_stop_value){
 		.magic = WP_STOP_MAGIC, .version = WP_STOP_VERSION,
 		.addr = region->addr, .len = (uint32_t)region->len, .call = -1,
 	};
-	if (!read_value(t, i, value->new))
+	if (!read_value(t, process->pid, i, value->new))
 		return false;
-	if (t->threads == 1 && !t->shared[i])
+	if (!process->shared[i] && is_alone(t, process))
 		value->flags = WP_STOP_LEFT;
-	else if (wp_ptrace_loop_others(&t->loop, tid))
+	else if (wp_ptrace_loop_others(&t->loop, thread->traced.tid))
 		value->len = 0;
 	return true;
 }
@@ -167,7 +361,7 @@ static bool
 compare(struct tracer_state *t, const struct armed_thread *thread, size_t i,
     struct wp_stop_value *value)
 {
-	if (!look(t, thread->traced.tid, i, value))
+	if (!look(t, thread, i, value))
 		return false;
 	if ((value->flags & WP_STOP_LEFT) != 0 && thread->held[i]) {
 		value->flags |= WP_STOP_EXACT | WP_STOP_BEFORE;
@@ -189,8 +383,8 @@ send_sample(struct tracer_state *t, const struct armed_thread *thread,
 	const struct register_plan *o = &t->plan;
 	const struct wp_trace_sampled what = {
 		.id = wp_target_stop_id(o->job.first + o->of[n], o->piece[n]),
-		.addr = o->slot[n].addr, .time = time, .pid = t->pid,
-		.tid = tid, .stack = o->job.stack,
+		.addr = o->slot[n].addr, .time = time,
+		.pid = thread->traced.pid, .tid = tid, .stack = o->job.stack,
 		.regs = wp_cpu_traps_before() ? &thread->before : NULL,
 		.value = last && compare(t, thread, o->of[n], &value) ?
 		    &value : NULL,
@@ -260,12 +454,12 @@ write_core(struct tracer_state *t, const struct debugreg_request *request,
 	send_reply(t, &made);
 }
 
-/* Release all threads at their next stop.  Those that are stopped stop again
-   before they execute anything, with SIGSTOP pending. */
+/* Release all threads at their next stop.  Those of the process that are
+   stopped stop again before they execute anything, with SIGSTOP pending. */
 static void
-leave_stopped(struct tracer_state *t)
+leave_stopped(struct tracer_state *t, pid_t pid)
 {
-	(void)kill(t->pid, SIGSTOP);
+	(void)kill(pid, SIGSTOP);
 	t->leave = true;
 	wp_ptrace_loop_update(&t->loop);
 }
@@ -281,9 +475,16 @@ send_packet(const struct tracer_state *t, uint32_t type)
 	return send(t->fd, &packet, sizeof(packet), MSG_NOSIGNAL) >= 0;
 }
 
+static int
+hold(struct tracer_state *t, pid_t pid)
+{
+	t->loop.pid = pid;
+	return wp_ptrace_loop_all(&t->loop);
+}
+
 /* A thread is stopped until watchctl lets it continue or has ended. */
 static void
-stay_stopped(struct tracer_state *t)
+stay_stopped(struct tracer_state *t, pid_t pid)
 {
 	struct debugreg_request request = {ASK_GIVE_UP};
 	int fd;
@@ -295,12 +496,11 @@ stay_stopped(struct tracer_state *t)
 			t->leave = true;
 		else if (request.what == ASK_HOLD)
 			send_reply(t,
-			    &(struct debugreg_reply){
-			    wp_ptrace_loop_all(&t->loop)});
+			    &(struct debugreg_reply){hold(t, pid)});
 		else if (request.what == ASK_CORE)
 			write_core(t, &request, fd);
 		else if (request.what == ASK_PAUSE)
-			leave_stopped(t);
+			leave_stopped(t, pid);
 	}
 }
 
@@ -326,7 +526,7 @@ send_hit(struct tracer_state *t, const struct armed_thread *thread,
 	if (several && !t->leave && !send_packet(t, TRACER_ALL))
 		t->leave = true;
 	if (o->job.stay_stopped && !t->leave)
-		stay_stopped(t);
+		stay_stopped(t, thread->traced.pid);
 }
 
 /* The registers that watch execution. */
@@ -372,7 +572,8 @@ static void
 look_before(const struct tracer_state *t, struct armed_thread *thread)
 {
 	for (size_t i = 0; i < t->plan.job.n; i++)
-		thread->held[i] = read_value(t, i, thread->old[i]);
+		thread->held[i] = read_value(t, thread->traced.pid, i,
+		    thread->old[i]);
 }
 
 /* The thread is stopped before the instruction that trapped.  It executes that
@@ -454,12 +655,17 @@ get_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 	return 0;
 }
 
+/* Whether all threads of a process have left. */
 static bool
-is_last(const struct tracer_state *t)
+is_last(const struct tracer_state *t, pid_t pid)
 {
-	for (size_t i = 0; i < t->loop.all.n; i++)
-		if (!((struct armed_thread *)t->loop.all.thread[i])->left)
+	for (size_t i = 0; i < t->loop.all.n; i++) {
+		const struct wp_thread *thread = t->loop.all.thread[i];
+
+		if (thread->pid == pid &&
+		    !((const struct armed_thread *)thread)->left)
 			return false;
+	}
 	return true;
 }
 
@@ -491,7 +697,7 @@ leaving(void *arg, struct wp_thread *thread)
 
 	end_time(t, thread);
 	((struct armed_thread *)thread)->left = true;
-	if (t->sent && !t->plan.job.stay_stopped && is_last(t))
+	if (t->sent && !t->plan.job.stay_stopped && is_last(t, thread->pid))
 		await_taken(t);
 }
 
@@ -499,9 +705,15 @@ static bool
 executed(void *arg, pid_t pid)
 {
 	const struct tracer_state *t = arg;
+	struct tracer_executed packet = {
+		.header = {.type = TRACER_EXECUTED, .size = sizeof(packet)},
+		.pid = pid, .time = wp_clock_ns(),
+	};
+	struct wp_proc_status status;
 
-	(void)pid;
-	(void)send_packet(t, TRACER_EXECUTED);
+	if (wp_proc_status(pid, &status) == 0)
+		packet.parent = status.parent;
+	(void)send(t->fd, &packet, sizeof(packet), MSG_NOSIGNAL);
 	return false;
 }
 
@@ -524,9 +736,22 @@ made(void *arg, struct wp_thread *thread, const struct wp_trace *trace)
 
 	if (!t->began && !t->leave)
 		return false;
-	if (!t->leave &&
-	    send(t->fd, &packet, sizeof(packet), MSG_NOSIGNAL) < 0)
-		t->leave = true;
+	send_child(t, &packet);
+	return true;
+}
+
+/* The same where children are watched. */
+static bool
+made_followed(void *arg, struct wp_thread *thread, const struct wp_trace *trace)
+{
+	struct armed_process *process = find_process(arg, thread->pid);
+
+	if (process == NULL)
+		return true;
+	if (trace->waits)
+		process->awaits = trace->made;
+	else if (trace->awaited != 0)
+		process->awaits = 0;
 	return true;
 }
 
@@ -534,6 +759,12 @@ static const struct wp_ptrace_loop_calls calls = {
 	.size = sizeof(struct armed_thread), .arm = arm, .signal = get_signal,
 	.stepped = stepped, .leaving = leaving, .made = made, .lost = lost,
 	.end = end, .executed = executed,
+};
+
+static const struct wp_ptrace_loop_calls calls_of_family = {
+	.size = sizeof(struct armed_thread), .arm = arm, .signal = get_signal,
+	.stepped = stepped, .leaving = leaving, .made = made_followed,
+	.lost = lost, .end = end, .executed = executed, .adopt = adopt,
 };
 
 static void
@@ -645,21 +876,21 @@ receive_plan(struct tracer_state *t)
 static void
 watch_on(struct tracer_state *t)
 {
-	const struct wp_region *region = t->plan.region;
 	const bool lent = t->command == NULL && wp_sharers_stay(t->pid);
+	struct armed_process *process = t->process[0];
 	int err, more = 0;
 
-	for (size_t i = 0; i < t->plan.job.n; i++)
-		t->shared[i] = wp_proc_shares(t->pid, region[i].addr,
-		    region[i].len);
+	find_shared(t, process);
 	if ((err = arm_all(t)) < 0)
 		end_command(t);
 	if (!send_answer(t, err))
 		return;
 	if (lent || (t->command == NULL && wp_sharers_any(t->pid)))
-		memset(t->shared, true, sizeof(t->shared));
+		memset(process->shared, true, sizeof(process->shared));
 	(void)close(t->answer);
 	t->began = true;
+	for (size_t i = 0; i < t->n; i++)
+		announce(t, t->process[i]);
 	while (!t->leave && more >= 0 && wp_ptrace_loop_busy(&t->loop)) {
 		more = wp_ptrace_loop_step(&t->loop);
 		doze(t, more == 0 ? LOOK_MS : 0);
@@ -677,13 +908,20 @@ send_uptime(const struct tracer_state *t)
 	(void)send(t->fd, &packet, sizeof(packet), MSG_NOSIGNAL);
 }
 
+static void
+begin(struct tracer_state *t)
+{
+	wp_ptrace_loop_begin(&t->loop, t->pid, TRAPS, t->follow ?
+	    &calls_of_family : &calls, t);
+}
+
 static _Noreturn void
 guard(struct tracer_state *t)
 {
 	settle_in(t, "wp-guardian");
 	t->leave = getppid() != t->parent;
-	wp_ptrace_loop_begin(&t->loop, t->pid, TRAPS, &calls, t);
-	if (receive_plan(t))
+	begin(t);
+	if (add_process(t, t->pid, 0) != NULL && receive_plan(t))
 		watch_on(t);
 	wp_hold_release(&t->hold);
 	clear_all(t);
@@ -697,9 +935,17 @@ guard(struct tracer_state *t)
 static _Noreturn void
 rescue(struct tracer_state *t)
 {
+	const struct debugreg_family *family = t->family;
+	bool any = false;
+
 	t->leave = true;
-	wp_ptrace_loop_begin(&t->loop, t->pid, TRAPS, &calls, t);
-	if (wp_ptrace_loop_all(&t->loop) == 0)
+	begin(t);
+	for (size_t i = 0; i < family->n; i++) {
+		t->loop.pid = family->pid[i];
+		any = (t->loop.pid != 0 &&
+		    wp_ptrace_loop_all(&t->loop) == 0) || any;
+	}
+	if (any)
 		clear_all(t);
 	_exit(TRACER_KILLED);
 }

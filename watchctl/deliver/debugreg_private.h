@@ -19,6 +19,7 @@ enum {
 	TAKE_MS = 2000,		/* ms that the process's last thread waits at
 				   most */
 	ROOM = 65536,		/* largest record, bytes */
+	FAMILY_MAX = 1 << 16,	/* processes that are watched at a time */
 };
 
 /* The signals that the ptrace loop shall hand over. */
@@ -75,8 +76,30 @@ struct debugreg_reply {
 	struct core_size size;		/* CORE */
 };
 
+/* The processes whose threads may be armed, for the standby process. */
+struct debugreg_family {
+	size_t n;
+	pid_t pid[FAMILY_MAX];		/* n of them; 0: it has ended */
+};
+
+/* A process of the tracer. */
+struct armed_process {
+	pid_t pid, parent;
+	unsigned threads;	/* threads that are armed */
+	pid_t awaits;		/* the child that a thread of it waits for, as
+				   with vfork(2); 0: none */
+	bool lent;		/* another one may share its memory */
+	bool announced;		/* watchctl was told of it */
+	bool shared[WP_DEBUG_REGISTERS];	/* by watch: other processes may
+						   write to it unseen */
+};
+
 struct tracer_state {
 	pid_t pid;		/* the process to watch */
+	bool follow;		/* and its children */
+	struct debugreg_family *family;	/* shared with the standby process */
+	struct armed_process **process;	/* n of them; the first one stays */
+	size_t n, cap;
 	struct wp_command *command;	/* NULL: it runs already */
 	struct wp_hold hold;	/* the command */
 	struct register_plan plan;
@@ -88,14 +111,11 @@ struct tracer_state {
 	bool began;
 	bool sent;		/* hits were sent since all earlier ones were
 				   known to be taken */
-	unsigned threads;	/* threads that are armed, ... */
-	unsigned all;		/* ... and that ever were */
+	unsigned all;		/* threads that ever were armed */
 	struct wp_uptime uptime;	/* of threads that are no longer
 					   armed */
 	bool leave;		/* clear the registers and end */
 	int err;		/* the first failure */
-	bool shared[WP_DEBUG_REGISTERS];	/* by watch: other processes may
-						   write to it unseen */
 	sigset_t signals;
 };
 

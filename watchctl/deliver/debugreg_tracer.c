@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -64,6 +65,20 @@ explain(pid_t pid, int err, unsigned nslots, struct wp_cause *cause)
 	return ptrace_refused(pid, -err, cause);
 }
 
+/* Memory that the two processes share: pages that are not used cost nothing.
+   Returns 0 or -errno. */
+static int
+make_family(struct tracer_state *t)
+{
+	void *family = mmap(NULL, sizeof(*t->family), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (family == MAP_FAILED)
+		return -errno;
+	t->family = family;
+	return 0;
+}
+
 /* Create the two processes.  Returns 0 or -errno. */
 static int
 make(struct debugreg_tracer *tracer, struct tracer_state *t)
@@ -91,17 +106,23 @@ make(struct debugreg_tracer *tracer, struct tracer_state *t)
 
 int
 debugreg_tracer_new(struct debugreg_tracer **out, pid_t pid,
-    struct wp_command *command, struct wp_cause *cause)
+    struct wp_command *command, bool follow, struct wp_cause *cause)
 {
 	struct debugreg_tracer *tracer = calloc(1, sizeof(*tracer));
-	struct tracer_state t = {.pid = pid, .command = command};
+	struct tracer_state t = {
+		.pid = pid, .command = command, .follow = follow,
+	};
 	int err;
 
 	if (tracer == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	*tracer = (struct debugreg_tracer){.fd = -1, .answer = -1,
 	    .target = pid};
-	if ((err = make(tracer, &t)) < 0) {
+	if ((err = make_family(&t)) == 0)
+		err = make(tracer, &t);
+	if (t.family != NULL)
+		(void)munmap(t.family, sizeof(*t.family));
+	if (err < 0) {
 		debugreg_tracer_free(tracer);
 		return wp_cause_errno(cause, "a tracing process", -err);
 	}

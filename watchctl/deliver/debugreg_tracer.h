@@ -14,7 +14,9 @@
  *
  * If the tracer is killed all the same, its parent, wp-standby, clears the
  * registers.  A thread that hits in the moment before that dies.  Each watched
- * process has two such processes.
+ * process has two such processes; children that are followed (-f) share those
+ * of the process that they descend from, and are armed, like new threads,
+ * before their first instruction.
  *
  * Hits are explained with data of the process that vanishes with its last
  * thread.  So that thread is held when it is about to end, until watchctl has
@@ -48,8 +50,7 @@ enum {
 	TRACER_SEVERAL,			/* before the records of a stop that has
 					   several, */
 	TRACER_ALL,			/* and after them */
-	TRACER_EXECUTED,		/* the process executes another
-					   program */
+	TRACER_EXECUTED,		/* struct tracer_executed */
 	TRACER_CHILD,			/* struct tracer_child */
 	TRACER_UNARMED,			/* struct tracer_unarmed: a thread is
 					   not watched */
@@ -80,7 +81,15 @@ struct tracer_exclusive {
 	uint64_t watch;
 };
 
-/* A child of the process, which is not watched. */
+/* A process executes another program, and is not watched any more. */
+struct tracer_executed {
+	struct perf_event_header header;
+	pid_t pid, parent;
+	uint64_t time;			/* ns */
+};
+
+/* A child of a process.  It is watched if children are followed, and nothing of
+   it has been sent before; otherwise it is not. */
 struct tracer_child {
 	struct perf_event_header header;
 	pid_t pid, parent;
@@ -105,14 +114,16 @@ struct debugreg_tracer_job {
 };
 
 /* Create a tracer of a running process or of a command (else NULL) that was
-   just started.  For a command, then call debugreg_tracer_await_command: 0 when
+   just started; follow: also of the processes that it creates, which are
+   watched in the same way.  For a command, then call debugreg_tracer_await_command: 0 when
    the tracer holds it, or -errno as of wp_command_hold.  0; -errno with a
    cause. */
 int debugreg_tracer_new(struct debugreg_tracer **, pid_t pid,
-    struct wp_command *, struct wp_cause *);
+    struct wp_command *, bool follow, struct wp_cause *);
 int debugreg_tracer_await_command(struct debugreg_tracer *);
 
-/* Watch all threads of the process, present and future.  0; -errno with a
+/* Watch all threads of the process, present and future, and its future
+   children if it was created for these.  0; -errno with a
    cause. */
 int debugreg_tracer_begin(struct debugreg_tracer *,
     const struct debugreg_tracer_job *, struct wp_cause *);

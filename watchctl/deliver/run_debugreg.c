@@ -1,6 +1,7 @@
 /*
- * run_debugreg: --stop where perf_event_open(2) is refused: by debug registers,
- * which tracer processes set (debugreg_tracer.h).
+ * run_debugreg: --stop where perf_event_open(2) is refused, or the processor
+ * traps before the access: by debug registers, which tracer processes set
+ * (debugreg_tracer.h).
  */
 #include <errno.h>
 #include <poll.h>
@@ -29,6 +30,8 @@ struct debugreg_run {
 	struct traced_process {
 		struct debugreg_tracer *tracer;
 		pid_t pid;
+		pid_t stopped;	/* whose thread made the last hit: with -f
+				   perhaps a child of that */
 		struct wp_uptime uptime;	/* once it has ended */
 		bool ended;
 	} *traced;		/* n of them, one for each process */
@@ -57,15 +60,13 @@ run_choose_debugreg(struct run *run, struct wp_cause *cause)
 	if (!o->stop || (cause->code != WP_CAUSE_NONE && cause->err != EPERM &&
 	    cause->err != EACCES && cause->err != ENOSYS))
 		return -cause->err;
-	if (o->follow || o->follow_pointers || o->rotate) {
-		(void)snprintf(refusal, sizeof(refusal), "%s %s: %s",
-		    o->follow ? "-f" : o->rotate ? "--slots rotate" :
-		    "--follow", cause->code != WP_CAUSE_NONE ?
+	if (o->follow_pointers || o->rotate) {
+		(void)snprintf(refusal, sizeof(refusal), "%s %s: leave it out",
+		    o->rotate ? "--slots rotate" : "--follow",
+		    cause->code != WP_CAUSE_NONE ?
 		    "needs perf_event_open, which is refused here (see "
 		    "watchctl doctor)" : "does not go with --stop on this "
-		    "processor, which traps an access before it is made",
-		    o->follow ? "debug registers are not inherited by child "
-		    "processes" : "leave it out");
+		    "processor, which traps an access before it is made");
 		return wp_cause_set(cause, WP_CAUSE_ATTR, refusal);
 	}
 	own = calloc(1, sizeof(*own));
@@ -104,7 +105,8 @@ add(struct run *run, pid_t pid, struct wp_command *command,
 {
 	struct debugreg_run *own = run->own;
 	struct traced_process *traced = &own->traced[own->n];
-	int err = debugreg_tracer_new(&traced->tracer, pid, command, cause);
+	int err = debugreg_tracer_new(&traced->tracer, pid, command,
+	    run->options->follow, cause);
 
 	if (err < 0)
 		return err;
@@ -250,7 +252,7 @@ debugreg_tracer(struct run *run, pid_t pid, pid_t tid,
 	const struct debugreg_run *own = run->own;
 	size_t i = 0;
 
-	while (i < own->n && own->traced[i].pid != pid)
+	while (i < own->n && own->traced[i].stopped != pid)
 		i++;
 	if (i == own->n || pid != run->stopped.pid || tid != run->stopped.tid)
 		return false;
@@ -262,7 +264,7 @@ debugreg_tracer(struct run *run, pid_t pid, pid_t tid,
 static bool
 is_left(const struct run *run, const struct traced_process *traced)
 {
-	return traced->pid == run->on_hit.left;
+	return run->on_hit.left != 0 && traced->stopped == run->on_hit.left;
 }
 
 /* Let the thread continue after all records of its stop.  Returns false if no
@@ -311,6 +313,7 @@ receive(const struct run *run, const struct traced_process *traced, int flags,
 		    header.type != TRACER_ALL;
 		if (!several && (!is_acting(run) ||
 		    header.type == TRACER_CHILD ||
+		    header.type == TRACER_EXECUTED ||
 		    header.type == TRACER_UNARMED ||
 		    header.type == TRACER_EXCLUSIVE))
 			return (ssize_t)len;
@@ -336,12 +339,42 @@ let_end(struct run *run, struct traced_process *traced)
 }
 
 static void
+put_record(void *arg, const struct ex_record *record)
+{
+	(void)session_record(arg, record);
+}
+
+/* A child is watched: it may be asked about, and its mappings are those of its
+   parent. */
+static void
+take_watched(struct run *run, const struct tracer_child *child)
+{
+	struct journal_mapped mapped = {.parent = child->parent};
+	struct synthetic_records records = {0};
+
+	if (run->remote != NULL) {
+		answers_allow_child(&run->live.broker.answers, child->pid,
+		    child->parent);
+		mapped.known = wp_proc_program(child->pid,
+		    &mapped.program) == 0;
+		session_mapped(&run->session, child->pid, &mapped);
+		return;
+	}
+	/* a recording begins with those of its parent */
+	if (synthetic_records_take(&records, child->pid) == 0)
+		synthetic_records_each(&records, put_record, &run->session);
+	synthetic_records_free(&records);
+}
+
+static void
 take_child(struct run *run, const uint8_t *packet)
 {
 	struct tracer_child child;
 
 	memcpy(&child, packet, sizeof(child));
-	if (child.is_known)
+	if (run->options->follow)
+		take_watched(run, &child);
+	else if (child.is_known)
 		children_awaited(&run->children, child.pid, child.executed);
 	else if (child.awaited)
 		children_await(&run->children, child.pid, child.parent,
@@ -349,6 +382,22 @@ take_child(struct run *run, const uint8_t *packet)
 	else
 		children_made(&run->children, child.pid, child.parent,
 		    child.time);
+}
+
+static void
+take_executed(struct run *run, const struct traced_process *traced,
+    const uint8_t *packet)
+{
+	struct tracer_executed executed;
+
+	memcpy(&executed, packet, sizeof(executed));
+	if (executed.pid == traced->pid)
+		run_pid_executed(run, executed.pid);
+	else
+		run_child_executed(run, &(struct child){
+			.pid = executed.pid, .parent = executed.parent,
+			.born = executed.time,
+		});
 }
 
 static void
@@ -385,7 +434,7 @@ feed(struct run *run, struct traced_process *traced, size_t len)
 	for (; at < end; at += header.size) {
 		memcpy(&header, at, sizeof(header));
 		if (header.type == TRACER_EXECUTED)
-			run_pid_executed(run, traced->pid);
+			take_executed(run, traced, at);
 		if (header.type == TRACER_UPTIME)
 			take_uptime(traced, at);
 		if (header.type == TRACER_UNARMED)
@@ -399,6 +448,8 @@ feed(struct run *run, struct traced_process *traced, size_t len)
 		if (ex_record_decode(run->formats, at, header.size,
 		    &record) != 1)
 			continue;
+		if (run->stopped.pid != 0)
+			run->stopped.pid = traced->stopped = record.pid;
 		run->stopped.tid = run->stopped.pid != 0 ? record.tid : 0;
 		if (!session_record(&run->session, &record))
 			return false;
@@ -417,7 +468,8 @@ report_end(struct run *run, struct traced_process *traced)
 		return;
 	traced->ended = true;
 	if (!debugreg_tracer_was_killed(traced->tracer)) {
-		if (run->reason == NULL && !wp_proc_exiting(pid))
+		if (run->reason == NULL && !wp_proc_exiting(pid) &&
+		    !run->options->follow)
 			run_pid_executed(run, pid);
 		return;
 	}
@@ -518,6 +570,7 @@ clear(struct run *run)
 		while (is_wanted(run) && take_records(run, &own->traced[i], 0))
 			;
 	(void)session_flush(&run->session, UINT64_MAX);
+	run_settle_descendants(run);
 	for (size_t i = 0; i < own->n; i++) {
 		drain(run, &own->traced[i]);
 		wp_uptime_join(&own->uptime, &own->traced[i].uptime);

@@ -15,6 +15,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "os/trap_cpu.h"
 #include "probe/probe.h"
 #include "proc/proc.h"
 #include "util/complain.h"
@@ -22,14 +23,15 @@
 enum { ENDING = 500 };		/* ms for what the command leaves behind */
 
 /* Debug registers that are set by ptrace do not report the kernel's writes
-   either. */
+   either, and those of some processors never do. */
 static bool
 is_user_only(void)
 {
 	struct wp_features features;
 	struct wp_cause cause;
 
-	return wp_probe_features(&features, &cause) < 0 || !features.kernel;
+	return !wp_cpu_traps_kernel() ||
+	    wp_probe_features(&features, &cause) < 0 || !features.kernel;
 }
 
 int

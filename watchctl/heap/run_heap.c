@@ -335,19 +335,6 @@ run_command(struct heap_run *run)
 	return report(run, preloaded_wait(run->command));
 }
 
-/* Whether there is a guard for this processor, as lib/Makefile says. */
-static bool
-is_made(void)
-{
-#ifdef __x86_64__
-	return true;
-#else
-	(void)complain("--heap: what guards the heap of a program is made for "
-	    "x86-64 alone");
-	return false;
-#endif
-}
-
 int
 run_heap(const struct options *options)
 {
@@ -360,8 +347,7 @@ run_heap(const struct options *options)
 		},
 	};
 	char file[PATH_MAX];
-	int status = is_made() ? preloaded_check(options->command[0], file) :
-	    STATUS_OWN_FAILURE;
+	int status = preloaded_check(options->command[0], file);
 
 	if (status != 0)
 		return status;

@@ -11,6 +11,7 @@
 #include "remote/remote_session.h"
 #include "helper/serve.h"
 #include "os/clock.h"
+#include "os/trap_cpu.h"
 #include "proc/proc.h"
 #include "watch/channel_hit.h"
 
@@ -152,14 +153,15 @@ read_code(struct taken_hit *t)
 
 /* The thread does not read a watch that sees reads, which would be a hit, and
    may be unable to count.  If it is the only one and waits, its access is still
-   the last one. */
+   the last one, where it has been made before the trap. */
 static void
 read_left(struct channel_hit *hit)
 {
 	const uint32_t last = WP_CELL_ALONE | WP_CELL_WAITS;
 	const struct wp_cell_watch *w = &hit->watch[0].what;
 
-	if ((hit->flags & (last | WP_CELL_BYTES)) == last &&
+	if (!wp_cpu_traps_before() &&
+	    (hit->flags & (last | WP_CELL_BYTES)) == last &&
 	    w->access != WP_EXEC && w->len <= sizeof(hit->byte) &&
 	    wp_proc_read(hit->pid, w->addr, hit->byte, w->len) ==
 	    (ssize_t)w->len)

@@ -234,6 +234,13 @@ run_take_descendant(struct run *run, const struct ex_record *r)
 }
 
 void
+run_child_executed(struct run *run, const struct child *child)
+{
+	if (vouches_for_descendants(run) && run->descendants.executed.pid == 0)
+		run->descendants.executed = *child;
+}
+
+void
 run_leave_descendants(struct run *run, uint64_t since)
 {
 	if (vouches_for_descendants(run))
@@ -257,8 +264,9 @@ run_settle_descendants(struct run *run)
 		return;
 	session_warn(&run->session, "process %d, which process %d created, "
 	    "executed another program, where addresses mean something else: "
-	    "its watches have ended; --stop watches what it executes too",
-	    child->pid, child->parent);
+	    "its watches have ended%s", child->pid, child->parent,
+	    run->ops->registers ? "" :
+	    "; --stop watches what it executes too");
 	session_doubt(&run->session, "process %d executed another program, "
 	    "which was not watched", child->pid);
 }

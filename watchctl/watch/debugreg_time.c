@@ -27,16 +27,13 @@ add_gap(struct wp_uptime *uptime, uint64_t ns, unsigned watch, pid_t tid)
 	uptime->tid = tid;
 }
 
-void
-debugreg_time_end(struct debugreg_time *time, pid_t tid, unsigned watch,
+/* The watch was on until now, unless the registers were not held. */
+static void
+end(struct debugreg_time *time, pid_t tid, unsigned watch, int held,
     struct wp_uptime *uptime)
 {
 	uint64_t ran;
-	int held;
 
-	if (!time->begun)
-		return;
-	held = wp_trace_registers_hold(tid, time->slot, time->on);
 	if (held < 0 || wp_proc_ran(tid, &ran) < 0 || ran < time->ran) {
 		debugreg_time_lost(time, uptime);
 		return;
@@ -48,6 +45,23 @@ debugreg_time_end(struct debugreg_time *time, pid_t tid, unsigned watch,
 	uptime->ran += ran - time->ran;
 	if (!held)
 		add_gap(uptime, ran - time->ran, watch, tid);
+}
+
+void
+debugreg_time_end(struct debugreg_time *time, pid_t tid, unsigned watch,
+    struct wp_uptime *uptime)
+{
+	if (time->begun)
+		end(time, tid, watch, wp_trace_registers_hold(tid, time->slot,
+		    time->on), uptime);
+}
+
+void
+debugreg_time_executed(struct debugreg_time *time, pid_t tid,
+    struct wp_uptime *uptime)
+{
+	if (time->begun)
+		end(time, tid, 0, 1, uptime);
 }
 
 void

@@ -41,6 +41,11 @@ void debugreg_time_begin(struct debugreg_time *, pid_t tid,
 void debugreg_time_end(struct debugreg_time *, pid_t tid, unsigned watch,
     struct wp_uptime *);
 
+/* The thread has just executed another program, before which its registers were
+   on. */
+void debugreg_time_executed(struct debugreg_time *, pid_t tid,
+    struct wp_uptime *);
+
 /* The thread has ended or was released: if measuring had begun, the time is
    unknown. */
 void debugreg_time_lost(struct debugreg_time *, struct wp_uptime *);

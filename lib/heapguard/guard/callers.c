@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "guard/next.h"
 #include "guard/watch.h"
 
 /* A table consists of buckets of one cache line, in levels that are four times
@@ -193,7 +194,8 @@ hg_site_learn(struct hg_site s[2], uint64_t sum, const struct hg_record *from,
 	found.by_bp = last.by_bp;
 	if (last.sp != f.sp) {
 		found.at = (uint32_t)(last.sp - 8 - f.sp);
-		found.word = last.pc;
+		memcpy(&found.word, (const void *)(uintptr_t)(last.sp - 8),
+		    sizeof(found.word));
 	}
 	found.callers = look_up(sum, hg_frame_of(from));
 	s[1] = s[0];

@@ -1,10 +1,14 @@
 /*
- * cfi: finds callers by call frame information, within the process.
+ * cfi: finds callers within the process.
  *
+ * On x86-64, where functions have no frame pointers, by call frame information.
  * Only the rules of most functions are understood: the CFA is a register (rsp
  * or rbp) plus an offset, and rbp is unchanged or saved beside the CFA.  Other
  * frames end the walk.  The rule of each return address is looked up once and
  * kept.
+ *
+ * On arm64 by the frame records that its procedure call standard has, which
+ * compilers make there unless told otherwise.  What makes none is left out.
  */
 #ifndef HG_CFI_H
 #define HG_CFI_H
@@ -16,8 +20,10 @@
 
 struct hg_frame {
 	uint64_t pc;		/* where it continues */
-	uint64_t sp, bp;	/* its registers there */
-	bool by_bp;		/* the step to this frame used rbp */
+	uint64_t sp, bp;	/* its registers there; on arm64 sp is the end
+				   of the record of what it called, and bp is
+				   x29 */
+	bool by_bp;		/* the step to this frame used bp */
 };
 
 /* The stack of a function that has a frame pointer begins with these two words
@@ -26,13 +32,50 @@ struct hg_record {
 	uint64_t bp, pc;
 };
 
+/* A return address without its signature (pointer authentication). */
+static inline uint64_t
+hg_frame_pc(uint64_t pc)
+{
+#ifdef __aarch64__
+	register uint64_t lr __asm__("x30") = pc;
+
+	__asm__("hint 7" : "+r"(lr));	/* xpaclri, or nothing */
+	return lr;
+#else
+	return pc;
+#endif
+}
+
 /* The frame of that caller, as it will continue. */
 static inline struct hg_frame
 hg_frame_of(const struct hg_record *record)
 {
-	return (struct hg_frame){record->pc, (uintptr_t)(record + 1),
-		record->bp, false};
+	return (struct hg_frame){hg_frame_pc(record->pc),
+		(uintptr_t)(record + 1), record->bp, false};
 }
+
+#ifdef __aarch64__
+
+/* Step to the frame's caller.  False: there is none, or it is unknown;
+   *outermost says that there is none. */
+static inline bool
+hg_frame_step(struct hg_frame *f, bool *outermost)
+{
+	const struct hg_record *record =
+	    (const struct hg_record *)(uintptr_t)f->bp;
+
+	*outermost = record == NULL;
+	f->by_bp = true;
+	/* an implausible record may be unreadable */
+	if (record == NULL || f->bp - f->sp >= 1 << 20 || f->bp % 8 != 0)
+		return false;
+	*f = hg_frame_of(record);
+	f->by_bp = true;
+	*outermost = f->pc == 0;
+	return f->pc != 0;
+}
+
+#else
 
 enum {
 	HG_RULES = 1 << 15,	/* kept rules */
@@ -93,11 +136,9 @@ hg_frame_step(struct hg_frame *f, bool *outermost)
 	return f->pc != 0;
 }
 
-/* Forget all rules: a library was unloaded. */
-void hg_frame_forget(void);
+#endif
 
-/* The module of an address: its load address and name.  False: there is
-   none. */
-bool hg_frame_module(uint64_t pc, uint64_t *base, const char **name);
+/* Forget what is kept: a library was unloaded. */
+void hg_frame_forget(void);
 
 #endif

@@ -141,3 +141,16 @@ hg_arena_left(const void *p)
 {
 	return ARENA - ((uintptr_t)p - (uintptr_t)arena);
 }
+
+bool
+hg_frame_module(uint64_t pc, uint64_t *base, const char **name)
+{
+	struct dl_find_object found;
+
+	if (_dl_find_object((void *)(uintptr_t)pc, &found) != 0 ||
+	    found.dlfo_link_map == NULL)
+		return false;
+	*base = found.dlfo_link_map->l_addr;
+	*name = found.dlfo_link_map->l_name;
+	return true;
+}

@@ -1,4 +1,4 @@
-/* next: the allocator behind the guard. */
+/* next: the allocator behind the guard, and other modules. */
 #ifndef HG_NEXT_H
 #define HG_NEXT_H
 
@@ -29,6 +29,10 @@ bool hg_next_is_before(const char *name, const void *ours);
 /* Whether the function of this name that is not ours is of the same library as
    the allocator. */
 bool hg_next_is_allocators(const char *name);
+
+/* The module of an address: its load address and name.  False: there is
+   none. */
+bool hg_frame_module(uint64_t pc, uint64_t *base, const char **name);
 
 /* Memory for calls before the allocator is known; whether a block is from
    there, and how many bytes of it may be read. */

@@ -11,6 +11,7 @@
 #include "handler/capture.h"
 #include "handler/trap_run.h"
 #include "os/libc.h"
+#include "os/trap_cpu.h"
 
 enum { NAME_FRESH = 1000000 };	/* ns for which a thread's name is kept */
 
@@ -92,7 +93,8 @@ put_name(struct wp_cell *cell, uint64_t now)
 /* The position of the hit among all accesses to its watch.  Accesses by other
    threads are counted only if the thread waits for the helper anyway, because
    counting doubles the time of a hit.  The bytes are read before the count: if
-   no other access is counted, they are what this hit left. */
+   no other access is counted, they are what this hit left, unless it has yet to
+   be made. */
 static void
 put_order(struct wp_cell *cell, const struct wp_watch *w)
 {
@@ -108,7 +110,7 @@ put_order(struct wp_cell *cell, const struct wp_watch *w)
 	if (!wp_count_all(w, &cell->counted))
 		return;
 	cell->flags |= WP_CELL_COUNTED;
-	if (looked)
+	if (looked && !wp_cpu_traps_before())
 		cell->flags |= WP_CELL_BYTES;
 }
 

@@ -135,7 +135,7 @@ int
 wp_ptrace_loop_command(struct wp_ptrace_loop *loop, struct wp_hold *hold)
 {
 	const size_t known = hold->n;
-	int err = wp_trace_process(hold, loop->pid, false);
+	int err = wp_trace_process(hold, loop->pid, loop->calls->adopt != NULL);
 
 	for (size_t i = 0; i < hold->n && err == 0; i++)
 		if (wp_ptrace_loop_add(loop, loop->pid, hold->thread[i].tid,
@@ -170,7 +170,8 @@ wp_ptrace_loop_one(struct wp_ptrace_loop *loop, pid_t tid)
 bool
 wp_ptrace_loop_busy(const struct wp_ptrace_loop *loop)
 {
-	return loop->all.n > 0 || (loop->pid == 0 && wp_trace_any());
+	return loop->all.n > 0 ||
+	    ((loop->pid == 0 || loop->calls->adopt != NULL) && wp_trace_any());
 }
 
 bool
@@ -386,6 +387,13 @@ adopt(struct wp_ptrace_loop *loop, pid_t tid)
 	return thread;
 }
 
+/* Whether the loop ends with this process. */
+static bool
+is_only(const struct wp_ptrace_loop *loop, pid_t pid)
+{
+	return pid == loop->pid && loop->calls->adopt == NULL;
+}
+
 /* Nothing must be armed when another program starts. */
 static void
 handle_exec(struct wp_ptrace_loop *loop, pid_t pid)
@@ -396,7 +404,7 @@ handle_exec(struct wp_ptrace_loop *loop, pid_t pid)
 	    loop->calls->executed(loop->arg, pid))
 		return;
 	wp_trace_let_go(pid, 0);
-	loop->ended = pid == loop->pid;
+	loop->ended = is_only(loop, pid);
 }
 
 static void
@@ -410,7 +418,7 @@ handle_end(struct wp_ptrace_loop *loop, pid_t tid)
 		(void)wp_ptrace_loop_forget_process(loop, tid);
 	else
 		wp_ptrace_loop_forget(loop, thread);
-	if ((loop->ended = tid == loop->pid))
+	if ((loop->ended = is_only(loop, tid)))
 		return;
 	status = wp_trace_take(tid);
 	if (first && status >= 0 && loop->calls->ended != NULL)

@@ -104,11 +104,12 @@ struct wp_ptrace_loop_calls {
 	   which has been added; NULL: it is released.  If the callback is NULL,
 	   threads of the loop's own process are added. */
 	struct wp_thread *(*adopt)(void *arg, pid_t tid);
-	/* Called instead of signal, at each stop.  Result: the signal to
+	/* Called instead of signal, at each stop, if not NULL.  Result: the signal to
 	   deliver, 0: none; WP_TRACER_LATER: the owner lets the thread
 	   continue, or has done so, or the thread has ended. */
 	int (*stopped)(void *arg, struct wp_thread *, const struct wp_trace *);
-	/* A process has ended, with this status as of waitpid(2). */
+	/* A process has ended, with this status as of waitpid(2).  NULL: not
+	   reported. */
 	void (*ended)(void *arg, pid_t pid, int status);
 };
 
@@ -116,7 +117,10 @@ struct wp_ptrace_loop {
 	const struct wp_ptrace_loop_calls *calls;	/* must outlive the
 							   loop */
 	void *arg;
-	pid_t pid;		/* 0: the owner manages the processes */
+	pid_t pid;		/* the process of wp_ptrace_loop_all and the
+				   like, which is the only one if nothing is
+				   adopted; 0: the owner manages the
+				   processes */
 	uint64_t signals;	/* signals for which the owner's function is
 				   called, bit sig - 1 */
 	struct wp_thread_table all;
@@ -184,8 +188,8 @@ int wp_ptrace_loop_settle(struct wp_ptrace_loop *, const sigset_t *wake);
 /* Whether any thread but this one has something to report now. */
 bool wp_ptrace_loop_others(const struct wp_ptrace_loop *, pid_t tid);
 
-/* Whether any thread is traced; if the owner manages the processes, also
-   whether one was made that has not stopped yet. */
+/* Whether any thread is traced; if the owner adopts processes, also whether one
+   was made that has not stopped yet. */
 bool wp_ptrace_loop_busy(const struct wp_ptrace_loop *);
 
 /* Handle what threads report now, including threads that were unknown.  1:

@@ -1,4 +1,4 @@
-/* cfi: finds callers.  See cfi.h. */
+/* cfi_x86_64: finds callers by call frame information.  See cfi.h. */
 #include "guard/cfi.h"
 
 #include <dlfcn.h>
@@ -442,17 +442,4 @@ hg_frame_forget(void)
 	for (size_t i = 0; i < HG_RULES; i++)
 		atomic_store_explicit(&hg_rules[i], 0, memory_order_relaxed);
 	(void)atomic_fetch_add(&hg_state.forgotten, 1);
-}
-
-bool
-hg_frame_module(uint64_t pc, uint64_t *base, const char **name)
-{
-	struct dl_find_object found;
-
-	if (_dl_find_object((void *)(uintptr_t)pc, &found) != 0 ||
-	    found.dlfo_link_map == NULL)
-		return false;
-	*base = found.dlfo_link_map->l_addr;
-	*name = found.dlfo_link_map->l_name;
-	return true;
 }
