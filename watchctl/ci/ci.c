@@ -33,8 +33,8 @@ const struct ci_rule ci_rules[] = {
 	{NULL, NULL, NULL},
 };
 
-const struct ci_rule *
-ci_rule(const char *id)
+static const struct ci_rule *
+find_rule(const char *id)
 {
 	const struct ci_rule *rule = ci_rules;
 
@@ -43,8 +43,9 @@ ci_rule(const char *id)
 	return rule;
 }
 
-uint64_t
-ci_print(const char *const *texts)
+/* The hash of a NULL-terminated list of texts. */
+static uint64_t
+hash_texts(const char *const *texts)
 {
 	uint64_t print = 0xcbf29ce484222325;
 
@@ -64,8 +65,10 @@ problem_free(const struct ci_problem *p)
 	free(p->message);
 }
 
-void
-ci_add(struct ci *ci, const struct ci_problem *new)
+/* Add a problem, and take over its malloc'd texts; one with the same print is
+   not added again. */
+static void
+add_problem(struct ci *ci, const struct ci_problem *new)
 {
 	for (size_t i = 0; i < ci->n; i++)
 		if (ci->problem[i].print == new->print) {
@@ -146,7 +149,7 @@ static void
 add_stray(struct ci *ci, const struct finding *f)
 {
 	const char *spec = spec_of(f->watch);
-	const struct ci_rule *rule = ci_rule("stray-write");
+	const struct ci_rule *rule = find_rule("stray-write");
 	struct buffer subject = {0}, message = {0}, name = {0};
 
 	visible_put(&subject, spec);
@@ -157,13 +160,13 @@ add_stray(struct ci *ci, const struct finding *f)
 	put_function(&message, f->culprit);
 	if (f->culprit == NULL || !culprit_name_put(&name, f->culprit))
 		put_function(&name, f->culprit);
-	ci_add(ci, &(struct ci_problem){
+	add_problem(ci, &(struct ci_problem){
 		.rule = rule, .title = title_of(f->access), .spec = spec,
 		.program = strdup(f->watch->comm[0] != '\0' &&
 		    f->watch->pid != 0 ? f->watch->comm : ci->program),
 		.subject = take_text(&subject),
 		.message = take_text(&message),
-		.print = ci_print((const char *[]){rule->id, spec,
+		.print = hash_texts((const char *[]){rule->id, spec,
 		    buffer_text(&name), NULL}),
 		.frame = f->culprit, .stack = f->stack,
 	});
@@ -208,12 +211,12 @@ ci_add_damage(struct ci *ci, const struct report_damage *it)
 	put_function(&message, culprit);
 	if (culprit == NULL || !culprit_name_put(&name, culprit))
 		put_function(&name, culprit);
-	ci_add(ci, &(struct ci_problem){
-		.rule = ci_rule(id), .title = ci_rule(id)->title,
+	add_problem(ci, &(struct ci_problem){
+		.rule = find_rule(id), .title = find_rule(id)->title,
 		.program = strdup(slash == NULL ? f->program : slash + 1),
 		.subject = take_text(&subject),
 		.message = take_text(&message),
-		.print = ci_print((const char *[]){id, buffer_text(&name),
+		.print = hash_texts((const char *[]){id, buffer_text(&name),
 		    NULL}),
 		.frame = culprit, .stack = stack,
 	});
@@ -223,16 +226,16 @@ ci_add_damage(struct ci *ci, const struct report_damage *it)
 static void
 add_doubt(struct ci *ci, const char *doubt)
 {
-	const struct ci_rule *rule = ci_rule("not-vouched");
+	const struct ci_rule *rule = find_rule("not-vouched");
 	struct buffer message = {0};
 
 	buffer_puts(&message, "a stray access may have been missed: ");
 	visible_put(&message, doubt);
-	ci_add(ci, &(struct ci_problem){
+	add_problem(ci, &(struct ci_problem){
 		.rule = rule, .title = rule->title, .doubt = true,
 		.program = strdup(ci->program), .subject = strdup(rule->id),
 		.message = take_text(&message),
-		.print = ci_print((const char *[]){rule->id, NULL}),
+		.print = hash_texts((const char *[]){rule->id, NULL}),
 	});
 }
 
@@ -255,7 +258,7 @@ ci_end(struct ci *ci, const struct report_start *start,
 	if (*doubt != '\0')
 		add_doubt(ci, doubt);
 	for (size_t i = 0; i < heaps.n; i++)
-		ci_add(ci, &heaps.problem[i]);
+		add_problem(ci, &heaps.problem[i]);
 	free(heaps.problem);
 }
 

@@ -3,7 +3,7 @@
  * --sarif, --github).
  *
  * Every format contains the same list of problems.  A new kind of problem is
- * added to that list, by ci_add, and to the table of rules.
+ * added to that list, and to the table of rules (ci.c).
  */
 #ifndef CI_H
 #define CI_H
@@ -21,7 +21,6 @@ struct ci_rule {
 
 /* Formats list the rules in this order; the last is all NULL. */
 extern const struct ci_rule ci_rules[];
-const struct ci_rule *ci_rule(const char *id);
 
 struct ci_problem {
 	const struct ci_rule *rule;
@@ -59,15 +58,8 @@ void ci_end(struct ci *, const struct report_start *,
     double seconds);
 void ci_free(struct ci *);
 
-/* Add a problem, and take over its malloc'd texts; one with the same print is
-   not added again. */
-void ci_add(struct ci *, const struct ci_problem *);
-
 /* Add a finding in a heap during the run; its stacks must outlive this. */
 void ci_add_damage(struct ci *, const struct report_damage *);
-
-/* The hash of a NULL-terminated list of texts, for a print. */
-uint64_t ci_print(const char *const *texts);
 
 /* The path of a frame's source file as printed: relative if it is below the
    current directory, else absolute.  NULL: not known. */

@@ -238,17 +238,14 @@ json_last(struct report *r, uint64_t count, const char *reason)
 static int
 json_end(struct report *r, const struct report_end *end)
 {
-	int rc = 0, flushed;
+	int rc;
 
 	if (r->own == NULL)
 		return 0;
-	if (end != NULL)
-		rc = json_put_end(r, end);
-	flushed = json_flush(r);
-	if (end != NULL && r->summary_only && rc == 0 && flushed == 0)
-		report_counted(r);
+	rc = end != NULL ? json_put_end(r, end) : 0;
+	rc = report_ended(r, end, rc, json_flush(r));
 	json_free(r);
-	return rc != 0 ? rc : flushed;
+	return rc;
 }
 
 const struct report_ops report_json = {

@@ -112,3 +112,12 @@ report_counted(struct report *r)
 	for (size_t i = 0; i < n; i++)
 		r->written += rows[i].count;
 }
+
+int
+report_ended(struct report *r, const struct report_end *end, int put,
+    int flushed)
+{
+	if (end != NULL && r->summary_only && put == 0 && flushed == 0)
+		report_counted(r);
+	return put != 0 ? put : flushed;
+}

@@ -222,4 +222,11 @@ int report_tally(struct report *, const struct ex_hit *,
 /* The summary is written, and so all hits in it. */
 void report_counted(struct report *);
 
+/* A report has ended, with an end or NULL: what stands there was put, with a
+   result of 0 or -errno, and all was flushed, with another.  Returns the first
+   that is not 0.  The hits of a report that is a summary alone are written
+   now. */
+int report_ended(struct report *, const struct report_end *, int put,
+    int flushed);
+
 #endif

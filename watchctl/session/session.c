@@ -567,6 +567,16 @@ session_flush(struct session *s, uint64_t now)
 	return wants_more(s);
 }
 
+/* A copy of an array, in place of one that is freed; NULL: no memory. */
+static void *
+copy_in_place_of(void *old, const void *array, size_t n, size_t size)
+{
+	void *copy = reallocarray(NULL, n, size);
+
+	free(old);
+	return copy == NULL ? NULL : memcpy(copy, array, n * size);
+}
+
 int
 session_thread_counts(struct session *s, const struct wp_thread_count *counts,
     size_t n)
@@ -577,13 +587,9 @@ session_thread_counts(struct session *s, const struct wp_thread_count *counts,
 		session_put(s, JOURNAL_THREADS, counts, n * sizeof(*counts));
 		return 0;
 	}
-	free(s->threads);
-	s->nthreads = 0;
-	if ((s->threads = reallocarray(NULL, n, sizeof(*counts))) == NULL)
-		return -ENOMEM;
-	memcpy(s->threads, counts, n * sizeof(*counts));
-	s->nthreads = n;
-	return 0;
+	s->threads = copy_in_place_of(s->threads, counts, n, sizeof(*counts));
+	s->nthreads = s->threads == NULL ? 0 : n;
+	return s->threads == NULL ? -ENOMEM : 0;
 }
 
 int
@@ -594,13 +600,10 @@ session_coverage(struct session *s, const struct coverage *coverage, size_t n)
 		    n * sizeof(*coverage));
 		return 0;
 	}
-	free(s->coverage);
-	s->ncoverage = 0;
-	if ((s->coverage = reallocarray(NULL, n, sizeof(*coverage))) == NULL)
-		return -ENOMEM;
-	memcpy(s->coverage, coverage, n * sizeof(*coverage));
-	s->ncoverage = n;
-	return 0;
+	s->coverage = copy_in_place_of(s->coverage, coverage, n,
+	    sizeof(*coverage));
+	s->ncoverage = s->coverage == NULL ? 0 : n;
+	return s->coverage == NULL ? -ENOMEM : 0;
 }
 
 int

@@ -644,17 +644,14 @@ text_last(struct report *r, uint64_t count, const char *reason)
 int
 text_end(struct report *r, const struct report_end *end)
 {
-	int rc = 0, flushed;
+	int rc;
 
 	if (r->own == NULL)
 		return 0;
-	if (end != NULL)
-		rc = text_tables(r, end);
-	flushed = text_flush(r);
-	if (end != NULL && r->summary_only && rc == 0 && flushed == 0)
-		report_counted(r);
+	rc = end != NULL ? text_tables(r, end) : 0;
+	rc = report_ended(r, end, rc, text_flush(r));
 	text_free(r);
-	return rc != 0 ? rc : flushed;
+	return rc;
 }
 
 const struct report_ops report_text = {

@@ -190,7 +190,7 @@ open_separate(struct debug_info *d)
 	if (file == NULL)
 		return false;
 	recall(d, &file->st);
-	d->elf = elf_memory(file->at, file->size);
+	d->elf = elf_memory((char *)file->at, file->size);
 	if (d->elf != NULL && open_packed(d, d->elf)) {
 		d->bias = first_vaddr(d->elf) - first_vaddr(m->elf);
 		return true;
@@ -223,7 +223,7 @@ open_any(struct debug_info *d)
 	Dwarf_Addr bias;
 
 	if (own)
-		recall(d, &m->st);
+		recall(d, &m->image.st);
 	if (own ? open_packed(d, m->elf) : open_separate(d))
 		return;
 	d->dwarf = dwfl_module_getdwarf(m->dwfl_module, &bias);

@@ -110,7 +110,7 @@ starts_find(struct starts *starts, struct ex_module *m,
 static bool
 scan(struct ex_module *m, const struct ex_segment *s, struct jump_list *table)
 {
-	const uint8_t *code = m->image + s->offset;
+	const uint8_t *code = m->image.at + s->offset;
 	struct starts starts;
 	bool room = starts_find(&starts, m, s);
 
@@ -220,7 +220,7 @@ may_point(struct pointing *s, uint64_t vaddr)
 static void
 scan_code(struct pointing *s, const struct ex_segment *in)
 {
-	const uint8_t *code = s->module->image + in->offset;
+	const uint8_t *code = s->module->image.at + in->offset;
 	uint64_t address[EX_ADDRESSES], end;
 
 	for (uint64_t i = 0; i < in->filesz; i++) {
@@ -238,7 +238,7 @@ scan_code(struct pointing *s, const struct ex_segment *in)
 static void
 scan_data(struct pointing *s, const struct ex_segment *in)
 {
-	const uint8_t *data = s->module->image + in->offset;
+	const uint8_t *data = s->module->image.at + in->offset;
 	uint64_t word;
 
 	for (uint64_t i = (0 - in->vaddr) % sizeof(word);
@@ -252,7 +252,7 @@ scan_data(struct pointing *s, const struct ex_segment *in)
 static void
 scan_relocations(struct pointing *s, Elf *elf)
 {
-	uint64_t budget = s->module->image_size;
+	uint64_t budget = s->module->image.size;
 	Elf_Scn *scn = NULL;
 	const char *name;
 	GElf_Shdr sh;
@@ -271,7 +271,7 @@ scan_relocations(struct pointing *s, Elf *elf)
 static void
 scan_exported(struct pointing *s, Elf *elf)
 {
-	uint64_t budget = s->module->image_size;
+	uint64_t budget = s->module->image.size;
 	Elf_Scn *scn = NULL;
 	const char *name;
 	GElf_Shdr sh;

@@ -138,7 +138,7 @@ is_behind_start(const struct inner_jumps *e, uint64_t vaddr)
 static bool
 is_led_to_from(const struct inner_jumps *e, const struct ex_segment *s)
 {
-	const uint8_t *code = e->module->image + s->offset;
+	const uint8_t *code = e->module->image.at + s->offset;
 	int32_t offset;
 
 	for (uint64_t i = 0; i + sizeof(offset) <= s->filesz; i++) {

@@ -84,8 +84,8 @@ is_own(const struct ex_module *m, int fd)
 {
 	struct stat st;
 
-	return fstat(fd, &st) == 0 && st.st_dev == m->st.st_dev &&
-	    st.st_ino == m->st.st_ino;
+	return fstat(fd, &st) == 0 && st.st_dev == m->image.st.st_dev &&
+	    st.st_ino == m->image.st.st_ino;
 }
 
 /* Open the file with this name if it is the wanted one.  A descriptor, or

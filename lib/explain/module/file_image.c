@@ -12,7 +12,7 @@ static int
 open_headers(const struct ex_file_image *file)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	Elf *elf = elf_memory(file->at, file->size);
+	Elf *elf = elf_memory((char *)file->at, file->size);
 	size_t n = 0, size = 0, from;
 	GElf_Ehdr eh;
 
@@ -25,24 +25,26 @@ open_headers(const struct ex_file_image *file)
 	if (size > file->size - eh.e_shoff)
 		size = file->size - eh.e_shoff;
 	from = eh.e_shoff / page * page;
-	return mprotect((uint8_t *)file->at + from, eh.e_shoff + size - from,
+	return mprotect(file->at + from, eh.e_shoff + size - from,
 	    PROT_READ | PROT_WRITE) != 0 ? -errno : 0;
 }
 
 int
 ex_file_image_map(struct ex_file_image *file, int fd)
 {
+	struct stat st;
 	void *at;
 	int err;
 
 	*file = (struct ex_file_image){0};
-	if (fstat(fd, &file->st) != 0)
+	if (fstat(fd, &st) != 0)
 		return -errno;
-	file->size = (size_t)file->st.st_size;
-	at = mmap(NULL, file->size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (!S_ISREG(st.st_mode) || st.st_size < EI_NIDENT)
+		return -ENOEXEC;
+	at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (at == MAP_FAILED)
 		return -errno;
-	file->at = at;
+	*file = (struct ex_file_image){at, (size_t)st.st_size, st};
 	if ((err = open_headers(file)) < 0)
 		ex_file_image_unmap(file);
 	return err;

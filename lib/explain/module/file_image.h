@@ -9,15 +9,17 @@
 #define EX_FILE_IMAGE_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
 
 struct ex_file_image {
-	void *at;		/* NULL: none */
+	uint8_t *at;		/* NULL: none */
 	size_t size;
 	struct stat st;		/* of the file that was mapped */
 };
 
-/* Map a file, which the caller may then close.  0, or -errno. */
+/* Map a file, which the caller may then close.  0; -ENOEXEC: it is not an ELF
+   file; or -errno. */
 int ex_file_image_map(struct ex_file_image *, int fd);
 
 /* Unmap it; nothing, if there is none. */

@@ -44,7 +44,7 @@ elf_begin(int fd, Elf_Cmd command, Elf *reference)
 	static Elf *(*next)(int, Elf_Cmd, Elf *);
 
 	if (fd == STAND_IN)
-		return elf_memory(opened->at, opened->size);
+		return elf_memory((char *)opened->at, opened->size);
 	if (next == NULL) {
 		void *symbol = dlsym(RTLD_NEXT, "elf_begin");
 

@@ -55,8 +55,7 @@ ex_module_free(struct ex_module *m)
 	if (m->dwfl != NULL)
 		dwfl_end(m->dwfl);
 	ex_debug_file_close(m);
-	if (m->image != NULL)
-		(void)munmap(m->image, m->image_size);
+	ex_file_image_unmap(&m->image);
 	while ((text = m->texts) != NULL) {
 		m->texts = text->next;
 		free(text);
@@ -129,25 +128,11 @@ ex_module_reject_debug(struct ex_module *m, const struct ex_compressed *claim)
 void
 ex_module_map(struct ex_module *m, int fd)
 {
-	struct ex_file_image file;
-	struct stat st;
-	int err;
+	const int err = ex_file_image_map(&m->image, fd);
 
-	if (fstat(fd, &st) != 0) {
-		ex_module_fail(m, strerror(errno));
-		return;
-	}
-	if (!S_ISREG(st.st_mode) || st.st_size < EI_NIDENT) {
-		ex_module_fail(m, "not an ELF file");
-		return;
-	}
-	if ((err = ex_file_image_map(&file, fd)) < 0) {
-		ex_module_fail(m, strerror(-err));
-		return;
-	}
-	m->image = file.at;
-	m->image_size = file.size;
-	m->st = st;
+	if (err < 0)
+		ex_module_fail(m, err == -ENOEXEC ? "not an ELF file" :
+		    strerror(-err));
 }
 
 void
@@ -161,8 +146,8 @@ ex_module_copy(struct ex_module *m, const void *image, size_t size)
 		return;
 	}
 	memcpy(copy, image, size);
-	m->image = copy;
-	m->image_size = size;
+	m->image.at = copy;
+	m->image.size = size;
 }
 
 /* Why no process can run the image, or NULL.  This is checked before libdwfl
@@ -217,7 +202,7 @@ segments_read(struct ex_module *m)
 		GElf_Phdr ph;
 
 		if (gelf_getphdr(m->elf, (int)i, &ph) != NULL &&
-		    segment_of(&ph, m->image_size, &m->segment[m->nsegments]))
+		    segment_of(&ph, m->image.size, &m->segment[m->nsegments]))
 			m->nsegments++;
 	}
 	return m->nsegments > 0;
@@ -267,7 +252,7 @@ build_id_matches(const struct ex_module *m)
 static bool
 elf_opens(const struct ex_module *m)
 {
-	Elf *elf = elf_memory((char *)m->image, m->image_size);
+	Elf *elf = elf_memory((char *)m->image.at, m->image.size);
 	GElf_Ehdr eh;
 	bool opens = elf != NULL && elf_kind(elf) == ELF_K_ELF &&
 	    gelf_getehdr(elf, &eh) != NULL;
@@ -296,7 +281,7 @@ dwfl_open(struct ex_module *m)
 		return false;
 	dwfl_report_begin(m->dwfl);
 	m->dwfl_module = dwfl_report_offline_memory(m->dwfl,
-	    ex_module_name(m), host_path, (char *)m->image, m->image_size);
+	    ex_module_name(m), host_path, (char *)m->image.at, m->image.size);
 	if (dwfl_report_end(m->dwfl, NULL, NULL) != 0 ||
 	    m->dwfl_module == NULL)
 		return false;
@@ -314,7 +299,7 @@ dwfl_open(struct ex_module *m)
 static const char *
 module_parse(struct ex_module *m)
 {
-	const char *wrong = elf_check(m->image, m->image_size);
+	const char *wrong = elf_check(m->image.at, m->image.size);
 
 	if (wrong != NULL)
 		return wrong;
@@ -378,7 +363,7 @@ ex_module_open(struct ex_module *m)
 	if (m->opened)
 		return m->dwfl != NULL;
 	m->opened = true;
-	if (m->image == NULL)
+	if (m->image.at == NULL)
 		return false;
 	if ((wrong = is_aside(m) ? "skipped: reading it ended the process that "
 	    "explains" : module_parse(m)) == NULL)
@@ -562,7 +547,7 @@ ex_module_bytes(struct ex_module *m, uint64_t vaddr, void *to, size_t len)
 		n = s->filesz - skip;
 		if (n > len - done)
 			n = len - done;
-		memcpy((uint8_t *)to + done, m->image + s->offset + skip, n);
+		memcpy((uint8_t *)to + done, m->image.at + s->offset + skip, n);
 		done += n;
 	}
 	return done;

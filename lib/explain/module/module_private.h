@@ -63,10 +63,8 @@ struct ex_module {
 	char *path;		/* as the process sees it; malloc'd */
 	struct ex_file_id id;
 
-	uint8_t *image;		/* the file's bytes, mapped; NULL: not open */
-	size_t image_size;
-	struct stat st;		/* of the file; st_ino 0: it is a copy of
-				   memory */
+	struct ex_file_image image;	/* of it; no st_ino: it is a copy of
+					   memory */
 	char *problem;		/* why it cannot be used, or only in part;
 				   NULL: nothing; malloc'd */
 	char *host_path;	/* where the search for a separate debug file

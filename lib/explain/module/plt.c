@@ -203,7 +203,7 @@ machine_of(Elf *elf)
 static const struct ex_ranges *
 slots_of(struct ex_module *m, const struct plt_machine *machine)
 {
-	uint64_t budget = m->image_size;
+	uint64_t budget = m->image.size;
 	Elf_Scn *scn = NULL;
 	const char *name;
 	GElf_Shdr sh;
@@ -230,7 +230,7 @@ ex_plt_each(struct ex_module *m,
 	const struct plt_machine *machine = elf != NULL ? machine_of(elf) :
 	    NULL;
 	const struct ex_ranges *slots;
-	uint64_t budget = m->image_size;
+	uint64_t budget = m->image.size;
 	Elf_Scn *scn = NULL;
 	bool more = true;
 	const char *name;
@@ -249,7 +249,7 @@ bool
 ex_plt_base(struct ex_module *m, uint64_t *got)
 {
 	Elf *elf = ex_module_elf(m);
-	uint64_t budget = m->image_size;
+	uint64_t budget = m->image.size;
 	Elf_Scn *scn = NULL;
 	Elf_Data *data;
 	const char *name;

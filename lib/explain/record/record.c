@@ -91,12 +91,6 @@ ex_formats_free(struct ex_formats *f)
 }
 
 int
-ex_formats_count(const struct ex_formats *f)
-{
-	return (int)f->count;
-}
-
-int
 ex_formats_find(const struct ex_formats *f, uint64_t id)
 {
 	return (int)(uintptr_t)ex_table_get(&f->ids, id) - 1;

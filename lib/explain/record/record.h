@@ -171,9 +171,6 @@ int ex_formats_add(struct ex_formats *, const struct perf_event_attr *,
 int ex_formats_ids(struct ex_formats *, int attr, const uint64_t *ids,
     size_t nids);
 
-/* How many events. */
-int ex_formats_count(const struct ex_formats *);
-
 /* The index of the event with this id, or -1. */
 int ex_formats_find(const struct ex_formats *, uint64_t id);
 

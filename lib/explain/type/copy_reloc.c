@@ -46,7 +46,7 @@ bool
 ex_copy_reloc(struct ex_module *m, uint64_t vaddr)
 {
 	Elf *elf = ex_module_elf(m);
-	uint64_t budget = m->image_size;
+	uint64_t budget = m->image.size;
 	struct ex_symbol symbol;
 	Elf_Scn *scn = NULL;
 	const char *name;

@@ -211,20 +211,13 @@ keep(int fd)
 	return true;
 }
 
-/* Signals that are ignored by default. */
-static bool
-is_harmless(int sig)
-{
-	return sig == SIGURG || sig == SIGWINCH;
-}
-
 void
 wp_lifeline_open(int sig, const struct wp_delivery *delivery,
     int (*take_over)(struct wp_watch *))
 {
 	int end[2];
 
-	if (atomic_load(&line.fd) >= 0 || !is_harmless(sig) ||
+	if (atomic_load(&line.fd) >= 0 || !wp_chain_ignored(sig) ||
 	    wp_helper_request(WP_ASK_LIFELINE) == NULL ||
 	    pipe2(end, O_CLOEXEC) != 0)
 		return;

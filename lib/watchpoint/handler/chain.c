@@ -84,9 +84,8 @@ call(int sig, siginfo_t *info, ucontext_t *context,
 		action->sa_handler(sig);
 }
 
-/* Event signals whose default action is to be ignored. */
-static bool
-is_harmless(int sig)
+bool
+wp_chain_ignored(int sig)
 {
 	return sig == SIGURG || sig == SIGWINCH;
 }
@@ -99,7 +98,7 @@ wp_chain(int sig, siginfo_t *info, ucontext_t *context,
 
 	if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN)
 		call(sig, info, context, &action);
-	else if ((action.sa_handler == SIG_DFL && !is_harmless(sig)) ||
+	else if ((action.sa_handler == SIG_DFL && !wp_chain_ignored(sig)) ||
 	    is_forced(sig, info))
 		die(sig, info, context);
 }

@@ -77,6 +77,9 @@ void wp_trap_keep(void);
 /* A signal that is not ours: do what the program wanted done with it. */
 void wp_chain(int sig, siginfo_t *, ucontext_t *, struct wp_program_action *);
 
+/* Whether a signal of events is ignored by default. */
+bool wp_chain_ignored(int sig);
+
 /* The number of accesses that a signal reports. */
 enum wp_steps {
 	WP_STEP_ONE,		/* one instruction */

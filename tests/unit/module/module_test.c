@@ -1075,7 +1075,7 @@ TEST(reads_the_vdso)
 		r = ex_process_module(ex_space_process(recorded, 1), vdso,
 		    &vaddr);
 		assert_non_null(r);
-		if (m->image_size == 0x2000)
+		if (m->image.size == 0x2000)
 			assert_int_equal(ex_module_problem(r) == NULL, ours);
 	}
 }
