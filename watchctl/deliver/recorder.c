@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #include "hit/sample_group.h"
-#include "run/before.h"
+#include "run/trap_before.h"
 
 enum { LISTS = 256 };		/* lists of open hits, by tid modulo this */
 
@@ -206,7 +206,7 @@ take_first(struct recorder *r, struct run *run)
 		return true;
 	}
 	return number == UNKNOWN || !run_decode(run, header, &record) ||
-	    before_record(run, &record);
+	    trap_before_record(run, &record);
 }
 
 /* Whether the first record need not be kept. */

@@ -9,7 +9,7 @@
 #include "follow/rotate.h"
 #include "os/clock.h"
 #include "pending/instances.h"
-#include "run/before.h"
+#include "run/trap_before.h"
 #include "run/counted_hits.h"
 #include "setup/mappers.h"
 #include "setup/objects.h"
@@ -179,7 +179,7 @@ ring_records_take(struct run *run, uint64_t horizon)
 			continue;
 		if (run->mappers != NULL && !run_is_of_mappers(run, &record))
 			continue;
-		if (!before_record(run, &record))
+		if (!trap_before_record(run, &record))
 			return false;
 	}
 	return write_records(run, horizon);

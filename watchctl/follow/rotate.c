@@ -361,7 +361,7 @@ rotate_begin(struct rotate *r)
 
 		for (unsigned k = 0; k < one->nslots; k++)
 			one->part[one->slot[k].part].since = r->began;
-		one->unseen = !initial_is_seen(r->run, one->pid, first,
+		one->unseen = !initial_writes_hit(r->run, one->pid, first,
 		    last->addr + last->len - first);
 	}
 	set_due(r, r->began);

@@ -18,7 +18,7 @@ struct policy {
 	const struct policy_watch *rules;
 	struct by_stack verdicts;	/* of struct verdict */
 	void *asked;		/* a tree of known answers about jumps
-				   (policy_whole.c) */
+				   (policy_backtrace.c) */
 	struct findings findings;
 };
 

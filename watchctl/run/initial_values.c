@@ -25,7 +25,8 @@ is_lent(const struct run *run, pid_t pid)
    watched.  For a SPEC with shm: or file:, not all other processes are
    known. */
 bool
-initial_is_seen(const struct run *run, pid_t pid, uint64_t addr, uint64_t len)
+initial_writes_hit(const struct run *run, pid_t pid, uint64_t addr,
+    uint64_t len)
 {
 	return run->mappers == NULL &&
 	    wp_target_options(run->target)->kernel &&
@@ -45,7 +46,7 @@ set_initial(struct run *run, const struct ex_watch *watch, pid_t pid,
 		session_unseen(&run->session, watch);
 		return;
 	}
-	if (!initial_is_seen(run, pid, watched->region.addr,
+	if (!initial_writes_hit(run, pid, watched->region.addr,
 	    watched->region.len))
 		session_unseen(&run->session, watch);
 	if (watched->nbefore > 0) {

@@ -29,6 +29,6 @@ void initial_value_report(struct run *, size_t watch, pid_t);
 void initial_place_report(struct run *, const struct ex_watch *, pid_t);
 
 /* Whether every write to these bytes is a hit. */
-bool initial_is_seen(const struct run *, pid_t, uint64_t addr, uint64_t len);
+bool initial_writes_hit(const struct run *, pid_t, uint64_t addr, uint64_t len);
 
 #endif

@@ -496,7 +496,7 @@ objects_end(struct objects *o)
 	o->ended = wp_clock_ns();
 	if (o->probes == NULL)
 		return;
-	o->blind = wp_objects_are_blind(o->probes) &&
+	o->blind = wp_objects_have_ended(o->probes) &&
 	    !wp_proc_exiting(o->pid);
 	wp_objects_sum(o->probes, &o->sum);
 	wp_objects_turn(o->probes, false);

@@ -301,7 +301,7 @@ put_what(struct report *r, struct buffer *b, const struct ex_hit *hit,
 
 /* "victim[4335/4340] cpu 1  +12.003417s" */
 static void
-put_who(struct report *r, struct buffer *b, const struct ex_hit *hit)
+put_thread(struct report *r, struct buffer *b, const struct ex_hit *hit)
 {
 	visible_put(b, hit->comm);
 	buffer_printf(b, "[%d/%d]", (int)hit->pid, (int)hit->tid);
@@ -471,7 +471,7 @@ put_hit_again(struct report *r, struct buffer *b, const struct ex_hit *hit,
 {
 	put_what(r, b, hit, false);
 	buffer_puts(b, "  ");
-	put_who(r, b, hit);
+	put_thread(r, b, hit);
 	buffer_puts(b, "  (");
 	if (hit->accesses > 1)
 		buffer_printf(b, "%u accesses, ", hit->accesses);
@@ -497,7 +497,7 @@ put_hit(struct report *r, struct buffer *b, const struct ex_hit *hit)
 {
 	put_what(r, b, hit, true);
 	buffer_puts(b, "\n" INDENT);
-	put_who(r, b, hit);
+	put_thread(r, b, hit);
 	buffer_puts(b, "\n");
 	put_counters(b, hit);
 	if (hit->late)

@@ -2,7 +2,7 @@
 #include "hit/value_tracker_private.h"
 
 bool
-ex_tracked_is_blind(const struct ex_value_tracker *s,
+ex_tracked_has_unseen(const struct ex_value_tracker *s,
     const struct ex_tracked *w, uint64_t time)
 {
 	return w->unseen || w->unmapped || (s->blind != 0 && time <= s->blind);
@@ -97,7 +97,7 @@ ex_ticket_take(const struct ex_value_tracker *s, struct ex_tracked *w,
 	    hit->insn.effect.operation != EX_OP_NONE)
 		describe(it, hit);
 	tentative->ticket = it;
-	if (hit->time <= w->doubted || ex_tracked_is_blind(s, w, hit->time))
+	if (hit->time <= w->doubted || ex_tracked_has_unseen(s, w, hit->time))
 		ex_history_doubt(w->history);
 }
 

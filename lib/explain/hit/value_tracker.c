@@ -233,11 +233,12 @@ ex_tracker_hit(struct ex_value_tracker *s, struct ex_hit *hit,
 			ex_tracked_take_reading(s, w, hit->time);
 		ordered = ex_tracked_follow(s, w, hit->time, hit->tid,
 		    hit->cpu) && !w->misordered;
-		if (w->pid != hit->pid || ex_tracked_is_blind(s, w, hit->time))
+		if (w->pid != hit->pid || ex_tracked_has_unseen(s, w,
+		    hit->time))
 			w->value.known = 0;
 		quiet = ordered && w->pid == hit->pid &&
 		    ex_tracked_is_quiet(w, hit->time) &&
-		    !ex_tracked_is_blind(s, w, hit->time);
+		    !ex_tracked_has_unseen(s, w, hit->time);
 		w->pid = hit->pid;
 		if (quiet)
 			hit->old = w->value;
@@ -252,7 +253,7 @@ ex_tracker_hit(struct ex_value_tracker *s, struct ex_hit *hit,
 		return;
 	if (ticket != NULL && ex_tickets_help(s, w, hit))
 		ex_ticket_take(s, w, ticket, tentative);
-	ex_tracked_leave(w, hit, ordered && !ex_tracked_is_blind(s, w,
+	ex_tracked_leave(w, hit, ordered && !ex_tracked_has_unseen(s, w,
 	    hit->time));
 	if ((hit->old.known & ~tentative->loaded) != 0)
 		ex_tracked_list(w, tentative);
@@ -292,8 +293,8 @@ is_past(uint64_t time, uint64_t now)
 	return now > time && now - time >= WINDOW;
 }
 
-/* Whether the new value was computed from an old one that only the order of hits
-   shows, and the thread waits. */
+/* Whether the new value was computed from an old one that only the order of
+   hits shows, and the thread waits. */
 static bool
 is_assumed(const struct ex_value_tracker *s,
     const struct ex_tentative *tentative)
@@ -410,7 +411,7 @@ take_reading(const struct ex_value_tracker *s, struct ex_tracked *w,
 		ex_tentative_withdraw(tentative);
 		ex_tracked_contradict(w);
 	}
-	if (!ex_tracked_is_blind(s, w, hit->time)) {
+	if (!ex_tracked_has_unseen(s, w, hit->time)) {
 		w->later = got->known & ~w->value.known;
 		w->read = time;
 		ex_tracked_put_bytes(&w->value, got, w->later);
@@ -460,7 +461,7 @@ ex_tracker_known(struct ex_value_tracker *s, const struct ex_watch *watch,
 	if (w == NULL || w->hit)
 		return;
 	w->pid = pid;
-	if (ex_tracked_is_blind(s, w, time))
+	if (ex_tracked_has_unseen(s, w, time))
 		return;
 	if (len > ex_tracked_size(watch))
 		len = ex_tracked_size(watch);

@@ -98,7 +98,7 @@ void ex_concurrent_leave(struct ex_tracked *, struct ex_tentative *);
 
 /* Whether values left by others are of no use, because not all writers make
    hits. */
-bool ex_tracked_is_blind(const struct ex_value_tracker *,
+bool ex_tracked_has_unseen(const struct ex_value_tracker *,
     const struct ex_tracked *, uint64_t time);
 
 /* Whether tickets help with this hit. */

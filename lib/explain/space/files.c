@@ -18,7 +18,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "module/image.h"
+#include "module/memory_image.h"
 #include "proc/proc.h"
 #include "proc/regular_file.h"
 #include "proc/roots.h"

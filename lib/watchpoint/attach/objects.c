@@ -252,7 +252,7 @@ wp_objects_sum(const struct wp_objects *o, struct wp_objects_sum *sum)
 }
 
 bool
-wp_objects_are_blind(const struct wp_objects *o)
+wp_objects_have_ended(const struct wp_objects *o)
 {
 	return wp_proc_exiting(o->tid);
 }

@@ -94,6 +94,6 @@ void wp_objects_sum(const struct wp_objects *, struct wp_objects_sum *);
 
 /* Whether the uprobes see nothing any more, because the thread on which they
    were opened has ended. */
-bool wp_objects_are_blind(const struct wp_objects *);
+bool wp_objects_have_ended(const struct wp_objects *);
 
 #endif

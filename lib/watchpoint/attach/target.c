@@ -78,7 +78,7 @@ wp_target_new(struct wp_target **out, const struct wp_features *features,
 	target->thread_counts.map = target->uprobes.map = -1;
 	target->uprobes.named = options->uprobes && options->follow &&
 	    wp_uprobe_names_why_not() == NULL;
-	target->others = WP_OTHERS_NONE;
+	target->others = WP_PROCESS_FILTER_NONE;
 	(void)pthread_mutex_init(&target->changing, NULL);
 	wp_options_fit(&target->options, features);
 	if (options->registers) {
@@ -415,7 +415,7 @@ wp_target_free(struct wp_target *target)
 	wp_rings_close(target->rings);
 	wp_samplers_free(&target->samplers);
 	wp_uprobes_free(&target->uprobes);
-	wp_others_close(&target->others);
+	wp_process_filter_close(&target->others);
 	wp_thread_counts_close(&target->thread_counts);
 	wp_counters_close(&target->counters);
 	free(target->watch);

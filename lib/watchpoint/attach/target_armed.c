@@ -138,7 +138,7 @@ wp_target_disarm(struct wp_target *target, size_t first, size_t n)
 		    0));
 	wp_uprobes_turn(&target->uprobes, first, n, false);
 	if (n > 0 && target->watch[first].on_processors)
-		wp_others_end(&target->others);
+		wp_process_filter_end(&target->others);
 	take_out(&target->events, first, n, 0, &out);
 	if (!target->stopped)
 		wp_events_stop(&out, &target->options);
@@ -167,14 +167,14 @@ bool
 wp_target_executed(const struct wp_target *target, size_t watch)
 {
 	return wp_target_is_on_processors(target, watch) &&
-	    wp_others_executed(&target->others);
+	    wp_process_filter_executed(&target->others);
 }
 
 static bool
 is_any_alive(const struct wp_target *target, size_t first, size_t n)
 {
 	if (wp_target_is_on_processors(target, first))
-		return wp_others_alive(&target->others);
+		return wp_process_filter_alive(&target->others);
 	for (size_t i = 0; i < target->events.n; i++) {
 		const struct wp_event *event = &target->events.event[i];
 		struct pollfd p = {.fd = event->fd};
@@ -234,7 +234,7 @@ wp_target_stop(struct wp_target *target)
 		    0));
 	(void)pthread_mutex_unlock(&target->changing);
 	wp_uprobes_turn(&target->uprobes, 0, target->nwatches, false);
-	wp_others_end(&target->others);
+	wp_process_filter_end(&target->others);
 	wp_events_stop(&target->events, &target->options);
 	target->stopped = true;
 }

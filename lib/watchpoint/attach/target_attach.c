@@ -599,8 +599,8 @@ wp_target_own(const struct wp_target *target, size_t watch, unsigned slot,
 {
 	if (!target->watch[watch].on_processors)
 		return false;
-	*own = wp_others_own(&target->others, others_index(target, watch,
-	    slot, ring));
+	*own = wp_process_filter_own(&target->others,
+	    others_index(target, watch, slot, ring));
 	return true;
 }
 
@@ -613,7 +613,7 @@ wp_target_count_others(const struct wp_target *target, size_t watch)
 		return 0;
 	for (unsigned s = 0; s < target->watch[watch].nslots; s++)
 		for (unsigned i = 0; i < wp_rings_count(target->rings); i++)
-			count += wp_others_count(&target->others,
+			count += wp_process_filter_count(&target->others,
 			    others_index(target, watch, s, i));
 	return count;
 }
@@ -659,8 +659,8 @@ attach_processors(struct wp_target *target, pid_t pid, size_t first, size_t n)
 	int err = -ENOTSUP;
 
 	if (!may_be_on_processors(target, pid, first, n, &threads) ||
-	    wp_others_open(&target->others, pid, (unsigned)n * WP_SLOTS_MAX *
-	    wp_rings_count(target->rings)) < 0)
+	    wp_process_filter_open(&target->others, pid,
+	    (unsigned)n * WP_SLOTS_MAX * wp_rings_count(target->rings)) < 0)
 		return false;
 	target->others_first = first;
 	for (size_t w = first; w < first + n; w++)
@@ -669,7 +669,7 @@ attach_processors(struct wp_target *target, pid_t pid, size_t first, size_t n)
 	if (load_processors(target, first, n))
 		err = open_processors(target, first, n);
 	if (err == 0) {
-		wp_others_begin(&target->others);
+		wp_process_filter_begin(&target->others);
 		target->armed = wp_clock_ns();
 		target->threads += threads;
 		target->frozen_ms = 0;
@@ -680,7 +680,7 @@ attach_processors(struct wp_target *target, pid_t pid, size_t first, size_t n)
 	for (size_t w = first; w < first + n; w++)
 		target->watch[w].on_processors = false;
 	wp_rings_only(target->rings, 0);
-	wp_others_close(&target->others);
+	wp_process_filter_close(&target->others);
 	return false;
 }
 

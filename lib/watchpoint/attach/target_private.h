@@ -11,7 +11,7 @@
 #include "attach/thread_counts.h"
 #include "attach/uprobes.h"
 #include "ring/uptime.h"
-#include "bpf/others.h"
+#include "bpf/process_filter.h"
 
 struct wp_target {
 	struct wp_features features;
@@ -29,9 +29,9 @@ struct wp_target {
 	struct wp_uprobes uprobes;	/* execution watches that take no
 					   slot */
 	struct wp_counters counters;	/* read at each hit */
-	struct wp_others others;	/* with options.processors: separates
-					   the process's hits from those of
-					   others */
+	struct wp_process_filter others;  /* with options.processors: separates
+					     the process's hits from those of
+					     others */
 	size_t others_first;		/* the first watch that it is for */
 	bool all_sampled;		/* each slot so far had a sampler */
 	struct wp_cause no_bpf;		/* why samplers are not possible; code

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "os/perf_event.h"
-#include "bpf/others.h"
+#include "bpf/process_filter.h"
 #include "bpf/uprobe_guard.h"
 #include "bpf/known_stack_map.h"
 #include "bpf/stack_counter.h"

@@ -10,7 +10,7 @@
 
 #include "bpf/bpf.h"
 #include "bpf/code.h"
-#include "bpf/others.h"
+#include "bpf/process_filter.h"
 #include "bpf/uprobe_guard.h"
 
 #define INSN(op, dst, src, offset, value) (struct bpf_insn){		\

@@ -11,7 +11,7 @@
 
 #include "os/array.h"
 #include "os/clock.h"
-#include "proc/contrast.h"
+#include "proc/memory_compare.h"
 #include "proc/proc.h"
 
 /* peak size of a memory that cannot be read */
@@ -60,7 +60,7 @@ may_have(pid_t tid, pid_t pid)
 		return false;
 	(void)wp_proc_peak(tid, &after);
 	return before == 0 || after == 0 || (before <= theirs &&
-	    theirs <= after && !wp_contrast(tid, wp_proc_living(pid)));
+	    theirs <= after && !wp_memory_differs(tid, wp_proc_living(pid)));
 }
 
 /* The first thread may have ended and then has no memory, so one that lives is

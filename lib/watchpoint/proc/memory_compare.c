@@ -1,6 +1,6 @@
-/* contrast: proves by the contents of their memory that two processes do not
-   share it. */
-#include "proc/contrast.h"
+/* memory_compare: proves by the contents of their memory that two processes do
+   not share it. */
+#include "proc/memory_compare.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -94,7 +94,7 @@ keep_constant(struct contrast *c, uint64_t was[2][WP_PROC_WORDS])
 }
 
 bool
-wp_contrast(pid_t a, pid_t b)
+wp_memory_differs(pid_t a, pid_t b)
 {
 	uint64_t was[2][WP_PROC_WORDS];
 	struct contrast c = {.pid = {a, b}, .pagemap = wp_proc_pagemap(a)};

@@ -1,9 +1,9 @@
 /*
- * before: completes the samples of a processor that traps an access before it
- * is made, and reports it for one watch only.
+ * trap_before: completes the samples of a processor that traps an access before
+ * it is made, and reports it for one watch only.
  */
-#ifndef BEFORE_H
-#define BEFORE_H
+#ifndef TRAP_BEFORE_H
+#define TRAP_BEFORE_H
 
 #include "run/run.h"
 
@@ -11,6 +11,6 @@
    watches that the same access is about to touch.  A watch that would keep the
    program from ever continuing is disarmed.  False: no more records are
    wanted. */
-bool before_record(struct run *, const struct ex_record *);
+bool trap_before_record(struct run *, const struct ex_record *);
 
 #endif

@@ -1,5 +1,5 @@
-/* others: filters hits of other processes. */
-#include "bpf/others.h"
+/* process_filter: filters hits of other processes. */
+#include "bpf/process_filter.h"
 
 #include <asm/ptrace.h>
 #include <errno.h>
@@ -98,7 +98,7 @@ unless_executing(struct code *c)
 /* Attach a program that disables the event when the process executes another
    program.  Returns a descriptor that keeps it attached, or -errno. */
 static int
-end_at_execution(const struct wp_others *others)
+end_at_execution(const struct wp_process_filter *others)
 {
 	struct code c = {.n = 0};
 	unsigned other[2], not;
@@ -117,7 +117,7 @@ end_at_execution(const struct wp_others *others)
 /* --- their memory --- */
 
 static size_t
-size_of(const struct wp_others *others)
+size_of(const struct wp_process_filter *others)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	const size_t size = (1 + others->n) * WORD;
@@ -127,7 +127,7 @@ size_of(const struct wp_others *others)
 
 /* Returns 0 or -errno. */
 static int
-share(struct wp_others *others)
+share(struct wp_process_filter *others)
 {
 	void *memory;
 
@@ -142,11 +142,12 @@ share(struct wp_others *others)
 }
 
 int
-wp_others_open(struct wp_others *others, pid_t pid, unsigned counts)
+wp_process_filter_open(struct wp_process_filter *others, pid_t pid,
+    unsigned counts)
 {
 	int err;
 
-	*others = (struct wp_others){
+	*others = (struct wp_process_filter){
 		.map = -1, .n = counts, .pid = pid, .execution = -1,
 		.process = (int)syscall(SYS_pidfd_open, pid, 0),
 	};
@@ -155,12 +156,12 @@ wp_others_open(struct wp_others *others, pid_t pid, unsigned counts)
 		err = others->execution = end_at_execution(others);
 	if (err >= 0)
 		return 0;
-	wp_others_close(others);
+	wp_process_filter_close(others);
 	return err;
 }
 
 void
-wp_others_close(struct wp_others *others)
+wp_process_filter_close(struct wp_process_filter *others)
 {
 	if (others->word != NULL)
 		(void)munmap(others->word, size_of(others));
@@ -170,55 +171,55 @@ wp_others_close(struct wp_others *others)
 		(void)close(others->process);
 	if (others->execution >= 0)
 		(void)close(others->execution);
-	*others = WP_OTHERS_NONE;
+	*others = WP_PROCESS_FILTER_NONE;
 }
 
 struct wp_own
-wp_others_own(const struct wp_others *others, unsigned count)
+wp_process_filter_own(const struct wp_process_filter *others, unsigned count)
 {
 	return (struct wp_own){others->pid, others->map, 1 + count};
 }
 
 static void
-turn(struct wp_others *others, bool on)
+turn(struct wp_process_filter *others, bool on)
 {
 	__atomic_store_n(others->word, on, __ATOMIC_SEQ_CST);
 }
 
 void
-wp_others_begin(struct wp_others *others)
+wp_process_filter_begin(struct wp_process_filter *others)
 {
 	turn(others, true);
 }
 
 void
-wp_others_end(struct wp_others *others)
+wp_process_filter_end(struct wp_process_filter *others)
 {
 	if (others->map < 0 || others->ended)
 		return;
-	others->ended = !wp_others_executed(others);
+	others->ended = !wp_process_filter_executed(others);
 	turn(others, false);
 	(void)wp_stack_table_settle();
 }
 
 uint64_t
-wp_others_count(const struct wp_others *others, unsigned count)
+wp_process_filter_count(const struct wp_process_filter *others, unsigned count)
 {
 	return __atomic_load_n(&others->word[1 + count], __ATOMIC_SEQ_CST);
 }
 
 bool
-wp_others_executed(const struct wp_others *others)
+wp_process_filter_executed(const struct wp_process_filter *others)
 {
 	return others->map >= 0 && !others->ended &&
 	    __atomic_load_n(others->word, __ATOMIC_SEQ_CST) == 0;
 }
 
 bool
-wp_others_alive(const struct wp_others *others)
+wp_process_filter_alive(const struct wp_process_filter *others)
 {
 	struct pollfd p = {.fd = others->process, .events = POLLIN};
 
-	return !wp_others_executed(others) && !others->ended &&
+	return !wp_process_filter_executed(others) && !others->ended &&
 	    poll(&p, 1, 0) == 0;
 }

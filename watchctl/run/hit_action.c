@@ -1,5 +1,6 @@
 /*
- * act: performs the action of --on-hit at a hit, while its thread is stopped.
+ * hit_action: performs the action of --on-hit at a hit, while its thread is
+ * stopped.
  *
  * A hit is acted at when it is explained and written.  A thread waits for that
  * only so long; then it is acted at as far as the hit is known without, unless

@@ -1,5 +1,5 @@
 /*
- * policy_whole: decides whether a relevant function may be missing from a
+ * policy_backtrace: decides whether a relevant function may be missing from a
  * backtrace: one that is not known by its name, or that ended in a jump to
  * another.
  */

@@ -1,5 +1,5 @@
 /*
- * others: separates the hits of the watched process from those of other
+ * process_filter: separates the hits of the watched process from those of other
  * processes, for an event that counts the hits of everything that runs on a
  * processor.
  *
@@ -8,12 +8,12 @@
  *
  *	hits of an event = tickets taken (ticket.h) + others' hits + missed
  *
- * The filter lets the hits of the process through from wp_others_begin on, on
- * all processors at once, until the process executes another program; from then
- * on all hits are others'.
+ * The filter lets the hits of the process through from wp_process_filter_begin
+ * on, on all processors at once, until the process executes another program;
+ * from then on all hits are others'.
  */
-#ifndef WP_OTHERS_H
-#define WP_OTHERS_H
+#ifndef WP_PROCESS_FILTER_H
+#define WP_PROCESS_FILTER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@
 
 struct code;
 
-struct wp_others {
+struct wp_process_filter {
 	int map;		/* < 0: no process is filtered for */
 	uint64_t *word;		/* whether its hits pass; behind it n counts of
 				   others' hits */
@@ -30,16 +30,17 @@ struct wp_others {
 	int process;		/* a pidfd */
 	int execution;		/* the attached program that turns the filter
 				   off at execve */
-	bool ended;		/* wp_others_end did that */
+	bool ended;		/* wp_process_filter_end did that */
 };
-#define WP_OTHERS_NONE (struct wp_others){				\
+#define WP_PROCESS_FILTER_NONE (struct wp_process_filter){		\
 	.map = -1, .process = -1, .execution = -1,			\
 }
 
 /* Prepare for a process, with this number of counts; none of its hits pass yet.
    0 or -errno. */
-int wp_others_open(struct wp_others *, pid_t pid, unsigned counts);
-void wp_others_close(struct wp_others *);
+int wp_process_filter_open(struct wp_process_filter *, pid_t pid,
+    unsigned counts);
+void wp_process_filter_close(struct wp_process_filter *);
 
 /* Generate the check with which a program begins: it ends here if another
    process made the hit.  R6 holds the program's context; R0 to R5 and R7 are
@@ -51,19 +52,21 @@ struct wp_own {
 	unsigned word;
 };
 void wp_code_own(struct code *, const struct wp_own *);
-struct wp_own wp_others_own(const struct wp_others *, unsigned count);
+struct wp_own wp_process_filter_own(const struct wp_process_filter *,
+    unsigned count);
 
 /* Let the hits of the process pass; and stop that, and wait until no program
    that began earlier runs any more. */
-void wp_others_begin(struct wp_others *);
-void wp_others_end(struct wp_others *);
+void wp_process_filter_begin(struct wp_process_filter *);
+void wp_process_filter_end(struct wp_process_filter *);
 
 /* The number of hits that other processes made. */
-uint64_t wp_others_count(const struct wp_others *, unsigned count);
+uint64_t wp_process_filter_count(const struct wp_process_filter *,
+    unsigned count);
 
 /* Whether the process has executed another program since; and whether it is
    alive. */
-bool wp_others_executed(const struct wp_others *);
-bool wp_others_alive(const struct wp_others *);
+bool wp_process_filter_executed(const struct wp_process_filter *);
+bool wp_process_filter_alive(const struct wp_process_filter *);
 
 #endif

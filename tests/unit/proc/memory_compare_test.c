@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "child.h"
-#include "proc/contrast.h"
+#include "proc/memory_compare.h"
 
 enum { STACK = 65536, OFTEN = 500, WORDS = 512 };
 
@@ -49,7 +49,7 @@ TEST(one_memory_has_none)
 	const pid_t pid = start(CLONE_VM);
 
 	for (unsigned i = 0; i < OFTEN; i++)
-		assert_false(wp_contrast(getpid(), pid));
+		assert_false(wp_memory_differs(getpid(), pid));
 	child_kill(pid);
 }
 
@@ -57,12 +57,13 @@ TEST(a_child_has_its_own_words)
 {
 	const pid_t pid = start(0);
 
-	while (!wp_contrast(getpid(), pid))	/* as soon as it has begun */
+	/* as soon as it has begun */
+	while (!wp_memory_differs(getpid(), pid))
 		;
 	for (unsigned i = 0; i < OFTEN / 10; i++)
-		assert_true(wp_contrast(pid, getpid()));
+		assert_true(wp_memory_differs(pid, getpid()));
 	child_kill(pid);
-	assert_false(wp_contrast(getpid(), pid));
+	assert_false(wp_memory_differs(getpid(), pid));
 }
 
 /* As sanitizers, Go and the JVM reserve it: all of its page tables would take
@@ -76,7 +77,7 @@ TEST(what_is_reserved_is_not_looked_through)
 
 	assert_ptr_not_equal(reserved, MAP_FAILED);
 	(void)alarm(20);
-	assert_false(wp_contrast(getpid(), pid));
+	assert_false(wp_memory_differs(getpid(), pid));
 	(void)alarm(0);
 	child_kill(pid);
 	assert_int_equal(munmap(reserved, len), 0);

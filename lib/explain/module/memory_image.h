@@ -1,9 +1,9 @@
 /*
- * image: reads an ELF file from a process's memory, where there is no file to
- * open: the vDSO, and deleted files.
+ * memory_image: reads an ELF file from a process's memory, where there is no
+ * file to open: the vDSO, and deleted files.
  */
-#ifndef EX_IMAGE_H
-#define EX_IMAGE_H
+#ifndef EX_MEMORY_IMAGE_H
+#define EX_MEMORY_IMAGE_H
 
 #include <stddef.h>
 #include <stdint.h>

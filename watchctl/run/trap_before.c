@@ -1,6 +1,6 @@
-/* before: samples of accesses that were trapped before they were made.  See
-   before.h. */
-#include "run/before.h"
+/* trap_before: samples of accesses that were trapped before they were made.
+   See trap_before.h. */
+#include "run/trap_before.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +81,7 @@ record_others(struct run *run, const struct ex_record *r, uint32_t code)
 }
 
 bool
-before_record(struct run *run, const struct ex_record *r)
+trap_before_record(struct run *run, const struct ex_record *r)
 {
 	const struct wp_watched *watched;
 	uint32_t code;

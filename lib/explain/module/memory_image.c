@@ -1,5 +1,5 @@
-/* image: ELF files in memory. */
-#include "module/image.h"
+/* memory_image: ELF files read from the memory of processes. */
+#include "module/memory_image.h"
 
 #include <elf.h>
 #include <stdbool.h>
