@@ -188,9 +188,8 @@ run_inside(const struct options *options)
 
 	if (status != 0)
 		return status;
-	/* where perf events are refused, the library uses debug registers */
 	if (preloaded_find(narrow ? &narrow_library : &library, path) < 0 ||
-	    fire_check_try(false) < 0)
+	    fire_check_inside() < 0)
 		return STATUS_OWN_FAILURE;
 	return run_on_channel(&serve, path);
 }

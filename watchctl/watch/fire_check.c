@@ -44,3 +44,15 @@ fire_check_try(bool registers)
 {
 	return registers ? try_register() : try_processors();
 }
+
+int
+fire_check_inside(void)
+{
+	struct wp_features features;
+	struct wp_cause cause;
+
+	if (fire_check_try(false) < 0)
+		return -ENODEV;
+	return wp_probe_features(&features, &cause) < 0 ? fire_check_try(true) :
+	    0;
+}

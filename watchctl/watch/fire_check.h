@@ -17,6 +17,10 @@
    -ENODEV after a line on stderr: one did not fire. */
 int fire_check_try(bool registers);
 
+/* The same of what a program's own watches use: where events are refused, that
+   is debug registers set by ptrace. */
+int fire_check_inside(void);
+
 /* The same on each processor, without the line: the cause has it. */
 int fire_check_processors(struct wp_cause *);
 
