@@ -22,6 +22,20 @@ for file in $(grep -ohE '`[a-z0-9_./-]+\.(c|cc|h|sh)`' $documents |
 	    [ -f "$file" ] || complain "$file" 'there is no such file'
 done
 
+# a file for each processor, and all of these in the steps that add one
+for file in $(grep -ohE '`[a-z0-9_/-]+_CPU\.c`' $documents | tr -d '\`' |
+    sed 's/CPU/x86_64/' | sort -u); do
+	[ -n "$(find lib -path "*$file" -print -quit)" ] ||
+	    complain "${file%x86_64.c}CPU.c" 'there is no such file'
+done
+for file in $(find lib watchctl -name '*_x86_64.c'); do
+	file=${file##*/}
+	grep -qF "${file%x86_64.c}CPU.c" HACKING.md || {
+		echo "HACKING.md: ${file%x86_64.c}CPU.c is missing"
+		missing=1
+	}
+done
+
 # `words_like_this`, of the sources or of the kernel
 for word in $(grep -ohE '`[a-z][a-z0-9]*_[a-z0-9_]+`' $documents |
     tr -d '\`' | sort -u); do
