@@ -22,9 +22,9 @@ void heap_evidence_close(struct heap_evidence *);
    -errno after a line on stderr. */
 int heap_evidence_set(const struct heap_evidence *, const struct options *);
 
-/* The command ended: wait for a while until no program has the evidence mapped,
-   and copy it, so that it does not change any more.  Result: whether programs
-   still have it. */
+/* The command has ended: wait for a while until no program has the evidence
+   mapped, then copy it, so that it cannot change any more.  Returns whether
+   programs still have it mapped. */
 bool heap_evidence_in_use(struct heap_evidence *);
 
 /* Kill all programs that still have it mapped. */

@@ -176,8 +176,8 @@ count_like(const struct hg_finding *one, size_t n, const struct hg_finding *f)
 	return like;
 }
 
-/* Want the writers of all damage for which they are not known yet.  False:
-   there is none. */
+/* Ask for the writers of all damage whose writer is not known yet.  Returns
+   false if there is no such damage. */
 static bool
 want(struct hg_evidence *e, const struct heap_findings *found, bool any_number)
 {
@@ -251,7 +251,7 @@ name(struct hg_finding *f, const struct names *names, uint32_t wanted,
 			f->hit[f->nhits++] = names->hit[i].seq;
 }
 
-/* The finding of this run that is the same, or like it, and has hits.  NULL:
+/* The finding of this run that has hits and is the same, or like it; NULL if
    there is none. */
 static struct hg_finding *
 find_newer(const struct heap_findings *newer, const struct names *names,

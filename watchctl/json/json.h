@@ -72,9 +72,9 @@ void json_field_pid(struct buffer *, const struct ex_watch *);
 /* Append a frame's place in source files. */
 void json_field_place(struct buffer *, const struct ex_frame *);
 
-/* Append the name of a backtrace; if the name alone has to identify its frames,
-   with a number that tells apart backtraces of the same places at different
-   addresses. */
+/* Append the name of a backtrace.  If the name alone has to identify its
+   frames, it has a number that distinguishes backtraces of the same places at
+   different addresses. */
 void json_field_stack(struct buffer *, const char *name, const struct report *,
     const struct ex_stack *);
 

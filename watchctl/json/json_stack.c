@@ -115,8 +115,8 @@ json_name_stack(struct report *r, const struct ex_stack *stack)
 	return rc;
 }
 
-/* Put a backtrace's fields in a hit: they are made once, and copied from then
-   on. */
+/* Put a backtrace's fields into a hit.  They are formatted once, and copied for
+   later hits. */
 void
 json_hit_stack(struct report *r, const struct ex_stack *stack)
 {

@@ -60,12 +60,12 @@ int policy_file_read(struct policy_file *, const char *path);
 
 void policy_file_free(struct policy_file *);
 
-/* The [watch] for a SPEC and an access; NULL: there is none. */
+/* The [watch] for a SPEC and an access, or NULL. */
 struct policy_watch *policy_file_find(const struct policy_file *,
     const char *spec, enum wp_access);
 
-/* Add a writer (NULL: none), and a [watch] if there is none: 1; 0: it is there
-   already; or -ENOMEM. */
+/* Add a writer (NULL: none), and its [watch] if the file does not have it.  1;
+   0 if both exist already; or -ENOMEM. */
 int policy_file_add(struct policy_file *, const char *spec, enum wp_access,
     const char *writer);
 

@@ -74,8 +74,8 @@ compare_pointers(const void *a, const void *b)
 	return ex_compare((uintptr_t)a, (uintptr_t)b);
 }
 
-/* In several processes the same backtrace lies at different addresses: there
-   its id decides. */
+/* The same backtrace has different addresses in several processes, so those are
+   compared by its id. */
 static int
 compare_items(const void *a, const void *b)
 {

@@ -22,8 +22,8 @@ proved_value(const struct ex_hit *hit, const char **text)
 	    hit->source != EX_VALUE_LATER ? &hit->new : NULL;
 }
 
-/* Get the bytes as a number: of the object's type, if they are the whole
-   object, or else unsigned.  False: they are no number. */
+/* Read the bytes as a number: of the object's type if they are the whole
+   object, otherwise unsigned.  Returns false if they are not a number. */
 static bool
 number_of(const struct ex_hit *hit, const struct range_value *v,
     struct ex_number *number)
@@ -67,8 +67,8 @@ value_range_take(struct range_value *v, const struct ex_hit *hit)
 	v->comparable = number_of(hit, v, &v->number);
 }
 
-/* Whether two values are of the same bytes and kind, so that one is not above
-   the other or not below it. */
+/* Whether two values are of the same bytes and kind, so that they can be
+   compared. */
 static bool
 are_alike(const struct range_value *a, const struct range_value *b)
 {

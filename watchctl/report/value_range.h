@@ -4,7 +4,7 @@
  *
  * Each may be unknown: the first and the last if that hit's value is; the
  * smallest and the largest if any hit's value is, or if hits touched different
- * bytes, or bytes that are no number.  Bytes without a type are compared as
+ * bytes, or bytes that are not a number.  Bytes without a type are compared as
  * unsigned numbers.
  */
 #ifndef VALUE_RANGE_H

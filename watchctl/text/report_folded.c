@@ -49,8 +49,7 @@ folded_start(struct report *r, const struct report_start *start)
 	return 0;
 }
 
-/* Count so many hits like this one, of threads with that name.  0 or
-   -ENOMEM. */
+/* Count n hits like this one, of threads with this name.  0 or -ENOMEM. */
 static int
 count(struct report *r, const struct ex_hit *hit, const char *comm, uint64_t n)
 {

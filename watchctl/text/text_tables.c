@@ -209,7 +209,8 @@ is_of(const struct watch_table *t, const struct writer *w)
 }
 
 /* Call fn for each writer, and for each of its backtraces if there are several
-   and they are wanted.  A result other than 0 ends this, and is returned. */
+   and they are wanted, until a call returns another result than 0, which is
+   the result. */
 static int
 each_line(struct report *r, struct watch_table *t,
     int (*fn)(struct report *, struct watch_table *, const struct writer *,

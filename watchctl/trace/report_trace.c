@@ -8,10 +8,10 @@
  *	,{"ph":"i","s":"t","name":"bump",...,"sf":3,"args":{...,"new":42}}
  *	],"stackFrames":{...},"samples":[...],"otherData":{...}}
  *
- * Events are written as they come, in whole lines.  What is behind them is kept
- * until the end.  Their times are in microseconds since the run began, and
- * never go back: a hit that is ordered behind another has that one's time if
- * its own is less.
+ * Events are written as they come, in whole lines.  The members after them are
+ * kept until the end.  Times are in microseconds since the run began, and never
+ * go back: a hit that is ordered after another gets the other's time if its own
+ * is earlier.
  */
 #include <errno.h>
 #include <math.h>

@@ -13,8 +13,8 @@
    or when a signal asks watchctl to end. */
 struct debuginfod_fetch {
 	bool begun;
-	int from;		/* readable when debuginfod_look is to be
-				   called */
+	int from;		/* when it is readable, debuginfod_look has to
+				   be called */
 	int pidfd;		/* the fetching process */
 	long until;		/* ms, as of wp_clock_ms */
 	size_t len;
@@ -25,9 +25,9 @@ struct debuginfod_fetch {
    or -errno. */
 int debuginfod_begin(struct debuginfod_fetch *, const char *build_id);
 
-/* Check the progress, from time to time. -EAGAIN: it is still fetching.
-   Otherwise it has ended: a descriptor of a file with unchecked contents, or
-   another -errno: -ENOENT: there is none. */
+/* Check the progress, from time to time.  -EAGAIN: it is still fetching.
+   Otherwise it has ended, with a descriptor of a file whose contents are
+   unchecked, or with another -errno (-ENOENT: no server has the file). */
 int debuginfod_look(struct debuginfod_fetch *);
 
 /* End it, if it was begun. */

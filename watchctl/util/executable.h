@@ -22,8 +22,8 @@
 #endif
 
 /*
- * Find a command as execvp(3) does.  0; -ENOENT: there is none; -EACCES: there
- * is, but it may not be executed.
+ * Find a command as execvp(3) does.  0; -ENOENT if it does not exist; -EACCES
+ * if it may not be executed.
  */
 int executable_find(const char *command, char path[PATH_MAX]);
 

@@ -3,7 +3,7 @@
  * directory.
  *
  * That is $XDG_CACHE_HOME/watchctl, or ~/.cache/watchctl, which must belong to
- * the user who runs watchctl and be writable for nobody else.  Otherwise, or if
+ * the user who runs watchctl and be writable by nobody else.  Otherwise, or if
  * the environment is not trusted (setuid, file capabilities), nothing is kept.
  */
 #ifndef INDEX_CACHE_H

@@ -173,8 +173,8 @@ colour_length(const char *text, size_t len)
 	return n < len && text[n] == 'm' ? n + 1 : 0;
 }
 
-/* Move a line towards the beginning of the buffer, and keep only so many of its
-   characters.  Result: its new length. */
+/* Move a line towards the beginning of the buffer, and shorten it to `keep'
+   characters.  Returns its new length. */
 static size_t
 move_line(char *to, const char *line, size_t len, size_t keep)
 {

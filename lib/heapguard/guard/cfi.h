@@ -7,8 +7,9 @@
  * frames end the walk.  The rule of each return address is looked up once and
  * kept.
  *
- * On arm64 by the frame records that its procedure call standard has, which
- * compilers make there unless told otherwise.  What makes none is left out.
+ * On arm64 callers are found by the frame records of its procedure call
+ * standard, which compilers make by default.  Functions without such a record
+ * are left out.
  */
 #ifndef HG_CFI_H
 #define HG_CFI_H

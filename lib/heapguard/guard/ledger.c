@@ -9,7 +9,7 @@
 
 enum {
 	MOST = 1 << 26, FEWEST = 1 << 16,
-	FRESH = 32,		/* new entries are taken so many at a time */
+	FRESH = 32,		/* new entries that are taken at a time */
 };
 
 struct hg_ledger hg_ledger = {.used = 1};

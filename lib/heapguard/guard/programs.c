@@ -167,8 +167,8 @@ claim(struct hg_evidence *e, pid_t pid, int balance, const char *path)
 	return p;
 }
 
-/* Release the entry that matches: a program has registered itself and was
-   recorded as executed.  False: there is none. */
+/* Release the entry that matches, of a program that has registered itself and
+   was recorded as executed.  Returns false if there is none. */
 static bool
 settle(struct hg_evidence *e, pid_t pid, int balance)
 {

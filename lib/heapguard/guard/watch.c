@@ -393,8 +393,8 @@ is_wanted(const struct hg_entry *e, const struct hg_wanted *w)
 	    w->identity.in_thread == hg_ledger_in_thread(e));
 }
 
-/* Whether the same bytes of the block are watched for another damaged block, so
-   that they are watched only once: for the one with the block's number, if
+/* Whether the same bytes of the block are already wanted for another damaged
+   block.  They are watched only once, for the one with the block's number if
    there is one. */
 static bool
 is_another(const struct hg_entry *e, const struct hg_wanted *w)
