@@ -43,6 +43,8 @@ symbol_rank_of(const struct spec_search *s, const struct ex_symbol *symbol)
 {
 	unsigned rank = symbol_wrong_kind(s->spec->access, symbol) ? 3 : 0;
 
+	if (symbol->old)	/* behind one of the wrong kind, as well */
+		return 5;
 	if (s->own_scope && symbol->global)
 		return rank;
 	return rank + (symbol->global || s->executable ? 1 : 2);

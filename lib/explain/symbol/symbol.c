@@ -17,6 +17,7 @@
 
 #include "symbol/demangle.h"
 #include "symbol/fde.h"
+#include "symbol/symbol_version.h"
 #include "symbol/line.h"
 #include "module/module_private.h"
 #include "module/plt.h"
@@ -224,29 +225,38 @@ elf_symbol(struct ex_module *m, int i, const char **file, struct ex_symbol *out)
 
 /* Each function below returns false if there is no memory. */
 static bool
+add_symbol(struct symbols *symbols, struct ex_symbol symbol,
+    const struct ex_old_symbols *old)
+{
+	/* a name may begin with it */
+	const size_t len = 1 + strcspn(symbol.name + 1, "@");
+
+	symbol.old = symbol.global && ex_old_symbols_have(old, symbol.value,
+	    symbol.name, len);
+	if (symbol.name[len] != '\0')
+		symbol.name = name_copy(symbols->module, symbol.name, len, "");
+	return symbols_add(symbols, symbol);
+}
+
+static bool
 add_symbols(struct ex_module *m, struct symbols *symbols)
 {
 	int n = dwfl_module_getsymtab(m->dwfl_module);
 	const char *file = NULL;
+	struct ex_old_symbols old;
+	struct ex_symbol symbol;
+	bool good = ex_old_symbols_read(m, &old);
 
-	if (n > 0 && !ex_array_room(&symbols->at, symbols->n, (size_t)n,
-	    &symbols->cap, sizeof(*symbols->at), SIZE_MAX))
-		return false;
-	for (int i = 1; i < n; i++) {
-		struct ex_symbol symbol;
-		const char *version;
-
-		if (!elf_symbol(m, i, &file, &symbol))
-			continue;
-		version = strchr(symbol.name + 1, '@');
-		if (version != NULL)
-			symbol.name = name_copy(m, symbol.name,
-			    (size_t)(version - symbol.name), "");
-		if (!symbols_add(symbols, symbol))
-			return false;
-	}
-	ex_plt_each(m, add_stub, symbols);
-	return true;
+	if (n > 0)
+		good = good && ex_array_room(&symbols->at, symbols->n,
+		    (size_t)n, &symbols->cap, sizeof(*symbols->at), SIZE_MAX);
+	for (int i = 1; i < n && good; i++)
+		if (elf_symbol(m, i, &file, &symbol))
+			good = add_symbol(symbols, symbol, &old);
+	free(old.at);
+	if (good)
+		ex_plt_each(m, add_stub, symbols);
+	return good;
 }
 
 static unsigned

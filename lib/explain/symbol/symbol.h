@@ -66,6 +66,8 @@ struct ex_symbol {
 	bool function;		/* STT_FUNC or GNU_IFUNC */
 	bool indirect;		/* STT_GNU_IFUNC: its code chooses the function
 				   that calls by this name reach */
+	bool old;		/* only programs that were linked with an older
+				   version of the library reach it */
 	bool object;		/* STT_OBJECT or COMMON */
 	bool tls;		/* STT_TLS */
 	bool mangled;		/* the name may be mangled: it begins with

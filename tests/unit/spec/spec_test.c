@@ -445,6 +445,11 @@ static const struct ex_symbol foo_symbols[] = {
 	OBJECT("shadow", 0x2050, 4, .global = true),
 	OBJECT("shadow", 0x2060, 4),
 	{.name = "own2", .value = 0x10, .size = 4, .tls = true},
+	FUNCTION("waits", 0x1040, 16, .global = true, .old = true),
+	FUNCTION("waits", 0x1050, 16, .global = true),
+	FUNCTION("past", 0x1060, 16, .global = true, .old = true),
+	FUNCTION("copies", 0x1070, 16, .global = true, .old = true),
+	FUNCTION("copies", 0x1080, 16, .global = true, .indirect = true),
 };
 static const struct ex_symbol foo2_symbols[] = {
 	OBJECT("only_foo", 0x2040, 1, .global = true),
@@ -530,6 +535,10 @@ static const struct {
 	{"two.c!twice", 'w', 0x404204, 4, "twice"},
 	{"ns::run(int)", 'x', 0x401180, 1, "ns::run(int)"},
 	{"chosen+1", 'x', 0x7f0000001021, 1, "chosen+1"},
+	/* what new programs are linked with, before an older version */
+	{"waits", 'x', 0x7f0000001050, 1, "waits"},
+	{"libfoo.so.1!waits", 'x', 0x7f0000001050, 1, "waits"},
+	{"past", 'x', 0x7f0000001060, 1, "past"},
 	{"libfoo.so.1!only_foo", 'w', 0x7f0000002040, 1, "only_foo"},
 	{"libfoo.so.1!copied", 'w', 0x7f0000002000, 8, "copied"},
 	{"libfoo.so.1!shadow", 'w', 0x7f0000002050, 4, "shadow"},
@@ -601,6 +610,8 @@ static const struct {
 	{"chosen", 'x', WP_CAUSE_SPEC_RANGE, "'chosen': which function is "
 	 "called by this name is chosen when the program starts"},
 	{"chosen", 'x', WP_CAUSE_SPEC_RANGE, ", nearest: __chosen_fast"},
+	{"copies", 'x', WP_CAUSE_SPEC_RANGE, "'copies': which function is "
+	 "called by this name is chosen when the program starts"},
 	{"victim!twice", 'w', WP_CAUSE_SYMBOL_AMBIGUOUS, "2 symbols"},
 	{"hidden", 'w', WP_CAUSE_SYMBOL_AMBIGUOUS, "victim!hidden at "
 	 "0x404320 (4 bytes), libfoo.so.1!hidden at 0x7f0000002030"},

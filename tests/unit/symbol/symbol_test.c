@@ -1153,6 +1153,59 @@ TEST(cuts_versions)
 	assert_true(found.last.function);
 }
 
+static int
+take_either(void *arg, const struct ex_symbol *s)
+{
+	struct ex_symbol *either = arg;
+
+	assert_null(either[s->old].name);
+	either[s->old] = *s;
+	return 0;
+}
+
+static int
+take_current(void *arg, const struct ex_symbol *s)
+{
+	(void)arg;
+	assert_false(s->old);
+	return 0;
+}
+
+/* What new programs are linked with is not old; nor is what has one version. */
+TEST(knows_old_versions)
+{
+	static const char *const flags[][2] = {{"old", ""}, {"olds", "-s"}};
+
+	scratch_write("old.map", "V_1 { global: kept; only; both; local: *; };\n"
+	    "V_2 { } V_1;\n");
+	scratch_write("old.c", "int first(void) { return 1; }\n"
+	    "int second(void) { return 2; }\n"
+	    "int only(void) { return 3; }\n"
+	    "__asm__(\".symver first, kept@V_1\");\n"
+	    "__asm__(\".symver second, kept@@V_2\");\n"
+	    "int third(void) { return 4; }\n"
+	    "int fourth(void) __attribute__((alias(\"third\")));\n"
+	    "__asm__(\".symver third, both@V_1\");\n"
+	    "__asm__(\".symver fourth, both@@V_2\");\n");
+	for (size_t i = 0; i < COUNT(flags); i++) {
+		struct ex_symbol kept[2] = {{NULL}}, only[2] = {{NULL}};
+		struct ex_module *m;
+
+		scratch_run("cc -fno-toplevel-reorder -shared -fPIC %s "
+		    "-Wl,--version-script=old.map -o %s old.c", flags[i][1],
+		    flags[i][0]);
+		m = module_of(flags[i][0]);
+		(void)ex_symbol_find(m, "kept", take_either, kept);
+		assert_string_equal(kept[0].name, "kept");
+		assert_string_equal(kept[1].name, "kept");
+		assert_true(kept[1].value < kept[0].value);
+		(void)ex_symbol_find(m, "both", take_current, NULL);
+		(void)ex_symbol_find(m, "only", take_either, only);
+		assert_string_equal(only[0].name, "only");
+		assert_null(only[1].name);
+	}
+}
+
 TEST(reports_thread_local_symbols)
 {
 	struct found found = {0};
