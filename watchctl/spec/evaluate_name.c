@@ -108,8 +108,8 @@ take_symbol(struct evaluation *e, const struct node *node,
 		buffer_free(&text);
 		return false;
 	}
-	if (ex_declaration_at(e->process, found->module, found->symbol.value,
-	    &d)) {
+	if (!found->symbol.function && ex_declaration_at(e->process,
+	    found->module, found->symbol.value, &d)) {
 		value_set_object(v, &d.type, found->addr, d.size);
 		return true;
 	}

@@ -6,6 +6,7 @@
 
 #include "module/module_private.h"
 #include "space/space.h"
+#include "symbol/symbol.h"
 #include "type/copy_reloc.h"
 #include "type/subobject.h"
 #include "type/type_name.h"
@@ -56,6 +57,19 @@ object_fill(struct kept_object *kept, struct ex_module *m,
 	kept->known = kept->object.path != NULL && kept->object.type != NULL;
 }
 
+/* Whether a function is there, so that no variable is, for which all of the
+   debug information would be searched. */
+static bool
+is_code(struct ex_module *m, uint64_t vaddr)
+{
+	const struct ex_segment *segment = ex_module_segment(m, vaddr);
+	struct ex_symbol symbol;
+
+	return segment != NULL && (segment->flags & PF_X) != 0 &&
+	    ex_symbol_at(m, vaddr, &symbol) && symbol.function &&
+	    symbol.size > 0;
+}
+
 /* Find the object of some bytes.  NULL if there is no memory. */
 static struct kept_object *
 object_new(struct ex_module *m, uint64_t vaddr, uint64_t len)
@@ -67,6 +81,8 @@ object_new(struct ex_module *m, uint64_t vaddr, uint64_t len)
 		return NULL;
 	kept->vaddr = vaddr;
 	kept->len = len;
+	if (is_code(m, vaddr))
+		return kept;
 	if (ex_subobject_find(m, vaddr, len, &sub))
 		object_fill(kept, m, &sub);
 	else

@@ -4,11 +4,15 @@
  */
 #include "test.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <zlib.h>
 
+#include "capture.h"
 #include "child.h"
 #include "debug/index.h"
+#include "space/space.h"
+#include "type/declared_object.h"
 #include "units.h"
 
 #define LINK "cc -shared -Wl,--build-id -o p first.o much.o last.o plain.o "
@@ -193,6 +197,27 @@ TEST_WITH(grows, nothing_kept, NULL)
 		ex_module_free(m);
 		assert_int_equal(kept, 2);
 	}
+}
+
+/* Where code is, no variable is searched. */
+TEST_WITH(does_not_search_for_code, nothing_kept, NULL)
+{
+	static const char *const names[] = {"much", "last_v"};
+	void *p;
+
+	scratch_run(LINK);
+	assert_non_null(p = dlopen(scratch_path("p"), RTLD_NOW));
+	for (unsigned i = 0; i < COUNT(names); i++) {
+		struct ex_space *space = ex_space_new(EX_LIVE);
+
+		assert_non_null(space);
+		capture_maps(space, getpid());
+		assert_int_equal(ex_object_at(ex_space_process(space,
+		    getpid()), (uintptr_t)dlsym(p, names[i]), 8) != NULL, i);
+		ex_space_free(space);
+		assert_int_equal(kept, i);
+	}
+	assert_int_equal(dlclose(p), 0);
 }
 
 /* A search of information that is not packed is remembered, too. */
