@@ -75,20 +75,32 @@ buffer_fill(struct buffer *b, char c, size_t n)
 	b->len += n;
 }
 
-void
-buffer_digits(struct buffer *b, uint64_t n, unsigned digits)
+static const char pairs[] =
+    "00010203040506070809101112131415161718192021222324"
+    "25262728293031323334353637383940414243444546474849"
+    "50515253545556575859606162636465666768697071727374"
+    "75767778798081828384858687888990919293949596979899";
+
+/* Put the digits of a number, at least one, so that they end at p.  Returns
+   where they begin. */
+static char *
+digits_before(char *p, uint64_t n)
 {
-	static const char pairs[] =
-	    "00010203040506070809101112131415161718192021222324"
-	    "25262728293031323334353637383940414243444546474849"
-	    "50515253545556575859606162636465666768697071727374"
-	    "75767778798081828384858687888990919293949596979899";
-	char text[20], *const end = text + sizeof(text), *p = end;
+	char *const end = p;
 
 	for (; n >= 10; n /= 100)
 		memcpy(p -= 2, pairs + n % 100 * 2, 2);
 	if (n > 0 || p == end)
 		*--p = (char)('0' + n);
+	return p;
+}
+
+void
+buffer_digits(struct buffer *b, uint64_t n, unsigned digits)
+{
+	char text[20], *const end = text + sizeof(text);
+	char *p = digits_before(end, n);
+
 	while (p > text && (size_t)(end - p) < digits)
 		*--p = '0';
 	buffer_put(b, p, (size_t)(end - p));
@@ -97,7 +109,24 @@ buffer_digits(struct buffer *b, uint64_t n, unsigned digits)
 void
 buffer_dec(struct buffer *b, uint64_t n)
 {
-	buffer_digits(b, n, 1);
+	char text[20], *const end = text + sizeof(text);
+	const char *p = digits_before(end, n);
+
+	buffer_put(b, p, (size_t)(end - p));
+}
+
+void
+buffer_fixed(struct buffer *b, uint64_t n, unsigned digits)
+{
+	char text[41], *const end = text + sizeof(text), *p = end;
+
+	for (; digits >= 2; digits -= 2, n /= 100)
+		memcpy(p -= 2, pairs + n % 100 * 2, 2);
+	for (; digits > 0; digits--, n /= 10)
+		*--p = (char)('0' + n % 10);
+	*--p = '.';
+	p = digits_before(p, n);
+	buffer_put(b, p, (size_t)(end - p));
 }
 
 /* The eight digits of a number, the highest in the lowest byte: its nibbles are

@@ -63,17 +63,7 @@ void buffer_hex_digits(struct buffer *, uint64_t, unsigned digits);
 
 /* Append n / 10^digits as a decimal fraction with this many digits, at most 19,
    and a point in every locale. */
-static inline void
-buffer_fixed(struct buffer *b, uint64_t n, unsigned digits)
-{
-	uint64_t one = 1;
-
-	for (unsigned i = 0; i < digits; i++)
-		one *= 10;
-	buffer_dec(b, n / one);
-	buffer_put(b, ".", 1);
-	buffer_digits(b, n % one, digits);
-}
+void buffer_fixed(struct buffer *, uint64_t n, unsigned digits);
 
 /*
  * Complete what was begun at start: 0, or -ENOMEM when something is missing

@@ -58,16 +58,26 @@ maps_above(const struct ex_maps *maps, uint64_t addr)
 	return EX_ARRAY_UPTO(maps->at, maps->n, end, addr);
 }
 
-const struct ex_mapping *
-ex_maps_above(const struct ex_maps *maps, uint64_t addr, size_t *hint)
+/* Whether mapping i is the first that ends above addr. */
+static bool
+is_above(const struct ex_maps *maps, size_t i, uint64_t addr)
 {
-	size_t i = *hint;
+	return i < maps->n && addr < maps->at[i].end &&
+	    (addr >= maps->at[i].start || i == 0 ||
+	    addr >= maps->at[i - 1].end);
+}
 
-	if (i >= maps->n || addr < maps->at[i].start ||
-	    addr >= maps->at[i].end)
-		i = maps_above(maps, addr);
-	*hint = i;
-	return maps->at + i;
+const struct ex_mapping *
+ex_maps_above(const struct ex_maps *maps, uint64_t addr,
+    struct ex_maps_hint *hint)
+{
+	if (!is_above(maps, hint->last, addr)) {
+		const size_t i = is_above(maps, hint->other, addr) ?
+		    hint->other : maps_above(maps, addr);
+
+		*hint = (struct ex_maps_hint){i, hint->last};
+	}
+	return maps->at + hint->last;
 }
 
 static void
@@ -199,7 +209,7 @@ maps_place(struct ex_maps *maps)
 }
 
 bool
-ex_maps_find(struct ex_maps *maps, uint64_t addr, size_t *hint,
+ex_maps_find(struct ex_maps *maps, uint64_t addr, struct ex_maps_hint *hint,
     struct ex_image *out)
 {
 	const struct ex_mapping *at = ex_maps_above(maps, addr, hint);

@@ -56,13 +56,18 @@ bool ex_maps_own(struct ex_maps **);
    module is not NULL, add this mapping. */
 bool ex_maps_set(struct ex_maps *, const struct ex_mapping *);
 
+/* Where the last two look-ups led: of hits, one of code and one of data. */
+struct ex_maps_hint {
+	size_t last, other;
+};
+
 /* The first mapping that ends above addr; at + n: none. *hint, kept by the
    caller, makes look-ups of neighbours cheap. */
 const struct ex_mapping *ex_maps_above(const struct ex_maps *, uint64_t addr,
-    size_t *hint);
+    struct ex_maps_hint *hint);
 
 /* The module at an address; false: not known. */
-bool ex_maps_find(struct ex_maps *, uint64_t addr, size_t *hint,
+bool ex_maps_find(struct ex_maps *, uint64_t addr, struct ex_maps_hint *,
     struct ex_image *out);
 
 /* All images, by address. */

@@ -30,7 +30,7 @@ struct ex_process {
 	struct ex_maps *maps;	/* NULL if empty */
 	uint64_t generation;
 	uint64_t mapped;	/* as of ex_space_mapped; 0: not known */
-	size_t hint;		/* index of the mapping found last */
+	struct ex_maps_hint hint;	/* the mappings found last */
 	int root;		/* for ex_files_module */
 	bool root_asked;	/* the root is its own, not its parent's, or
 				   will not become known */
@@ -164,7 +164,7 @@ static void
 process_changed(struct ex_space *space, struct ex_process *p)
 {
 	p->generation = ++space->generation;
-	p->hint = 0;
+	p->hint = (struct ex_maps_hint){0};
 	process_code_changed(p);
 }
 
