@@ -15,7 +15,8 @@
 #include "guard/report.h"
 #include "guard/watch.h"
 
-/* realloc(3) always moves blocks smaller than this. */
+/* realloc(3) always moves blocks smaller than this into a new one, if the old
+   one is kept: a write to the old address is noticed then. */
 enum { MOVE_BELOW = 64 << 10 };
 
 /* The frames beyond the caller's that belong to the key of a site
@@ -297,13 +298,13 @@ hg_free(void *p, enum hg_family family, const struct hg_record *from)
 	if (is_lost || size != (uint32_t)hg_entry_size(e) ||
 	    !hg_block_has_canaries(block, hg_entry_size(e)))
 		hg_report_block(e, block, HG_AT_FREE, from);
-	e->free = (uint16_t)hg_callers_of(t, from, 0);
-	if ((e->flags & HG_WANTED) != 0)
-		hg_watch_end(e);
-	if (hg_state.quarantine == 0) {
+	if (hg_state.quarantine == 0) {	/* nobody reads who freed it */
 		release(t, e);
 		return;
 	}
+	e->free = (uint16_t)hg_callers_of(t, from, 0);
+	if ((e->flags & HG_WANTED) != 0)
+		hg_watch_end(e);
 	hg_block_fill(e, block);
 	atomic_store_explicit(&e->state, HG_FREED, memory_order_release);
 	if ((e->flags & HG_WANTED) != 0)
@@ -321,7 +322,7 @@ hg_size(void *p)
 	return e == NULL ? 0 : hg_entry_size(e);
 }
 
-/* Resize a large block in place, if the allocator can. */
+/* Resize a block in place, if the allocator can. */
 static void *
 resize(struct hg_entry *e, uint64_t block, size_t size,
     const struct hg_record *from)
@@ -377,7 +378,7 @@ hg_realloc(void *p, size_t size, const struct hg_record *from)
 	}
 	if (!hg_block_is_whole(e, (uintptr_t)p))
 		hg_report_block(e, (uintptr_t)p, HG_AT_REALLOC, from);
-	return hg_entry_size(e) < MOVE_BELOW || e->family != HG_MALLOC ||
-	    e->pad != 4 ? move(e, p, size, from) :
-	    resize(e, (uintptr_t)p, size, from);
+	return (hg_state.quarantine != 0 && hg_entry_size(e) < MOVE_BELOW) ||
+	    e->family != HG_MALLOC || e->pad != 4 ?
+	    move(e, p, size, from) : resize(e, (uintptr_t)p, size, from);
 }

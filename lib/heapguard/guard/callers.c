@@ -87,22 +87,36 @@ hg_callers_walk(struct hg_frame f, struct hg_stack *stack)
 	stack->whole = outermost;
 }
 
+static uint64_t
+hash_name(const char *name)
+{
+	uint64_t sum = 0;
+
+	for (; *name != '\0'; name++)
+		sum = hash(sum, (unsigned char)*name);
+	return sum;
+}
+
 /* Hash offsets in modules, because addresses differ between runs.  All code
-   outside of modules counts as the same. */
+   outside of modules counts as the same.  Most frames are in the module of the
+   frame before. */
 static uint64_t
 hash_stack(const struct hg_stack *stack)
 {
-	uint64_t sum = stack->n, base;
-	const char *name;
+	struct hg_module module = {0};
+	uint64_t sum = stack->n, name = 0;
 
 	for (uint32_t i = 0; i < stack->n; i++) {
-		if (!hg_frame_module(stack->pc[i] - 1, &base, &name)) {
-			sum = hash(sum, 1);
-			continue;
+		const uint64_t pc = stack->pc[i] - 1;
+
+		if (pc < module.start || pc >= module.end) {
+			if (!hg_frame_module(pc, &module)) {
+				sum = hash(sum, 1);
+				continue;
+			}
+			name = hash_name(module.name);
 		}
-		sum = hash(sum, stack->pc[i] - base);
-		for (; *name != '\0'; name++)
-			sum = hash(sum, (unsigned char)*name);
+		sum = hash(hash(sum, stack->pc[i] - module.base), name);
 	}
 	return sum != 0 ? sum : 1;
 }
@@ -178,12 +192,27 @@ look_up(uint64_t sum, struct hg_frame from)
 	return (uint16_t)number;
 }
 
+/* When more sites were learned than half of the table's used part has room for,
+   four times as much is used.  What is not found in its new place is learned
+   again. */
+static struct hg_site *
+make_room(struct hg_thread *t, uint64_t sum)
+{
+	const uint32_t size = HG_SITES_FIRST << t->grown;
+
+	if (++t->learned > size / 2 && size < HG_SITES) {
+		t->learned = 0;
+		t->grown += 2;
+	}
+	return hg_site_of(t, sum);
+}
+
 uint32_t
-hg_site_learn(struct hg_site s[2], uint64_t sum, const struct hg_record *from,
+hg_site_learn(struct hg_thread *t, uint64_t sum, const struct hg_record *from,
     unsigned frames)
 {
 	struct hg_frame f = hg_frame_of(from), last;
-	struct hg_site found = {.sum = sum};
+	struct hg_site found = {.sum = sum}, *s = make_room(t, sum);
 	bool outermost, goes_on = frames > 0 && hg_frame_step(&f, &outermost);
 
 	sum = hash(sum, 0);

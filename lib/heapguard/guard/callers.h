@@ -19,9 +19,18 @@
 /* Allocate the tables.  0 or -ENOMEM. */
 int hg_callers_begin(void);
 
-/* Remember the callers as the first of these two sites, and what that was
-   before as the second.  Result: their number. */
-uint32_t hg_site_learn(struct hg_site[2], uint64_t sum,
+/* The two sites of a sum.  Few sites are all in a few pages. */
+static inline struct hg_site *
+hg_site_of(struct hg_thread *t, uint64_t sum)
+{
+	const unsigned bits = __builtin_ctz(HG_SITES_FIRST) - 1 + t->grown;
+
+	return &t->site[(sum >> (64 - bits)) * 2];
+}
+
+/* Remember the callers as the first of these two, and what that was before as
+   the second.  Result: their number. */
+uint32_t hg_site_learn(struct hg_thread *, uint64_t sum,
     const struct hg_record *from, unsigned frames);
 
 /* Whether the site is this one: its last frame, too. */
@@ -51,12 +60,12 @@ hg_callers_of(struct hg_thread *t, const struct hg_record *from,
 
 	if (frames > 0 && hg_frame_step(&f, &outermost))
 		sum ^= f.pc * UINT64_C(0xd6e8feb86659fd93);
-	s = &t->site[sum / (UINT64_MAX / HG_SITES * 2 + 2) * 2];
+	s = hg_site_of(t, sum);
 	if (frames == 0 ? s[0].sum == sum : hg_site_is(&s[0], sum, &f))
 		return s[0].callers;
 	if (frames == 0 ? s[1].sum == sum : hg_site_is(&s[1], sum, &f))
 		return s[1].callers;
-	return hg_site_learn(s, sum, from, frames);
+	return hg_site_learn(t, sum, from, frames);
 }
 
 /* The backtrace behind a number; 0 has an empty one. */

@@ -49,7 +49,7 @@ allocate(size_t size, size_t align, const struct hg_record *from)
 	    plain(size, align);
 }
 
-static void
+static inline __attribute__((always_inline)) void
 give_back(void *p, const struct hg_record *from)
 {
 	if (p == NULL)

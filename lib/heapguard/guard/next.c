@@ -143,14 +143,16 @@ hg_arena_left(const void *p)
 }
 
 bool
-hg_frame_module(uint64_t pc, uint64_t *base, const char **name)
+hg_frame_module(uint64_t pc, struct hg_module *module)
 {
 	struct dl_find_object found;
 
 	if (_dl_find_object((void *)(uintptr_t)pc, &found) != 0 ||
 	    found.dlfo_link_map == NULL)
 		return false;
-	*base = found.dlfo_link_map->l_addr;
-	*name = found.dlfo_link_map->l_name;
+	*module = (struct hg_module){
+		(uintptr_t)found.dlfo_map_start, (uintptr_t)found.dlfo_map_end,
+		found.dlfo_link_map->l_addr, found.dlfo_link_map->l_name,
+	};
 	return true;
 }

@@ -30,9 +30,14 @@ bool hg_next_is_before(const char *name, const void *ours);
    the allocator. */
 bool hg_next_is_allocators(const char *name);
 
-/* The module of an address: its load address and name.  False: there is
+/* The module of an address: its memory, load address and name.  False: there is
    none. */
-bool hg_frame_module(uint64_t pc, uint64_t *base, const char **name);
+struct hg_module {
+	uint64_t start, end;
+	uint64_t base;
+	const char *name;
+};
+bool hg_frame_module(uint64_t pc, struct hg_module *);
 
 /* Memory for calls before the allocator is known; whether a block is from
    there, and how many bytes of it may be read. */

@@ -12,7 +12,9 @@
 
 enum {
 	HG_RING = 1 << 14,	/* blocks in a thread's quarantine */
-	HG_SITES = 1 << 14,	/* remembered callers of a thread */
+	HG_SITES = 1 << 14,	/* remembered callers of a thread, */
+	HG_SITES_FIRST = 1 << 10,	/* and the part of their table that is
+					   used first */
 	HG_SPARE = 1 << 10,	/* free ledger entries of a thread */
 	HG_CALLERS_MAX = 1 << 16,
 };
@@ -43,6 +45,9 @@ struct hg_thread {
 	uint32_t first, last;
 	size_t held;			/* bytes in the quarantine */
 	uint32_t nspare, spare[HG_SPARE];	/* entries of the ledger */
+	uint32_t grown;		/* log2 of how much of the table of sites is
+				   used, over the first part */
+	uint32_t learned;	/* sites, since that last changed */
 	_Alignas(64) struct hg_site site[HG_SITES];
 	uint32_t ring[HG_RING];
 	uint32_t count[HG_CALLERS_MAX];	/* its blocks, by their callers */

@@ -37,11 +37,10 @@ hg_rule_learn(uint64_t pc)
 }
 
 bool
-hg_frame_module(uint64_t pc, uint64_t *base, const char **name)
+hg_frame_module(uint64_t pc, struct hg_module *module)
 {
 	(void)pc;
-	*base = 0;
-	*name = "module";
+	*module = (struct hg_module){.end = UINT64_MAX, .name = "module"};
 	return true;
 }
 
@@ -189,6 +188,40 @@ ith(const struct hg_frame *f, uint32_t i)
 {
 	stack[3] = 0x200000 + 16 * i;
 	return number(f);
+}
+
+/* The largest index of a site that is in use. */
+static size_t
+last_site(void)
+{
+	size_t last = 0;
+
+	for (size_t i = 0; i < HG_SITES; i++)
+		if (thread.site[i].sum != 0)
+			last = i;
+	return last;
+}
+
+/* Sites take part of the table only, and more of it when there are many: then
+   nearly all are found at once. */
+TEST(the_table_of_sites_grows)
+{
+	enum { SOME = 4000 };
+	const struct hg_frame f = begin();
+	unsigned known = 0;
+
+	stack[5] = OUTER;
+	for (uint32_t i = 1; i <= FEW; i++)
+		(void)ith(&f, i);
+	assert_in_range(last_site(), 1, HG_SITES_FIRST - 1);
+	for (unsigned round = 0; round < 3; round++)
+		for (uint32_t i = 1; i <= SOME; i++) {
+			steps = 0;
+			(void)ith(&f, i);
+			known += round == 2 && steps == 1;
+		}
+	assert_in_range(last_site(), HG_SITES_FIRST, HG_SITES - 1);
+	assert_in_range(known, SOME * 9 / 10, SOME);
 }
 
 TEST(many_callers_are_known_again_and_few_take_little_memory)
