@@ -378,7 +378,7 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
  *			or new has returned, is freed.  That is reported, too,
  *			and a line says that the watch has ended.  All such
  *			watches together take two more debug registers, for free
- *			and realloc.
+ *			and realloc.  A variable is refused.
  * WP_WATCH_HEAP(p, lvalue)
  *			the same of a part of it: WP_WATCH_HEAP(p, p->next).
  * WP_UNWATCH(lvalue)	end that.

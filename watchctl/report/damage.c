@@ -80,7 +80,8 @@ put_count(struct buffer *b, uint64_t n, const char *rest)
 static void
 put_size(struct buffer *b, const struct hg_finding *f)
 {
-	buffer_puts(b, "a ");
+	buffer_puts(b, hg_article(f->size));
+	buffer_puts(b, " ");
 	buffer_dec(b, f->size);
 	buffer_puts(b, "-byte block");
 }

@@ -597,8 +597,9 @@ text_damage(struct report *r, const struct report_damage *it)
 	put_hits(b, f);
 	if (it->stack[HG_STACK_OTHER] != NULL)
 		buffer_printf(b, INDENT "in front of it, after %llu bytes, is "
-		    "the end of a %llu-byte block, which may have been "
+		    "the end of %s %llu-byte block, which may have been "
 		    "overrun\n", (unsigned long long)f->other_gap,
+		    hg_article(f->other_size),
 		    (unsigned long long)f->other_size);
 	put_callers(r, INDENT "that one allocated by\n",
 	    it->stack[HG_STACK_OTHER]);

@@ -150,6 +150,16 @@ struct hg_images {
 	_Atomic uint32_t count;
 };
 
+/* The article before a size, as it is spoken: "an 8-byte block". */
+static inline const char *
+hg_article(uint64_t size)
+{
+	while (size >= 1000)
+		size /= 1000;
+	return size == 8 || size == 11 || size == 18 || size / 10 == 8 ||
+	    size / 100 == 8 ? "an" : "a";
+}
+
 struct hg_evidence {
 	uint64_t magic;
 	uint32_t version, size;

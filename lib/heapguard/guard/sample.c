@@ -206,7 +206,8 @@ put_label(char label[HG_LABEL_MAX], const struct hg_entry *e, int64_t offset,
 		    (long long)n, n == 1 ? "" : "s", offset < 0 ?
 		    "in front" : past < 0 ? "from the start" : "past the end");
 	(void)snprintf(text + strlen(text), HG_LABEL_MAX,
-	    " of a %llu-byte block", (unsigned long long)hg_entry_size(e));
+	    " of %s %llu-byte block", hg_article(hg_entry_size(e)),
+	    (unsigned long long)hg_entry_size(e));
 	(void)snprintf(label, HG_LABEL_MAX, "%.*s%s",
 	    (int)(HG_LABEL_MAX - 1 - strlen(number)), text, number);
 }

@@ -15,6 +15,7 @@
 #include "inside/heap.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 
 #include "handler/capture.h"
 #include "handler/trap_run.h"
+#include "inside/open.h"
 #include "inside/scope.h"
 #include "program/scope_lock.h"
 #include "program/table.h"
@@ -167,6 +169,43 @@ open_calls(void)
 	return err;
 }
 
+/* --- what is no block --- */
+
+/* Whether it is in the calling functions' part of this thread's stack. */
+static bool
+is_on_stack(uintptr_t at)
+{
+	pthread_attr_t attr;
+	void *lowest = NULL;
+	size_t size = 0;
+
+	if (pthread_getattr_np(pthread_self(), &attr) != 0)
+		return false;
+	(void)pthread_attr_getstack(&attr, &lowest, &size);
+	(void)pthread_attr_destroy(&attr);
+	return at >= (uintptr_t)__builtin_frame_address(0) &&
+	    at - (uintptr_t)lowest < size;
+}
+
+/* Refuse what is surely no block, because the watch would never end.  An
+   allocator's own object may have a pool of blocks in it. */
+static int
+check_block(const volatile void *block)
+{
+	const uintptr_t at = (uintptr_t)block;
+
+	if (at % sizeof(void *) != 0)
+		return wp_open_refuse("malloc and new return aligned "
+		    "addresses, and this is none: give the block's start");
+	if (is_on_stack(at))
+		return wp_open_refuse("it is on the stack, and no block of "
+		    "malloc or new: use WP_SCOPE");
+	if (wp_is_in_other_object(block, (const void *)(uintptr_t)free))
+		return wp_open_refuse("it is a variable, and no block of "
+		    "malloc or new: use WP_WATCH");
+	return 0;
+}
+
 /* --- what the macro calls --- */
 
 /* A child of fork(2) starts anew: all of this is its parent's. */
@@ -212,8 +251,10 @@ open_block(const volatile void *at, const volatile void *addr, size_t len,
 		.size = sizeof(attr), .addr = addr, .len = len, .label = name,
 	};
 	struct watched_block *b = find_free();
-	int err = b == NULL ? -EMFILE : wp_open(&attr, &b->watch);
+	int err = check_block(at);
 
+	if (err == 0)
+		err = b == NULL ? -EMFILE : wp_open(&attr, &b->watch);
 	if (err < 0)
 		return err;
 	if ((err = open_calls()) < 0) {

@@ -24,6 +24,7 @@
 #include "probe/probe.h"
 #include "program/copies.h"
 #include "arming/delivery.h"
+#include "inside/open.h"
 #include "inside/fork.h"
 #include "arming/helper.h"
 #include "program/table.h"
@@ -66,10 +67,10 @@ failed_plainly(int err, const char *text)
 	return -err;
 }
 
-static int
-bad_attr(const char *text)
+int
+wp_open_refuse(const char *why)
 {
-	return wp_cause_set(&last, WP_CAUSE_ATTR, text);
+	return wp_cause_set(&last, WP_CAUSE_ATTR, why);
 }
 
 /*
@@ -86,7 +87,7 @@ take_attr(struct wp_attr *attr, const struct wp_attr *from)
 	size_t size = from->size;
 
 	if (size < offsetof(struct wp_attr, access))
-		return bad_attr("size is not sizeof(struct wp_attr)");
+		return wp_open_refuse("size is not sizeof(struct wp_attr)");
 	for (size_t i = sizeof(*attr); i < size; i++)
 		if (size > ATTR_MAX || bytes[i] != 0)
 			return wp_cause_set(&last, WP_CAUSE_ATTR_NEWER, size,
@@ -109,12 +110,12 @@ check_access(const struct wp_attr *attr)
 	case WP_READ:
 	case WP_ACCESS:
 		return attr->len > 0 ? 0 :
-		    bad_attr("len is 0: nothing to watch");
+		    wp_open_refuse("len is 0: nothing to watch");
 	case WP_EXEC:
 		return attr->len <= 1 ? 0 :
 		    wp_cause_set(&last, WP_CAUSE_ACCESS);
 	default:
-		return bad_attr("access is none of WP_WRITE, WP_READ, "
+		return wp_open_refuse("access is none of WP_WRITE, WP_READ, "
 		    "WP_ACCESS and WP_EXEC");
 	}
 }
@@ -123,22 +124,22 @@ static int
 check_attr(const struct wp_attr *attr)
 {
 	if ((attr->action & ~(unsigned)(WP_PRINT | WP_CALL | WP_ABORT)) != 0)
-		return bad_attr("action has bits that are none of WP_PRINT, "
+		return wp_open_refuse("action has bits that are none of WP_PRINT, "
 		    "WP_CALL and WP_ABORT");
 	if ((attr->action & WP_CALL) != 0 && attr->handler == NULL)
-		return bad_attr("action is WP_CALL and handler is NULL");
+		return wp_open_refuse("action is WP_CALL and handler is NULL");
 	if ((attr->action & WP_CALL) == 0 && attr->handler != NULL)
-		return bad_attr("a handler is given and never called: action "
+		return wp_open_refuse("a handler is given and never called: action "
 		    "lacks WP_CALL");
 	if (attr->threads != WP_ALL_THREADS && attr->threads != WP_THIS_THREAD)
-		return bad_attr("threads is neither WP_ALL_THREADS nor "
+		return wp_open_refuse("threads is neither WP_ALL_THREADS nor "
 		    "WP_THIS_THREAD");
 	if ((attr->flags & ~(unsigned)(WP_ASYNC | WP_STRAY | WP_FORK |
 	    WP_DISABLED | WP_USER_ONLY)) != 0)
-		return bad_attr("flags has bits that are none of "
+		return wp_open_refuse("flags has bits that are none of "
 		    "enum wp_flags");
 	if (attr->period > INT64_MAX)
-		return bad_attr("period is too large");
+		return wp_open_refuse("period is too large");
 	return check_access(attr);
 }
 
@@ -562,7 +563,7 @@ wp_open(const struct wp_attr *from, struct wp_watch **out)
 
 	last.code = WP_CAUSE_NONE;
 	if (from == NULL || out == NULL)
-		return bad_attr("there is none, or no place for the watch");
+		return wp_open_refuse("there is none, or no place for the watch");
 	if ((err = take_attr(&attr, from)) == 0 &&
 	    (err = check_attr(&attr)) == 0) {
 		pin(&attr);
@@ -749,5 +750,5 @@ int
 wp_move_len(struct wp_watch *w, const volatile void *addr, size_t len)
 {
 	return len > 0 ? move_to(w, addr, len, false) :
-	    bad_attr("len is 0: nothing to watch");
+	    wp_open_refuse("len is 0: nothing to watch");
 }

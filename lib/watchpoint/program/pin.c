@@ -94,3 +94,17 @@ wp_pin(const volatile void *addr)
 	if (looked.name != NULL && *looked.name != '\0' && !note(looked.begin))
 		keep(looked.name);
 }
+
+bool
+wp_is_in_other_object(const volatile void *addr, const void *other)
+{
+	struct looked looked = {.addr = (uintptr_t)addr};
+	struct looked beside = {.addr = (uintptr_t)other};
+
+	wp_watches_lock();
+	(void)dl_iterate_phdr(look, &looked);
+	(void)dl_iterate_phdr(look, &beside);
+	wp_watches_unlock();
+	return looked.name != NULL && (beside.name == NULL ||
+	    looked.begin != beside.begin);
+}

@@ -45,6 +45,10 @@ int wp_descriptor_high(int fd);
    address; not locked (pin.c). */
 void wp_pin(const volatile void *);
 
+/* Whether an address is in the memory of an object, but not of the one that
+   contains the other address; not locked (pin.c). */
+bool wp_is_in_other_object(const volatile void *addr, const void *other);
+
 /* Whether the signals of hits still reach our handler (trap_check.c): 0, or 1
    with a line in *cause that says what took them. */
 int wp_trap_check(struct wp_cause *);
