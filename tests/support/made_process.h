@@ -5,6 +5,7 @@
 #ifndef MADE_PROCESS_H
 #define MADE_PROCESS_H
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "symbol/demangle.h"
 #include "symbol/symbol.h"
 #include "type/declared_object.h"
+#include "type/descriptor.h"
 
 struct ex_module {
 	const char *path;
@@ -375,6 +377,27 @@ ex_type_target(struct ex_process *process, const struct ex_type *type,
 		return false;
 	target->pointers--;
 	return true;
+}
+
+bool
+ex_descriptor_is(const struct ex_type *type)
+{
+	(void)type;
+	return false;
+}
+
+int
+ex_descriptor_elements(const struct ex_type *type, uint64_t addr,
+    bool (*read)(void *arg, uint64_t addr, void *to, size_t len), void *arg,
+    struct ex_type *elements, uint64_t *at)
+{
+	(void)type;
+	(void)addr;
+	(void)read;
+	(void)arg;
+	(void)elements;
+	(void)at;
+	return -ENOTSUP;
 }
 
 /* Memory contains its own address, but 0 in odd blocks of 4 KiB. */

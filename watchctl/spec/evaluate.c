@@ -294,6 +294,9 @@ eval_size(struct evaluation *e, const struct node *node, struct value *v)
 	e->cause = cause;
 	e->trace = trace;
 	e->types_only = types_only;
+	if (good && object.size == 0)
+		return evaluate_fail_type(e, of, &object, node->at,
+		    "its size is not known without evaluating it");
 	if (good) {
 		value_set_number(v, "unsigned long", object.size);
 		return true;

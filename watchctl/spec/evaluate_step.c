@@ -552,6 +552,7 @@ value_member_chain(struct evaluation *e, const struct value *holder,
 	case NODE_INDEX:
 	case NODE_ELEMENT:
 		return value_member_chain(e, holder, node->left, &left) &&
+		    value_follow_descriptor(e, node->left, &left) &&
 		    element_of(e, node, &left, v);
 	default:
 		return evaluate_fail(e, node->at, "a member's name is "

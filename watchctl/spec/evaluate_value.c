@@ -1,10 +1,12 @@
 /* evaluate_value: values of expressions, and their errors. */
 #include "spec/evaluate_private.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/number.h"
 #include "space/space.h"
+#include "type/descriptor.h"
 #include "util/visible.h"
 
 /* --- what is wrong --- */
@@ -255,10 +257,55 @@ value_follow_reference(struct evaluation *e, const struct node *node,
 	return true;
 }
 
+/* --- Fortran's arrays that are allocated or pointed to --- */
+
+struct descriptor_read {
+	struct evaluation *e;
+	const struct node *node;
+};
+
+static bool
+read_descriptor(void *arg, uint64_t addr, void *to, size_t len)
+{
+	const struct descriptor_read *r = arg;
+
+	return value_read(r->e, r->node, addr, to, len);
+}
+
+bool
+value_follow_descriptor(struct evaluation *e, const struct node *node,
+    struct value *v)
+{
+	struct descriptor_read r = {e, node};
+	struct ex_type elements;
+	uint64_t at = 0;
+	int err;
+
+	if (!v->is_object || !v->known || !ex_descriptor_is(&v->type))
+		return true;
+	err = ex_descriptor_elements(&v->type, v->addr, read_descriptor, &r,
+	    &elements, &at);
+	if (err == -EFAULT)
+		return false;
+	if (at == 0 && !e->types_only)
+		return evaluate_fail(e, node->at, "this array is not allocated, "
+		    "or points to nothing, now: attach when it does");
+	if (err < 0)
+		return evaluate_fail(e, node->at, "the elements of this array do "
+		    "not lie side by side, or have more than three dimensions: "
+		    "give the address of one");
+	if (e->types_only)	/* bounds are not known */
+		memset(elements.count, 0, sizeof(elements.count));
+	value_set_object(v, &elements, at, ex_type_size(&elements));
+	return true;
+}
+
 bool
 evaluate_object(struct evaluation *e, const struct node *node, struct value *v)
 {
-	return evaluate_node(e, node, v) && value_follow_reference(e, node, v);
+	return evaluate_node(e, node, v) &&
+	    value_follow_reference(e, node, v) &&
+	    value_follow_descriptor(e, node, v);
 }
 
 bool

@@ -62,6 +62,7 @@ ex_type_array(struct ex_type *type, const uint64_t *count, unsigned ndims,
 {
 	type->inner = type->pointers;
 	type->ndims = ndims < EX_DIMENSIONS ? ndims : EX_DIMENSIONS;
+	memset(type->first, 0, sizeof(type->first));
 	memcpy(type->count, count, type->ndims * sizeof(*count));
 	type->pointers = pointers;
 }

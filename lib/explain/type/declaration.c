@@ -246,6 +246,8 @@ made_element(const struct ex_type *array)
 {
 	struct ex_type element = *array;
 
+	memmove(element.first, element.first + 1,
+	    (EX_DIMENSIONS - 1) * sizeof(*element.first));
 	memmove(element.count, element.count + 1,
 	    (EX_DIMENSIONS - 1) * sizeof(*element.count));
 	if (--element.ndims == 0)
@@ -576,8 +578,11 @@ ex_type_element(const struct ex_type *type, struct ex_type *element,
 	if (ex_type_kind(type) != EX_ARRAY)
 		return false;
 	if (type->ndims > 0) {
+		/* not known without the order of dimensions */
+		if (type->columns && type->ndims > 1)
+			return false;
 		*element = made_element(type);
-		*first = 0;
+		*first = type->first[0];
 		*count = type->count[0];
 		return true;
 	}
@@ -585,7 +590,6 @@ ex_type_element(const struct ex_type *type, struct ex_type *element,
 	*first = array->first;
 	*count = array->open ? 0 : array->count;
 	if (array->element->type.addr == die.addr) {
-		/* not known without the order of dimensions */
 		if (type->columns)
 			return false;
 		*element = inner(type, array->element, die);

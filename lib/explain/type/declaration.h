@@ -26,7 +26,7 @@ struct ex_type {
 				   that; `inner' levels of pointers are below
 				   it */
 	unsigned inner;
-	uint64_t count[EX_DIMENSIONS];
+	uint64_t first[EX_DIMENSIONS], count[EX_DIMENSIONS];
 	bool tags, columns;	/* as in struct ex_declared */
 };
 

@@ -239,6 +239,9 @@ operate(struct expr_machine *m, const Dwarf_Op *op)
 		return push_register(m, op->number, op->number2);
 	case DW_OP_call_frame_cfa:
 		return m->env->cfa != NULL ? push(m, *m->env->cfa) : -EINVAL;
+	case DW_OP_push_object_address:
+		return m->env->object != NULL ? push(m, *m->env->object) :
+		    -EINVAL;
 	case DW_OP_dup:
 		return push_copy(m, 0);
 	case DW_OP_over:

@@ -1,6 +1,6 @@
 /*
- * expr: evaluates DWARF expressions, as call frame information uses them: PLT
- * stubs, signal frames, realigned stacks.
+ * expr: evaluates DWARF expressions, as call frame information uses them (PLT
+ * stubs, signal frames, realigned stacks), and types of arrays.
  *
  * Expressions come from untrusted files: their stack, steps and memory are
  * bounded.
@@ -16,6 +16,7 @@
 struct ex_expr_env {
 	const struct ex_regs *regs;
 	const uint64_t *cfa;	/* DW_OP_call_frame_cfa; NULL: not known yet */
+	const uint64_t *object;	/* DW_OP_push_object_address; NULL: none */
 	uint64_t base;		/* added to the addresses of DW_OP_addr */
 	/* Copies len bytes of the program's memory; false: it cannot be
 	   read. */

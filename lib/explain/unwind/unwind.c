@@ -241,7 +241,8 @@ rule_expression(struct frame_walk *w, const struct ex_cfi_rule *rule,
 {
 	uint64_t used = 0;
 	const struct ex_expr_env env = {
-		&w->regs, cfa, base, read_memory, w, &used,
+		.regs = &w->regs, .cfa = cfa, .base = base,
+		.read = read_memory, .arg = w, .used = &used,
 	};
 	const int err = ex_expr_eval(rule->expr->op, rule->expr->n, &env,
 	    value);

@@ -223,6 +223,85 @@ TEST(refuses_with_the_reason)
 	}
 }
 
+/* Where a descriptor has the elements of Fortran's arrays: C has been given the
+   addresses of some. */
+TEST_WITH(finds_the_elements_of_fortrans_arrays, scratch_make, scratch_remove)
+{
+	static const struct {
+		const char *text;
+		int wanted;	/* its element of where[] */
+		size_t size;
+	} arrays[] = {
+		{"state::later", 0, 20}, {"state::later(2)", 1, 4},
+		{"state::later+4:4", 1, 4}, {"state::grid:4", 2, 4},
+		{"state::part(7)", 3, 4}, {"state::people(2)%age", 4, 4},
+		{"state::holder%inside(3)", 5, 8},
+	}, wrong[] = {
+		{"state::nothing", .wanted = 5}, {"state::sparse", .wanted = 4},
+	};
+	static const char *const reasons[] = {
+		[5] = "this array is not allocated, or points to nothing, now",
+		[4] = "do not lie side by side",
+	};
+	void *where[6] = {NULL}, *library;
+	void (*fill)(void **);
+
+	if (!scratch_has("gfortran")) {
+		print_message("gfortran: not here, not tried\n");
+		return;
+	}
+	scratch_write("state.f90", "module state\n"
+	    "  use iso_c_binding\n"
+	    "  type person\n    integer :: number, age\n  end type\n"
+	    "  type box\n    real(8), allocatable :: inside(:)\n"
+	    "  end type\n"
+	    "  integer, allocatable, target :: later(:), grid(:,:)\n"
+	    "  integer, allocatable :: nothing(:)\n"
+	    "  integer, pointer :: part(:), sparse(:)\n"
+	    "  type(person), allocatable, target :: people(:)\n"
+	    "  type(box), target :: holder\n"
+	    "contains\n"
+	    "  subroutine fill(w) bind(c, name='fill')\n"
+	    "    type(c_ptr) :: w(6)\n"
+	    "    allocate(later(5), grid(2,3), people(3))\n"
+	    "    allocate(holder%inside(4))\n"
+	    "    part(7:8) => later(3:4)\n"
+	    "    sparse => later(1:5:2)\n"
+	    "    w(1) = c_loc(later(1)); w(2) = c_loc(later(2))\n"
+	    "    w(3) = c_loc(grid(1,1)); w(4) = c_loc(later(3))\n"
+	    "    w(5) = c_loc(people(2)%age)\n"
+	    "    w(6) = c_loc(holder%inside(3))\n"
+	    "  end subroutine\n"
+	    "end module\n");
+	scratch_run("gfortran -g -shared -fPIC -o libstate.so state.f90");
+	library = dlopen(scratch_path("libstate.so"), RTLD_NOW);
+	assert_non_null(library);
+	*(void **)&fill = dlsym(library, "fill");
+	fill(where);
+	assert_int_equal(forget_self(NULL), 0);
+	assert_int_equal(look_at_self(NULL), 0);
+	for (size_t i = 0; i < COUNT(arrays); i++) {
+		struct wp_cause cause = {.text = ""};
+		struct spec_place place = {0};
+
+		if (resolve(arrays[i].text, 'w', &place, &cause) != 0)
+			fail_msg("%s", cause.text);
+		if (place.addr != (uintptr_t)where[arrays[i].wanted] ||
+		    place.len != arrays[i].size)
+			fail_msg("%s: %#lx:%zu", arrays[i].text,
+			    (unsigned long)place.addr, (size_t)place.len);
+		free(place.symbol);
+	}
+	for (size_t i = 0; i < COUNT(wrong); i++) {
+		struct wp_cause cause = {.text = ""};
+		struct spec_place place = {0};
+
+		assert_true(resolve(wrong[i].text, 'w', &place, &cause) < 0);
+		assert_non_null(strstr(cause.text, reasons[wrong[i].wanted]));
+	}
+	(void)dlclose(library);
+}
+
 /* What a library calls by the name is no answer while it is not known what the
    program does. */
 TEST(takes_no_enumerator_for_what_cannot_be_read)

@@ -29,13 +29,14 @@ read_memory(void *arg, uint64_t addr, void *to, size_t len)
 static int
 eval(const Dwarf_Op *ops, size_t n, bool narrow, uint64_t *value)
 {
-	static const uint64_t cfa = CFA;
+	static const uint64_t cfa = CFA, object = 0x5000;
 	const struct ex_regs regs = {
 		.value = { [3] = 300, [7] = 0x7000, [16] = 0x40101b },
 		.known = 1 << 3 | 1 << 7 | 1 << 16, .narrow = narrow,
 	};
 	const struct ex_expr_env env = {
-		&regs, &cfa, 0x10000, read_memory, NULL
+		.regs = &regs, .cfa = &cfa, .object = &object, .base = 0x10000,
+		.read = read_memory,
 	};
 
 	return ex_expr_eval(ops, n, &env, value);
@@ -75,6 +76,7 @@ static const struct scenario scenarios[] = {
 	{ "addr", 0, 0x10020, { OP1(addr, 0x20) } },
 	{ "breg3", 0, 292, { OP1(breg3, -8) } },
 	{ "bregx", 0, 0x40101b + 5, { OP2(bregx, 16, 5) } },
+	{ "push_object_address", 0, 0x5000, { OP(push_object_address) } },
 	{ "call_frame_cfa", 0, CFA, { OP(call_frame_cfa) } },
 	{ "dup", 0, 10, { OP(lit5), OP(dup), OP(plus) } },
 	{ "drop", 0, 5, { OP(lit5), OP(lit6), OP(drop) } },
@@ -174,7 +176,6 @@ static const struct scenario scenarios[] = {
 	{ "a loop that pushes", -EINVAL, 0,
 	    { AT(0, lit1, 0), AT(1, skip, -4) } },
 	{ "a register's location", -EINVAL, 0, { OP(reg3) } },
-	{ "an object's address", -EINVAL, 0, { OP(push_object_address) } },
 	{ "another address space", -EINVAL, 0,
 	    { OP(lit1), OP(lit1), OP(xderef) } },
 	{ "an operation of the future", -EINVAL, 0, { { .atom = 0xff } } },
@@ -235,14 +236,18 @@ TEST(evaluates_of_32_bit_programs)
 	evaluate_all(narrow_scenarios, COUNT(narrow_scenarios), true);
 }
 
-TEST(needs_a_cfa)
+TEST(needs_a_cfa_and_an_object)
 {
-	const Dwarf_Op op = OP(call_frame_cfa);
+	const Dwarf_Op ops[] = { OP(call_frame_cfa), OP(push_object_address) };
 	const struct ex_regs regs = { .known = 0 };
-	const struct ex_expr_env env = { &regs, NULL, 0, read_memory, NULL };
+	const struct ex_expr_env env = {
+		.regs = &regs, .read = read_memory,
+	};
 	uint64_t value;
 
-	assert_int_equal(ex_expr_eval(&op, 1, &env, &value), -EINVAL);
+	for (size_t i = 0; i < COUNT(ops); i++)
+		assert_int_equal(ex_expr_eval(&ops[i], 1, &env, &value),
+		    -EINVAL);
 }
 
 TEST(survives_any_program)
