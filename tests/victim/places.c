@@ -125,7 +125,8 @@ make_children(void)
 	}
 }
 
-/* What a child does.  Result: whether all threads and children could be made. */
+/* What a child does.  Result: whether all threads and children could be
+   made. */
 static int
 live(int generations)
 {

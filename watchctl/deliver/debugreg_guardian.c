@@ -84,8 +84,8 @@ find_process(const struct tracer_state *t, pid_t pid)
 	return i < t->n ? t->process[i] : NULL;
 }
 
-/* The entry of a process in the family, which is 0 if it has ended.  NULL: there
-   is no room. */
+/* The entry of a process in the family, which is 0 if it has ended.  NULL:
+   there is no room. */
 static pid_t *
 family_entry(struct debugreg_family *family, pid_t pid)
 {

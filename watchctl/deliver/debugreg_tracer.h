@@ -115,9 +115,9 @@ struct debugreg_tracer_job {
 
 /* Create a tracer of a running process or of a command (else NULL) that was
    just started; follow: also of the processes that it creates, which are
-   watched in the same way.  For a command, then call debugreg_tracer_await_command: 0 when
-   the tracer holds it, or -errno as of wp_command_hold.  0; -errno with a
-   cause. */
+   watched in the same way.  For a command, then call
+   debugreg_tracer_await_command: 0 when the tracer holds it, or -errno as of
+   wp_command_hold.  0; -errno with a cause. */
 int debugreg_tracer_new(struct debugreg_tracer **, pid_t pid,
     struct wp_command *, bool follow, struct wp_cause *);
 int debugreg_tracer_await_command(struct debugreg_tracer *);

@@ -344,12 +344,15 @@ void run_settle_children(struct run *);
    variable. */
 void run_take_thread_end(struct run *, const struct ex_record *);
 
+/* A child that was watched executes another program, which is not; the first
+   one is reported. */
+void run_child_executed(struct run *, const struct child *);
+
 /* Children that are watched, in a run whose status has to vouch for them:
-   process a record; one executes another program, by its tracer; note that the watch is about to end, when all records from
+   process a record; note that the watch is about to end, when all records from
    before this time, ns, have been processed; and, when all have been, report
    one that executed another program. */
 void run_take_descendant(struct run *, const struct ex_record *);
-void run_child_executed(struct run *, const struct child *);
 void run_leave_descendants(struct run *, uint64_t since);
 void run_settle_descendants(struct run *);
 

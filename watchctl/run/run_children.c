@@ -233,11 +233,26 @@ run_take_descendant(struct run *run, const struct ex_record *r)
 		    r->type == PERF_RECORD_EXIT);
 }
 
+static void
+warn_of_executed(struct run *run)
+{
+	const struct child *child = &run->descendants.executed;
+
+	session_warn(&run->session, "process %d, which process %d created, "
+	    "executed another program, where addresses mean something else: "
+	    "its watches have ended%s", child->pid, child->parent,
+	    run->ops->registers ? "" :
+	    "; --stop watches what it executes too");
+}
+
 void
 run_child_executed(struct run *run, const struct child *child)
 {
-	if (vouches_for_descendants(run) && run->descendants.executed.pid == 0)
-		run->descendants.executed = *child;
+	if (run->descendants.executed.pid != 0)
+		return;
+	run->descendants.executed = *child;
+	if (!vouches_for_descendants(run))
+		warn_of_executed(run);
 }
 
 void
@@ -262,11 +277,7 @@ run_settle_descendants(struct run *run)
 		session_note(&run->session, -ENOMEM);
 	if (child->pid == 0)
 		return;
-	session_warn(&run->session, "process %d, which process %d created, "
-	    "executed another program, where addresses mean something else: "
-	    "its watches have ended%s", child->pid, child->parent,
-	    run->ops->registers ? "" :
-	    "; --stop watches what it executes too");
+	warn_of_executed(run);
 	session_doubt(&run->session, "process %d executed another program, "
 	    "which was not watched", child->pid);
 }

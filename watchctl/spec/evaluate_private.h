@@ -88,8 +88,8 @@ bool value_read(struct evaluation *, const struct node *, uint64_t addr,
 bool value_follow_reference(struct evaluation *, const struct node *,
     struct value *);
 
-/* Replace the descriptor of an array of Fortran's, which is allocated or pointed
-   to, by its elements. */
+/* Replace the descriptor of an array of Fortran's, which is allocated or
+   pointed to, by its elements. */
 bool value_follow_descriptor(struct evaluation *, const struct node *,
     struct value *);
 bool evaluate_object(struct evaluation *, const struct node *, struct value *);

@@ -288,12 +288,13 @@ value_follow_descriptor(struct evaluation *e, const struct node *node,
 	if (err == -EFAULT)
 		return false;
 	if (at == 0 && !e->types_only)
-		return evaluate_fail(e, node->at, "this array is not allocated, "
-		    "or points to nothing, now: attach when it does");
+		return evaluate_fail(e, node->at, "this array is not "
+		    "allocated, or points to nothing, now: attach when it "
+		    "does");
 	if (err < 0)
-		return evaluate_fail(e, node->at, "the elements of this array do "
-		    "not lie side by side, or have more than three dimensions: "
-		    "give the address of one");
+		return evaluate_fail(e, node->at, "the elements of this array "
+		    "do not lie side by side, or have more than three "
+		    "dimensions: give the address of one");
 	if (e->types_only)	/* bounds are not known */
 		memset(elements.count, 0, sizeof(elements.count));
 	value_set_object(v, &elements, at, ex_type_size(&elements));

@@ -12,8 +12,8 @@
 bool ex_descriptor_is(const struct ex_type *);
 
 /*
- * The elements that the descriptor at addr describes now: an array, and where it
- * is; 0: it is not allocated, or points to nothing, and has no bounds then.
+ * The elements that the descriptor at addr describes now: an array, and where
+ * it is; 0: it is not allocated, or points to nothing, and has no bounds then.
  *
  * read copies len bytes of the program's memory; false: it cannot.
  *

@@ -117,8 +117,9 @@ wp_target_uprobes(const struct wp_target *target)
 {
 	const struct wp_options *options = &target->options;
 
-	return options->uprobes && (!options->follow ||
-	    target->uprobes.named) && !options->everywhere && !options->stop && (options->count ? options->threads :
+	return options->uprobes && !options->everywhere && !options->stop &&
+	    (!options->follow || target->uprobes.named) &&
+	    (options->count ? options->threads :
 	    options->tickets && target->all_sampled);
 }
 

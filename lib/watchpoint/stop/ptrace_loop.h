@@ -104,8 +104,8 @@ struct wp_ptrace_loop_calls {
 	   which has been added; NULL: it is released.  If the callback is NULL,
 	   threads of the loop's own process are added. */
 	struct wp_thread *(*adopt)(void *arg, pid_t tid);
-	/* Called instead of signal, at each stop, if not NULL.  Result: the signal to
-	   deliver, 0: none; WP_TRACER_LATER: the owner lets the thread
+	/* Called instead of signal, at each stop, if not NULL.  Result: the
+	   signal to deliver, 0: none; WP_TRACER_LATER: the owner lets the thread
 	   continue, or has done so, or the thread has ended. */
 	int (*stopped)(void *arg, struct wp_thread *, const struct wp_trace *);
 	/* A process has ended, with this status as of waitpid(2).  NULL: not
