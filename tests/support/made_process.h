@@ -268,6 +268,13 @@ ex_variable_optimized_out(struct ex_module *m, const char *name)
 }
 
 bool
+ex_function_inlined(struct ex_module *m, const char *name)
+{
+	(void)m;
+	return strcmp(name, "only_inlined") == 0;
+}
+
+bool
 ex_type_find(struct ex_module *m, const char *name, enum ex_tag tag,
     struct ex_type *type)
 {

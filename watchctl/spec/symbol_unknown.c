@@ -189,13 +189,16 @@ put_unknown(struct spec_search *s, struct buffer *b)
 	} else if (s->seen == 0)
 		buffer_puts(b, ", which has no symbols (stripped?): "
 		    "give an address");
-	if (s->first != NULL && s->spec->access != WP_EXEC &&
-	    ex_variable_optimized_out(s->first, s->spec->symbol)) {
+	if (s->first != NULL && (s->spec->access != WP_EXEC ?
+	    ex_variable_optimized_out(s->first, s->spec->symbol) :
+	    ex_function_inlined(s->first, s->spec->symbol))) {
 		buffer_puts(b, "; ");
 		visible_put_max(b, ex_module_name(s->first), NAME_SHOWN);
-		buffer_puts(b, " has a variable of that name, but the compiler "
-		    "optimized it out: declare it volatile, or compile "
-		    "with -O0");
+		buffer_puts(b, s->spec->access != WP_EXEC ? " has a variable "
+		    "of that name, but the compiler optimized it out: declare "
+		    "it volatile, or compile with -O0" : " has a function of "
+		    "that name, but the compiler inlined it everywhere: watch "
+		    "a line of it (FILE.c:LINE), or compile with -fno-inline");
 		return;
 	}
 	if (is_stripped(s)) {

@@ -53,6 +53,10 @@ unsigned ex_declaration_find(struct ex_module *, const char *name,
    qualified name that the compiler optimized out, so that it has no address. */
 bool ex_variable_optimized_out(struct ex_module *, const char *name);
 
+/* Whether the source of a module has a function of this qualified name that the
+   compiler inlined; it may have other copies, too. */
+bool ex_function_inlined(struct ex_module *, const char *name);
+
 /* Whether a module has debug information. */
 bool ex_declaration_known(struct ex_module *);
 

@@ -1,6 +1,6 @@
 /*
- * type_find: types, enumerators and optimized-out variables of a module, by
- * name.
+ * type_find: types, enumerators, optimized-out variables and inlined functions of
+ * a module, by name.
  *
  * The units are read in which the name's string is, or a reference to it, up
  * to the first that has what is asked for.
@@ -30,6 +30,7 @@ struct type_search {
 	bool least;		/* leaves out default arguments */
 	bool enumerator;
 	bool variable;	/* a variable without a location */
+	bool function;	/* a function that is inlined */
 	enum ex_tag tag;
 	unsigned left;		/* entries left to examine */
 	Dwarf_Die found, holder;  /* holder: enumeration of an enumerator */
@@ -61,6 +62,16 @@ is_unplaced(Dwarf_Die *die)
 {
 	return dwarf_tag(die) == DW_TAG_variable &&
 	    !dwarf_hasattr_integrate(die, DW_AT_location);
+}
+
+static bool
+is_inlined(Dwarf_Die *die)
+{
+	uint64_t inlined;
+
+	return dwarf_tag(die) == DW_TAG_subprogram &&
+	    ex_die_number(die, DW_AT_inline, &inlined) &&
+	    (inlined == DW_INL_inlined || inlined == DW_INL_declared_inlined);
 }
 
 static bool
@@ -142,7 +153,8 @@ is_it(struct type_search *s, Dwarf_Die *die, Dwarf_Die *above)
 	Dwarf_Die scoped = *die;
 
 	if (s->enumerator ? dwarf_tag(die) != DW_TAG_enumerator :
-	    s->variable ? !is_unplaced(die) : !is_tag(die, s->tag))
+	    s->variable ? !is_unplaced(die) : s->function ? !is_inlined(die) :
+	    !is_tag(die, s->tag))
 		return false;
 	if (dwarf_hasattr(die, DW_AT_declaration) ||
 	    (name = dwarf_diename(die)) == NULL ||
@@ -304,6 +316,14 @@ bool
 ex_variable_optimized_out(struct ex_module *m, const char *name)
 {
 	struct type_search s = {.variable = true};
+
+	return search(&s, m, name);
+}
+
+bool
+ex_function_inlined(struct ex_module *m, const char *name)
+{
+	struct type_search s = {.function = true};
 
 	return search(&s, m, name);
 }

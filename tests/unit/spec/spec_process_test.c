@@ -223,6 +223,31 @@ TEST(refuses_with_the_reason)
 	}
 }
 
+TEST_WITH(says_that_a_function_is_only_inlined, scratch_make, scratch_remove)
+{
+	struct wp_cause cause = {.text = ""};
+	struct spec_place place = {0};
+	void *library;
+
+	scratch_write("inlined.c",
+	    "static inline int twice(int n) { return 2 * n; }\n"
+	    "int caller(int n) { return twice(n) + 1; }\n");
+	scratch_run("cc -O2 -g -shared -fPIC -o libinlined.so inlined.c");
+	library = dlopen(scratch_path("libinlined.so"), RTLD_NOW);
+	assert_non_null(library);
+	assert_int_equal(forget_self(NULL), 0);
+	assert_int_equal(look_at_self(NULL), 0);
+	assert_int_equal(resolve("libinlined.so!twice", 'x', &place, &cause),
+	    -ENOENT);
+	assert_non_null(strstr(cause.text, "libinlined.so has a function of "
+	    "that name, but the compiler inlined it everywhere"));
+	cause.text[0] = '\0';
+	assert_int_equal(resolve("libinlined.so!thrice", 'x', &place, &cause),
+	    -ENOENT);
+	assert_null(strstr(cause.text, "inlined it"));
+	(void)dlclose(library);
+}
+
 /* Where a descriptor has the elements of Fortran's arrays: C has been given the
    addresses of some. */
 TEST_WITH(finds_the_elements_of_fortrans_arrays, scratch_make, scratch_remove)

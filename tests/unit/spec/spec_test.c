@@ -580,6 +580,9 @@ static const struct {
 	 "5 modules of victim"},
 	{"never_read", 'w', WP_CAUSE_SYMBOL_UNKNOWN, "victim has a variable of "
 	 "that name, but the compiler optimized it out"},
+	{"only_inlined", 'x', WP_CAUSE_SYMBOL_UNKNOWN, "victim has a function "
+	 "of that name, but the compiler inlined it everywhere: watch a line "
+	 "of it (FILE.c:LINE), or compile with -fno-inline"},
 	{"libfoo.so.1!share", 'w', WP_CAUSE_SYMBOL_UNKNOWN,
 	 "no symbol 'share' in libfoo.so.1, nearest: shared"},
 	{"libfoo!zzz", 'w', WP_CAUSE_SYMBOL_UNKNOWN,
