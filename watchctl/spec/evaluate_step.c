@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "type/qualified.h"
 #include "util/nearest.h"
 #include "util/visible.h"
 
@@ -117,6 +118,7 @@ find_parts(struct evaluation *e, const struct node *node,
 /* Where a base class lies within a class, which may be its own base's base. */
 struct base_search {
 	const char *name;	/* the base class */
+	struct ex_type type;
 	uint64_t addr;
 	unsigned n;		/* how many places it has there */
 };
@@ -132,6 +134,7 @@ search_base(struct base_search *s, const struct ex_type *in, uint64_t addr,
 	put_class(in, name);
 	if (strcmp(name, s->name) == 0 && strlen(name) + 1 < sizeof(name)) {
 		s->n += s->n == 0 || s->addr != addr;
+		s->type = *in;
 		s->addr = addr;
 		return;
 	}
@@ -226,6 +229,31 @@ virtual_member(struct evaluation *e, const struct node *node,
 		*part = one;
 		part->offset += parts.addr[i] - holder->addr;
 	}
+	return true;
+}
+
+/* The same for BASE::NAME, which a virtual base class of BASE has. */
+static bool
+virtual_member_of_base(struct evaluation *e, const struct node *node,
+    const struct value *holder, const char *name, struct ex_part *part,
+    unsigned *n)
+{
+	const char *last = ex_qualified_last(name);
+	char name_of_base[TYPE_NAME_MAX];
+	struct base_search s = {.name = name_of_base};
+	struct value base;
+
+	if (last == name)
+		return true;
+	(void)snprintf(name_of_base, sizeof(name_of_base), "%.*s",
+	    (int)(last - name) - 2, name);
+	search_base(&s, &holder->type, holder->addr, 0);
+	if (s.n != 1)
+		return true;
+	value_set_object(&base, &s.type, s.addr, ex_type_size(&s.type));
+	if (!virtual_member(e, node, &base, last, part, n))
+		return false;
+	part->offset += s.addr - holder->addr;
 	return true;
 }
 
@@ -344,7 +372,9 @@ member_of(struct evaluation *e, const struct node *node,
 		return false;
 	}
 	n = ex_type_member(&holder->type, holder->size, name, &part);
-	if (n == 0 && !virtual_member(e, node, holder, name, &part, &n)) {
+	if (n == 0 && (!virtual_member(e, node, holder, name, &part, &n) ||
+	    (n == 0 && !virtual_member_of_base(e, node, holder, name, &part,
+	    &n)))) {
 		good = false;
 	} else if (n > 1) {
 		good = evaluate_fail_type(e, node, holder, node->at,

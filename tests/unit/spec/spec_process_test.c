@@ -150,6 +150,8 @@ TEST_WITH(names_members_of_virtual_bases_of_bases, scratch_make, scratch_remove)
 		{"as_left->x", "x", "both.x", "long"},
 		{"as_right->z", "z", "both.z", "int"},
 		{"last->shared", "last_shared", "last->shared", "long"},
+		{"hides.Base::shared", "hidden", "hides.Base::shared", "long"},
+		{"lowest.Left::shared", "last_shared", "last->shared", "long"},
 	};
 	void *library;
 
@@ -163,12 +165,14 @@ TEST_WITH(names_members_of_virtual_bases_of_bases, scratch_make, scratch_remove)
 	    "struct Right : virtual Base { int z = 3; };\n"
 	    "struct Both : Left, Right { long own = 4; } both;\n"
 	    "struct Last : Both { char more = 5; } lowest;\n"
+	    "struct Hides : virtual Base { int shared = 6; } hides;\n"
 	    "Left *as_left = &both;\n"
 	    "Right *as_right = &both;\n"
 	    "Last *last = &lowest;\n"
 	    "#define GET(f, e) extern \"C\" void *f() { return &(e); }\n"
 	    "GET(shared, both.shared) GET(x, both.x) GET(z, both.z)\n"
-	    "GET(last_shared, lowest.shared)\n");
+	    "GET(last_shared, lowest.shared)\n"
+	    "GET(hidden, hides.Base::shared)\n");
 	scratch_run("g++ -g -shared -fPIC -o bases.so bases.cc");
 	library = dlopen(scratch_path("bases.so"), RTLD_NOW);
 	assert_non_null(library);
