@@ -292,10 +292,11 @@ end(void *arg, struct wp_thread *thread)
 	    wp_proc_has_executed(thread->pid) > 0)
 		debugreg_time_executed(&armed->time, thread->tid, &t->uptime);
 	debugreg_time_lost(&armed->time, &t->uptime);
+	if (process == NULL)
+		return;
 	if (armed->process != NULL)
 		process->threads--;
-	if (process != NULL)
-		leave_process(t, process, thread);
+	leave_process(t, process, thread);
 }
 
 /* A thread of the process, or of a child, which is watched as well. */

@@ -273,7 +273,7 @@ TEST_WITH(finds_the_elements_of_fortrans_arrays, scratch_make, scratch_remove)
 		[4] = "do not lie side by side",
 	};
 	void *where[6] = {NULL}, *library;
-	void (*fill)(void **);
+	void (*fill)(void **), (*release)(void);
 
 	if (!scratch_has("gfortran")) {
 		print_message("gfortran: not here, not tried\n");
@@ -301,11 +301,15 @@ TEST_WITH(finds_the_elements_of_fortrans_arrays, scratch_make, scratch_remove)
 	    "    w(5) = c_loc(people(2)%age)\n"
 	    "    w(6) = c_loc(holder%inside(3))\n"
 	    "  end subroutine\n"
+	    "  subroutine release() bind(c, name='release')\n"
+	    "    deallocate(later, grid, people, holder%inside)\n"
+	    "  end subroutine\n"
 	    "end module\n");
 	scratch_run("gfortran -g -shared -fPIC -o libstate.so state.f90");
 	library = dlopen(scratch_path("libstate.so"), RTLD_NOW);
 	assert_non_null(library);
 	*(void **)&fill = dlsym(library, "fill");
+	*(void **)&release = dlsym(library, "release");
 	fill(where);
 	assert_int_equal(forget_self(NULL), 0);
 	assert_int_equal(look_at_self(NULL), 0);
@@ -328,6 +332,7 @@ TEST_WITH(finds_the_elements_of_fortrans_arrays, scratch_make, scratch_remove)
 		assert_true(resolve(wrong[i].text, 'w', &place, &cause) < 0);
 		assert_non_null(strstr(cause.text, reasons[wrong[i].wanted]));
 	}
+	release();
 	(void)dlclose(library);
 }
 
