@@ -14,7 +14,7 @@
  *	process.c		its processes and their watches
  *	run_children.c		what becomes of these
  *	initial_values.c	what was in memory before
- *	hit_action.c			what is done at a hit (--on-hit)
+ *	hit_action.c		what is done at a hit (--on-hit)
  *	perf_output.c		-o perf
  */
 #ifndef RUN_H
